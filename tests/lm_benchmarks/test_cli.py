@@ -33,6 +33,20 @@ def run(*arguments: object, status: int = 0) -> str:
     return result.stdout
 
 
+@pytest.fixture
+def failed(monkeypatch, capsys):
+    """The lines of the error of a command that ends with status 1."""
+
+    def lines(*arguments):
+        monkeypatch.setattr(sys, "argv", ["lm-benchmarks", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 1
+        return capsys.readouterr().err.splitlines()
+
+    return lines
+
+
 def trained_model(model, data, out, *more):
     sizes = ("hidden_size", "layers") if model == "sum-product-network" else ()  # it has none
     chosen = [one for one in settings_of(model, *more) if not one.startswith(sizes)]
@@ -153,10 +167,12 @@ def test_a_cache_of_a_given_window_is_not_the_model_whose_window_is_tuned(data, 
     assert given.recipe != tuned.recipe
 
 
+def without_train(data, tmp_path):
+    return shutil.copytree(data, tmp_path / "cut", ignore=shutil.ignore_patterns("*.train.*"))
+
+
 def test_where_train_is_missing_a_checkpoint_is_tuned_on_its_own_words(data, variational, tmp_path):
-    (cut := tmp_path / "cut").mkdir()
-    for split in ("valid", "test"):
-        shutil.copy(data / f"wiki.{split}.tokens", cut)
+    cut = without_train(data, tmp_path)
     models = (f"cache:{variational}", f"mix:{variational},{variational}")
     options = ("--no-check", "--no-groups", "--window", 20, "--json")
     whole, without = (run("run", *models, "--data", folder, *options).splitlines() for folder in (data, cut))
@@ -170,9 +186,7 @@ def test_where_train_is_missing_each_split_has_its_own_words(data, tmp_path):
         {word for split in ("valid", "test") for word in (data / f"wiki.{split}.tokens").read_text().split()}
     )
     grams.write_text(arpa(words))
-    (cut := tmp_path / "cut").mkdir()
-    for split in ("valid", "test"):
-        shutil.copy(data / f"wiki.{split}.tokens", cut)
+    cut = without_train(data, tmp_path)
     options = ("run", f"arpa:{grams}", "--data", cut, "--no-check", "--no-groups", "--json", "--split")
     alone = [json.loads(run(*options, split)) for split in ("valid", "test")]
     both = map(json.loads, run(*options, "valid", "--split", "test").splitlines())
@@ -198,15 +212,11 @@ def test_a_command_in_a_record_names_no_folder_of_this_machine():
     assert portable("mix:/a/run-1/,/b/run-2") == "mix:run-1/,run-2"
 
 
-def test_check_says_which_law_is_broken(data, capsys, monkeypatch):
+def test_check_says_which_law_is_broken(data, failed):
     assert run("check", "kn-5", "--data", data).split()[1:12:2] == ["kept"] * 6
     with pytest.raises(HarnessError, match=r"breaks .* of 6 laws.*future"):
         run("check", "tests.lm_benchmarks.cheats:peeks", "--data", data)
-    arguments = ["lm-benchmarks", "check", "tests.lm_benchmarks.cheats:peeks", "--data", str(data)]
-    monkeypatch.setattr(sys, "argv", arguments)
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 1
+    assert failed("check", "tests.lm_benchmarks.cheats:peeks", "--data", data)
 
 
 def test_check_says_where_it_tried_and_what_can_hide(data):
@@ -218,11 +228,8 @@ def test_check_says_where_it_tried_and_what_can_hide(data):
 @pytest.fixture
 def long_data(data, tmp_path):
     """Its test split has more than 400 tokens."""
-    folder = tmp_path / "long"
-    folder.mkdir()
-    for name in ("train", "valid"):
-        (folder / f"wiki.{name}.tokens").write_bytes((data / f"wiki.{name}.tokens").read_bytes())
-    (folder / "wiki.test.tokens").write_bytes((data / "wiki.train.tokens").read_bytes())
+    folder = shutil.copytree(data, tmp_path / "long")
+    shutil.copy(folder / "wiki.train.tokens", folder / "wiki.test.tokens")
     return folder
 
 
@@ -256,19 +263,12 @@ def test_a_model_that_cheats_at_once_is_not_measured(data, tmp_path):
     assert [result.model for result in error.value.results] == ["KN-5"]
 
 
-def test_a_model_that_fails_does_not_stop_the_others(data, tmp_path, monkeypatch, capsys):
+def test_a_model_that_fails_does_not_stop_the_others(data, tmp_path, failed):
     path = tmp_path / "results.jsonl"
     dies = f"command:{shlex.join([sys.executable, '-c', 'import sys; input(); sys.exit(3)'])}"
     models = ("no-such-model", "unigram", dies, "kn-5")
-    monkeypatch.setattr(
-        sys, "argv", ["lm-benchmarks", "run", *models, "--data", str(data), "--results", str(path)]
-    )
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 1
+    text = "\n".join(failed("run", *models, "--data", data, "--results", path))
     assert [result.model for result in read_results(path)] == ["unigram", "KN-5"]
-    first, *others = [line for line in capsys.readouterr().err.splitlines() if "rror" in line or ": " in line]
-    text = "\n".join([first, *others])
     assert "lm-benchmarks: 2 of 4 measurements failed; 2 results were measured" in text
     assert "no-such-model: no-such-model: no such model" in text
     assert text.count("ended without an answer (status 3)") == 1
@@ -295,14 +295,10 @@ def test_whatever_was_typed_at_run_works_at_compare(results, checkpoint):
         assert "difference" in text
 
 
-def test_a_failing_function_of_the_user_is_one_line_and_their_traceback(data, tmp_path, monkeypatch, capsys):
+def test_a_failing_function_of_the_user_is_one_line_and_their_traceback(data, tmp_path, monkeypatch, failed):
     (tmp_path / "my_own_models.py").write_text("def fails(inputs):\n    return inputs.nothing\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["lm-benchmarks", "run", "my_own_models:fails", "--data", str(data)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 1
-    first, *trace = capsys.readouterr().err.splitlines()
+    first, *trace = failed("run", "my_own_models:fails", "--data", data)
     assert first.startswith("lm-benchmarks: my_own_models:fails failed: AttributeError: ")
     assert "    return inputs.nothing" in trace
     assert "lm_benchmarks/" not in "".join(trace)
@@ -344,14 +340,10 @@ def test_report_writes_each_form(results, checkpoint, data, tmp_path, ending):
         (("report", "{results}", "--out", "x.md", "--log", "{data}"), "expected the log of a run"),
     ],
 )
-def test_errors_are_one_line_and_status_1(results, data, monkeypatch, capsys, arguments, message):
+def test_errors_are_one_line_and_status_1(results, data, failed, arguments, message):
     names = {"data": data, "results": results, "file": data / "wiki.test.tokens"}
-    filled = [argument.format(**names) for argument in arguments]
-    monkeypatch.setattr(sys, "argv", ["lm-benchmarks", *filled])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 1
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("lm-benchmarks: ")]
+    found = failed(*(argument.format(**names) for argument in arguments))
+    (line,) = [line for line in found if line.startswith("lm-benchmarks: ")]
     assert message in line
 
 

@@ -1,6 +1,7 @@
 """ARPA files by our reader and by KenLM's package, which are two programs with one answer."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -16,39 +17,38 @@ from wikitext_builder.dataset.vocabulary import EOS
 CASES = ["the", "cat", "saw", "dog"]
 
 
-def arpa(words, *, unknown="<unk>", end="</s>", extra="") -> str:
+def arpa(words, *, unknown="<unk>", end="</s>") -> str:
     """Bigrams that sum to one: after `the`, `cat` has half; all else is backed off evenly."""
     share = math.log10(1 / (len(words) + 2))
-    unigrams = [unknown, *words]
-    lines = [f"{share:.9f}\t{word}" for word in unigrams if word != "the"]
+    lines = "\n".join(f"{share:.9f}\t{word}" for word in (unknown, *words) if word != "the")
     backoff = math.log10(0.5 / (1 - 1 / (len(words) + 2)))
-    return "\n".join(
-        [
-            "\\data\\",
-            f"ngram 1={len(words) + 3}",
-            "ngram 2=1",
-            "",
-            "\\1-grams:",
-            *lines,
-            "-99\t<s>\t0",
-            f"{share:.9f}\t{end}",
-            f"{share:.9f}\tthe\t{backoff:.9f}",
-            "",
-            "\\2-grams:",
-            f"{math.log10(0.5):.9f}\tthe cat",
-            "",
-            f"\\end\\{extra}",
-            "",
-        ]
-    )
+    return f"""\\data\\
+ngram 1={len(words) + 3}
+ngram 2=1
+
+\\1-grams:
+{lines}
+-99\t<s>\t0
+{share:.9f}\t{end}
+{share:.9f}\tthe\t{backoff:.9f}
+
+\\2-grams:
+{math.log10(0.5):.9f}\tthe cat
+
+\\end\\
+"""
+
+
+def written(path, inputs, **how):
+    """A file of the words of a vocabulary."""
+    words = [word for word in inputs.vocabulary.tokens if word not in ("<unk>", EOS)]
+    path.write_text(arpa(words, **how), encoding="utf-8")
+    return path
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory, inputs):
-    words = [word for word in inputs.vocabulary.tokens if word not in ("<unk>", EOS)]
-    path = tmp_path_factory.mktemp("arpa") / "bigrams.arpa"
-    path.write_text(arpa(words), encoding="utf-8")
-    return path
+    return written(tmp_path_factory.mktemp("arpa") / "bigrams.arpa", inputs)
 
 
 def scored(loaded, tokens):
@@ -92,20 +92,13 @@ def test_kenlm_itself_says_the_same_of_a_sentence(path, inputs):
 
 
 def test_a_file_that_knows_eos_reads_one_stream(tmp_path, inputs, stream):
-    words = [word for word in inputs.vocabulary.tokens if word not in ("<unk>", EOS)]
-    path = tmp_path / "stream.arpa"
-    path.write_text(arpa(words, end=EOS), encoding="utf-8")
-    loaded = open_model(f"arpa:{path}", inputs)
+    loaded = open_model(f"arpa:{written(tmp_path / 'stream.arpa', inputs, end=EOS)}", inputs)
     assert loaded.facts["lines"] == "joined"
     assert Checks(loaded).of_text(stream) == dict.fromkeys(LAWS, "")
 
 
 def test_unknown_words_are_spelled_as_the_file_does(tmp_path, inputs):
-    from dataclasses import replace
-
-    words = [word for word in inputs.vocabulary.tokens if word not in ("<unk>", EOS)]
-    path = tmp_path / "x.arpa"
-    path.write_text(arpa(words, unknown="xunkx"), encoding="utf-8")
+    path = written(tmp_path / "x.arpa", inputs, unknown="xunkx")
     with pytest.raises(HarnessError, match="--unknown-word"):
         open_model(f"arpa:{path}", inputs)
     loaded = open_model(f"arpa:{path}", replace(inputs, options={"unknown_word": "xunkx"}))

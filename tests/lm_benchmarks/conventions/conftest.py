@@ -46,11 +46,8 @@ MAKERS = {"no-bos": make_causal_model, "bos-not-added": make_marked_model, "bos-
 @pytest.fixture(scope="package")
 def dataset(tmp_path_factory):
     """A folder with a raw test file, and a file of tokens that differs from it."""
-    folder = tmp_path_factory.mktemp("data") / "tiny"
-    folder.mkdir()
-    text = make_text(60)
-    (folder / "wiki.test.raw").write_text(text, encoding="utf-8")
-    (folder / "wiki.test.tokens").write_text(text.replace("café", "<unk>"), encoding="utf-8")
+    folder = write_dataset(tmp_path_factory.mktemp("data") / "tiny", 60)
+    (folder / "wiki.test.tokens").write_text(make_text(60).replace("café", "<unk>"), encoding="utf-8")
     return folder
 
 
@@ -68,3 +65,15 @@ def folders(tmp_path_factory, dataset):
 @pytest.fixture(scope="package", params=list(MAKERS))
 def kind(request):
     return request.param
+
+
+@pytest.fixture
+def raw(tmp_path):
+    """Writes a raw file with a text of so many lines, or with a text of its own."""
+
+    def write(text):
+        path = tmp_path / "wiki.test.raw"
+        path.write_text(text if isinstance(text, str) else make_text(text), encoding="utf-8")
+        return path
+
+    return write

@@ -14,7 +14,6 @@ from lm_benchmarks.adapters.transformers import load_causal_model
 from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.measuring.windows import measure_windows
 
-from tests.lm_benchmarks.conventions.conftest import make_text
 from tests.lm_benchmarks.tiny_llama import write_folder, write_gguf
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.progress import no_progress
@@ -52,19 +51,16 @@ def ours(readers, case, path):
 
 
 @pytest.mark.parametrize("case", CASES, ids=label)
-def test_it_is_the_number_that_the_tool_printed(readers, case, tmp_path):
-    path = tmp_path / "wiki.test.raw"
-    path.write_text(make_text(case["lines"]), encoding="utf-8")
-    found = ours(readers, case, path)
+def test_it_is_the_number_that_the_tool_printed(readers, case, raw):
+    found = ours(readers, case, raw(case["lines"]))
     assert found.number == pytest.approx(case["number"], abs=0.51 * 10 ** -case["digits"])
     if "nats" in case:
         assert sum(one.nats for one in found.articles) == pytest.approx(case["nats"], rel=1e-6)
 
 
-def test_a_rule_that_is_slightly_different_has_another_number(readers, tmp_path):
-    path = tmp_path / "wiki.test.raw"
+def test_a_rule_that_is_slightly_different_has_another_number(readers, raw):
     for case in {(one["convention"], one["marks"]): one for one in CASES}.values():
-        path.write_text(make_text(case["lines"]), encoding="utf-8")
+        path = raw(case["lines"])
         stride = case["stride"] and case["stride"] - 1
         for other in ({"window": case["window"] - 2, "stride": stride}, {"marks": "bos-added"}):
             if case["marks"] == "bos-added" and "marks" in other:
@@ -78,10 +74,8 @@ def test_a_rule_that_is_slightly_different_has_another_number(readers, tmp_path)
 @pytest.mark.skipif("LLAMA_PERPLEXITY" not in os.environ, reason="needs LLAMA_PERPLEXITY: the program")
 @pytest.mark.parametrize("lines", [140, 151])
 @pytest.mark.parametrize("case", OF_LLAMA, ids=label)
-def test_the_program_prints_it_now(readers, case, lines, tmp_path):
-    model = write_gguf(tmp_path / "model.gguf", adds_bos=case["marks"] == "bos-added")
-    path = tmp_path / "wiki.test.raw"
-    path.write_text(make_text(lines), encoding="utf-8")
+def test_the_program_prints_it_now(readers, case, lines, raw, tmp_path):
+    model, path = write_gguf(tmp_path / "model.gguf", adds_bos=case["marks"] == "bos-added"), raw(lines)
     process = subprocess.run(
         [os.environ["LLAMA_PERPLEXITY"], "-m", model, "-f", path, *EXACT, *case["arguments"].split()],
         capture_output=True,

@@ -4,6 +4,7 @@ import csv
 import html
 import io
 import json
+import shutil
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from importlib.metadata import version
@@ -197,11 +198,8 @@ def test_a_stored_result_that_breaks_a_law_is_marked(found):
 
 
 def test_a_model_of_words_has_two_numbers_and_reasons_for_the_others(data, tmp_path):
-    (folder := tmp_path / "tiny").mkdir()
-    for split in ("train", "valid", "test"):
-        content = (data / f"wiki.{split}.tokens").read_bytes()
-        (folder / f"wiki.{split}.tokens").write_bytes(content)
-        (folder / f"wiki.{split}.raw").write_bytes(content)
+    folder = shutil.copytree(data, tmp_path / "tiny")
+    shutil.copy(folder / "wiki.test.tokens", folder / "wiki.test.raw")
     found = lb.measure_conventions("unigram", folder)
     assert [one.convention.name for one in found if one.number is not None] == ["paper", "lm-eval"]
     (folder / "wiki.test.raw").write_bytes((data / "wiki.test.tokens").read_bytes() + b" \n")

@@ -229,26 +229,22 @@ def test_every_convention_of_windows_has_a_loop():
 @pytest.mark.parametrize(
     ("name", "lines"), [*((name, 24) for name in CASES), ("gptq", 17), ("hf-stride", 17)]
 )
-def test_it_is_the_tools_number(reader, kind, tmp_path, name, lines):
+def test_it_is_the_tools_number(reader, kind, raw, name, lines):
     """Two texts with tails of different lengths, windows that are even and odd, three kinds of marks."""
     if name == "autogptq" and kind == "no-bos":
         pytest.skip("the tool fails without a mark of a start, see below")
     model, loop = reader
     window, stride = CASES[name][list(MAKERS).index(kind)]
     text = make_text(lines)
-    path = tmp_path / "wiki.test.raw"
-    path.write_text(text, encoding="utf-8")
-    ours = measured(name, model, path, window, stride)
+    ours = measured(name, model, raw(text), window, stride)
     assert ours.number == pytest.approx(LOOPS[name](loop, text, window, stride), rel=1e-6)
     assert sum(one.file_bytes for one in ours.articles) <= len(text.encode())
 
 
-def test_the_comparison_can_fail(reader, tmp_path):
+def test_the_comparison_can_fail(reader, raw):
     """A rule that is slightly different gives another number: window, tail, blank rows, weights."""
     model, loop = reader
-    text = make_text(24)
-    path = tmp_path / "wiki.test.raw"
-    path.write_text(text, encoding="utf-8")
+    text, path = make_text(24), raw(24)
     right = measured("gptq", model, path, 21).number
     nearly = {
         "window": gptq(loop, text, 20, None),
@@ -262,10 +258,8 @@ def test_the_comparison_can_fail(reader, tmp_path):
     assert weighed != pytest.approx(measured("hf-stride-mean", model, path, 32, 9).number, rel=1e-5)
 
 
-def test_the_mark_of_a_start_matters(reader, kind, tmp_path):
-    path = tmp_path / "wiki.test.raw"
-    path.write_text(make_text(24), encoding="utf-8")
-    model, _ = reader
+def test_the_mark_of_a_start_matters(reader, kind, raw):
+    path, (model, _) = raw(24), reader
     if kind == "no-bos":
         with pytest.raises(HarnessError, match="no mark of a start"):
             measured("autogptq", model, path, 16)
@@ -276,10 +270,8 @@ def test_the_mark_of_a_start_matters(reader, kind, tmp_path):
     assert same == (kind == "bos-added")
 
 
-def test_rows_that_do_not_fit_are_cut_off_only_if_asked(reader, tmp_path):
-    model, _ = reader
-    path = tmp_path / "wiki.test.raw"
-    path.write_text(" = Long = \n " + "the cat and the dog " * 40 + "\n")
+def test_rows_that_do_not_fit_are_cut_off_only_if_asked(reader, raw):
+    path, (model, _) = raw(" = Long = \n " + "the cat and the dog " * 40 + "\n"), reader
     with pytest.raises(HarnessError, match="the model reads 64, so the metric"):
         measured("evaluate", model, path)
     cut = measured("evaluate", model, path, 40)
@@ -297,9 +289,7 @@ def test_rows_that_do_not_fit_are_cut_off_only_if_asked(reader, tmp_path):
         ("gptq", 60, None, "drops a rest"),
     ],
 )
-def test_what_does_not_fit_is_said(reader, tmp_path, name, window, stride, message):
-    model, _ = reader
-    path = tmp_path / "wiki.test.raw"
-    path.write_text(" = A = \n the cat \n" if message.startswith(("at least", "drops")) else make_text(17))
+def test_what_does_not_fit_is_said(reader, raw, name, window, stride, message):
+    path = raw(" = A = \n the cat \n" if message.startswith(("at least", "drops")) else 17)
     with pytest.raises(HarnessError, match=message):
-        measured(name, model, path, window, stride)
+        measured(name, reader[0], path, window, stride)

@@ -45,7 +45,7 @@ def on_purpose(inputs):
 def module(tmp_path, monkeypatch, request):
     name = f"mine_{abs(hash(request.node.name))}"
     (tmp_path / f"{name}.py").write_text(FAILS)
-    (tmp_path / f"{name}_broken.py").write_text("import no_such_package_here\n")
+    (tmp_path / f"{name}_broken.py").write_text("import no_such_package\n")
     (tmp_path / f"{name}_wrong.py").write_text("1 / 0\n")
     monkeypatch.syspath_prepend(tmp_path)
     return name
@@ -55,16 +55,6 @@ def message_of(error):
     first, *trace = str(error.value).splitlines()
     assert not [line for line in trace if "lm_benchmarks" in line or "<frozen" in line]
     return first, "\n".join(trace)
-
-
-def test_a_function_that_fails(module, inputs):
-    with pytest.raises(HarnessError) as error:
-        open_model(f"{module}:at_once", inputs)
-    first, trace = message_of(error)
-    assert first == f"{module}:at_once failed: IndexError: list index out of range"
-    assert trace.startswith("Traceback (most recent call last):")
-    assert "return [][3]" in trace
-    assert isinstance(error.value.__cause__, IndexError)
 
 
 def test_a_model_that_fails_while_it_scores(module, inputs):
@@ -79,20 +69,19 @@ def test_a_model_that_fails_while_it_scores(module, inputs):
 @pytest.mark.parametrize(
     ("ending", "message", "line"),
     [
-        (
-            "_broken",
-            "ModuleNotFoundError: No module named 'no_such_package_here'",
-            "import no_such_package_here",
-        ),
-        ("_wrong", "ZeroDivisionError: division by zero", "1 / 0"),
+        (":at_once", "IndexError: list index out of range", "return [][3]"),
+        ("_broken:model", "ModuleNotFoundError: No module named 'no_such_package'", "import no_such_package"),
+        ("_wrong:model", "ZeroDivisionError: division by zero", "1 / 0"),
     ],
 )
-def test_a_module_that_fails_as_it_is_imported(module, inputs, ending, message, line):
+def test_a_function_or_an_import_that_fails(module, inputs, ending, message, line):
     with pytest.raises(HarnessError) as error:
-        open_model(f"{module}{ending}:model", inputs)
+        open_model(f"{module}{ending}", inputs)
     first, trace = message_of(error)
-    assert first == f"{module}{ending}:model failed: {message}"
+    assert first == f"{module}{ending} failed: {message}"
+    assert trace.startswith("Traceback (most recent call last):")
     assert line in trace
+    assert type(error.value.__cause__).__name__ == message.partition(":")[0]
 
 
 def test_an_error_that_the_user_raises_for_the_user_is_as_it_is(module, inputs):

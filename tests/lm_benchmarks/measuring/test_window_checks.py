@@ -12,7 +12,7 @@ from lm_benchmarks.cli import commands
 from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.measuring.run_samples import WINDOW_LAWS, WatchedReader, try_windows
 
-from tests.lm_benchmarks.conventions.conftest import make_text
+from tests.lm_benchmarks.conventions.conftest import write_dataset
 from tests.lm_benchmarks.tiny_causal import make_causal_model
 from wikitext_builder.errors import ToolkitError
 
@@ -135,10 +135,7 @@ def test_each_cheat_breaks_a_law(reader, law):
 @pytest.fixture
 def folder(tmp_path):
     pytest.importorskip("transformers", reason="needs the package transformers")
-    (data := tmp_path / "tiny").mkdir()
-    for name in ("wiki.test.raw", "wiki.test.tokens"):
-        (data / name).write_text(make_text(60), encoding="utf-8")
-    return data
+    return write_dataset(tmp_path / "tiny", 60)
 
 
 def test_a_run_tries_them(folder, tmp_path):
