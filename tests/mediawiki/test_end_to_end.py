@@ -12,8 +12,7 @@ import pytest
 from tests.command import done, kill, start
 from tests.conftest import data
 from tests.mediawiki.wiki import Wiki
-from tests.wikitext_builder.building.test_build import digests
-from tests.wikitext_builder.test_end_to_end import articles
+from tests.wikitext_builder.datasets import articles, digests
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.xml_dump import read_pages

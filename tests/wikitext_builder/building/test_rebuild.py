@@ -10,42 +10,40 @@ import pytest
 
 import wikitext_builder as wb
 from tests.command import done
-from tests.wikitext_builder.building.test_build import PAGES, digests, store_of
+from tests.wikitext_builder.datasets import LATER, PAGES, build, digests, store_of, titles_file, verified
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import read_lock
 from wikitext_builder.pages.store import Store, expect_wiki
 
 MINE = Recipe(name="mine", train_articles=None, valid_articles=2, test_articles=2, seed='it\'s "mine" \\ {x}')
+FEW = {"train_articles": 9, "valid_articles": 2, "test_articles": 1, "min_count": 2, "sections": "clean"}
+LIMITED = {"train_articles": 20, "valid_articles": 3, "test_articles": 3}
+UNLIMITED = Recipe(name="wikitext-2", train_articles=None, valid_articles=3, test_articles=3)
 VARIANTS: dict[str, tuple[str | Recipe, dict[str, Any]]] = {
     "a recipe as it is": ("demo", {}),
-    "changed fields": (
-        "wikitext-2",
-        {"train_articles": 9, "valid_articles": 2, "test_articles": 1, "min_count": 2, "sections": "clean"},
-    ),
+    "changed fields": ("wikitext-2", FEW),
     "a seed that a shell must not read": ("demo", {"seed": 'it\'s; $HOME "x" \\ {y} $(z)'}),
-    "a limit of a recipe that has none": (
-        "wikitext-103",
-        {"train_articles": 20, "valid_articles": 3, "test_articles": 3},
-    ),
+    "a limit of a recipe that has none": ("wikitext-103", LIMITED),
     "a test set of some words": ("live", {"test_words": 700}),
     "an export that no option removes": ("live", {"articles": ()}),
     "rendered pages": ("demo", {"source": "rendered"}),
     "a recipe of one's own": (MINE, {}),
-    "a limit that no option removes": (
-        Recipe(name="wikitext-2", train_articles=None, valid_articles=3, test_articles=3),
-        {},
-    ),
+    "a limit that no option removes": (UNLIMITED, {}),
 }
+NEWER = [
+    replace(one, revision_id=one.revision_id + 10**6, timestamp=LATER, wikitext="Other text.")
+    for one in PAGES[:5]
+]
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return store_of(tmp_path_factory.mktemp("rebuild") / "pages.store", PAGES[:60])  # few: no workers start
+    return store_of(tmp_path_factory.mktemp("rebuild") / "pages.store", PAGES[:40])
 
 
 def follow_the_card(dataset: Path) -> None:
-    """Do what the card says, in the folder of the dataset, except for the fetch."""
+    """Do what the card says, in the folder of the dataset, except for the fetch: the same bytes."""
     text = (dataset / "README.md").read_text("utf-8")
     section = text.partition("## Build it again\n")[2].partition("\n## ")[0]
     fetch, *commands = [shlex.split(line)[2:] for line in re.findall(r"^\$ .*$", section, re.MULTILINE)]
@@ -57,48 +55,33 @@ def follow_the_card(dataset: Path) -> None:
     for code in python:
         code = code.replace("'../", f"'{dataset.parent}/").replace("'titles", f"'{dataset}/titles")
         exec(compile(code, "README.md", "exec"), {})
+    assert digests(dataset.with_name("again")) == digests(dataset)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_commands_of_the_card_build_the_same_bytes(store: Path, tmp_path: Path, variant: str) -> None:
     """They do so from a store that holds other pages too, and newer revisions of the same ones."""
     recipe, options = VARIANTS[variant]
-    wb.build(recipe, store, tmp_path / "first", workers=1, **options)
-    (tmp_path / "pages.store").write_bytes(store.read_bytes())
-    with Store.create(tmp_path / "pages.store") as opened:
+    build(recipe, store, tmp_path / "first", **options)
+    another = replace(NEWER[0], title="Another", page_id=10**6, revision_id=10**7)
+    with Store.create(store_of(tmp_path / "pages.store", [*NEWER, another], copy=store)) as opened:
         expect_wiki(opened, "en", "enwiki", "test")
-        newer = [
-            replace(
-                one,
-                revision_id=one.revision_id + 10**6,
-                timestamp="2020-01-01T00:00:00Z",
-                wikitext="Other text.",
-            )
-            for one in PAGES[:5]
-        ]
-        pages = [*newer, replace(newer[0], title="Another", page_id=10**6, revision_id=10**7)]
-        opened.add("en", pages, origin="test")
     follow_the_card(tmp_path / "first")
-    assert digests(tmp_path / "again") == digests(tmp_path / "first")
 
 
 def test_given_titles_are_part_of_the_dataset(store: Path, tmp_path: Path) -> None:
-    (tmp_path / "valid.txt").write_text("Title 7\nTitle 3\n", encoding="utf-8")
-    (tmp_path / "test.txt").write_text("# mine\nTitle 50\n", encoding="utf-8")
-    (tmp_path / "pages.store").write_bytes(store.read_bytes())
-    given: dict[str, Any] = {f"{split}_titles": tmp_path / f"{split}.txt" for split in ("valid", "test")}
-    wb.build("demo", tmp_path / "pages.store", tmp_path / "first", workers=1, **given)
-    assert (tmp_path / "first" / "valid_titles.txt").read_text("utf-8") == "Title 3\nTitle 7\n"
-    assert (tmp_path / "first" / "test_titles.txt").read_text("utf-8") == "Title 50\n"
-    follow_the_card(tmp_path / "first")
-    assert digests(tmp_path / "again") == digests(tmp_path / "first")
-    assert all(check.passed for check in wb.verify(tmp_path / "first"))
+    own, first = store_of(tmp_path / "pages.store", [], copy=store), tmp_path / "first"
+    valid = titles_file(tmp_path / "valid.txt", "Title 7", "Title 3")
+    test = titles_file(tmp_path / "test.txt", "# mine", "Title 30")
+    build("demo", own, first, valid_titles=valid, test_titles=test)
+    assert (first / "valid_titles.txt").read_text("utf-8") == "Title 3\nTitle 7\n"
+    assert (first / "test_titles.txt").read_text("utf-8") == "Title 30\n"
+    follow_the_card(first)
+    verified(first)
 
 
 def test_the_lock_file_has_all_that_could_be_chosen(store: Path, tmp_path: Path) -> None:
-    wb.build(
-        "wikitext-2", store, tmp_path / "a", workers=1, train_articles=5, valid_articles=2, test_articles=2
-    )
+    build("wikitext-2", store, tmp_path / "a", train_articles=5, valid_articles=2, test_articles=2)
     with Store.open(store) as opened:
         revisions = sorted(opened.revisions("en"), key=lambda one: one.title)
     assert read_lock(tmp_path / "a" / "titles.lock", language="en") == revisions
@@ -112,23 +95,22 @@ def test_every_recipe_of_the_command_line_has_a_name_of_its_own() -> None:
 
 def test_a_lock_with_two_revisions_of_a_page_is_refused(store: Path, tmp_path: Path) -> None:
     """The order of its lines would decide which one is taken."""
-    (tmp_path / "pages.store").write_bytes(store.read_bytes())
-    newer = replace(PAGES[0], revision_id=PAGES[0].revision_id + 10**6, timestamp="2020-01-01T00:00:00Z")
-    with Store.create(tmp_path / "pages.store") as opened:
-        opened.add("en", [newer], origin="test")
-    lock = tmp_path / "titles.lock"
-    before = wb.lock(store)
-    (line,) = set(wb.lock(tmp_path / "pages.store").splitlines()) - set(before.splitlines())
+    own, lock, before = (
+        store_of(tmp_path / "a.store", NEWER[:1], copy=store),
+        tmp_path / "lock",
+        wb.lock(store),
+    )
+    (line,) = set(wb.lock(own).splitlines()) - set(before.splitlines())
     lock.write_text(f"{before}{line}\n", encoding="utf-8")
     with pytest.raises(BuilderError, match=r"titles\.lock: names several revisions of a page"):
-        wb.build("demo", tmp_path / "pages.store", tmp_path / "out", lock=lock, workers=1)
+        build("demo", own, tmp_path / "out", lock=lock)
 
 
 def test_a_lock_from_before_or_after_a_page_was_renamed_is_built(store: Path, tmp_path: Path) -> None:
     """A revision keeps its number and text, and a store keeps the title under which it came first."""
-    moved = store_of(tmp_path / "moved.store", [replace(PAGES[0], title="Renamed"), *PAGES[1:60]])
+    moved = store_of(tmp_path / "moved.store", [replace(PAGES[0], title="Renamed"), *PAGES[1:40]])
     lock = tmp_path / "titles.lock"
     lock.write_text(wb.lock(moved), encoding="utf-8")
     for name, pages in (("one", moved), ("other", store)):
-        wb.build("demo", pages, tmp_path / name, lock=lock, workers=1)
+        build("demo", pages, tmp_path / name, lock=lock)
     assert digests(tmp_path / "one") == digests(tmp_path / "other")

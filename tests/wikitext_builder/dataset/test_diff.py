@@ -15,17 +15,15 @@ from hypothesis import strategies as st
 import wikitext_builder as wb
 from tests.command import done, refused
 from tests.conftest import data
-from tests.wikitext_builder.building.test_build import PAGES, store_of
+from tests.wikitext_builder.datasets import LATER, PAGES, SPLITS, build, store_of, titles_file
 from wikitext_builder.article import Page
 from wikitext_builder.dataset.diff import as_text, log_likelihood_ratio
 from wikitext_builder.errors import BuilderError
 
 OLD = PAGES[:30]
-NEWER = replace(
-    OLD[4], revision_id=9004, wikitext="It has quite '''another''' text.", timestamp="2020-01-01T00:00:00Z"
-)
-TOUCHED = replace(OLD[5], revision_id=9005, timestamp="2020-01-01T00:00:00Z")  # the same text
-RENAMED = replace(OLD[6], title="A new title", revision_id=9006, timestamp="2020-01-01T00:00:00Z")
+NEWER = replace(OLD[4], revision_id=9004, wikitext="It has quite '''another''' text.", timestamp=LATER)
+TOUCHED = replace(OLD[5], revision_id=9005, timestamp=LATER)  # the same text
+RENAMED = replace(OLD[6], title="A new title", revision_id=9006, timestamp=LATER)
 RECREATED = replace(OLD[7], page_id=777, revision_id=9007)  # another page with the title
 ZEBRA = replace(PAGES[50], wikitext=" ".join(["zebra"] * 300))
 NEW = [*OLD[:4], NEWER, TOUCHED, RENAMED, RECREATED, *OLD[9:], ZEBRA, PAGES[51]]  # OLD[8] is gone
@@ -34,9 +32,8 @@ NEW = [*OLD[:4], NEWER, TOUCHED, RENAMED, RECREATED, *OLD[9:], ZEBRA, PAGES[51]]
 def built(folder: Path, pages: list[Page], *, test: list[Page], **options: Any) -> Path:
     """A dataset of some pages with the given titles as its test split."""
     folder.mkdir()
-    (folder / "test.txt").write_text("".join(f"{one.title}\n" for one in test), encoding="utf-8")
-    store = store_of(folder / "pages.store", pages)
-    wb.build("demo", store, folder / "out", workers=1, test_titles=folder / "test.txt", **options)
+    given, store = titles_file(folder / "test.txt", *(one.title for one in test)), folder / "pages.store"
+    build("demo", store_of(store, pages), folder / "out", test_titles=given, **options)
     return folder / "out"
 
 
@@ -95,10 +92,7 @@ def test_the_counts_are_those_of_the_raw_files(pair: tuple[Path, Path]) -> None:
     found = wb.diff(*pair)
     words = [
         Counter(
-            word
-            for split in ("train", "valid", "test")
-            for line in wb.load(one).lines(split, raw=True)
-            for word in line.split()
+            word for split in SPLITS for line in wb.load(one).lines(split, raw=True) for word in line.split()
         )
         for one in pair
     ]
@@ -114,16 +108,16 @@ def test_a_dataset_differs_from_itself_in_nothing(pair: tuple[Path, Path]) -> No
     assert found.same == 30
 
 
-def copy_of(dataset: Path, folder: Path, names: list[str]) -> Path:
+def copy_of(dataset: Path, folder: Path, *kinds: str) -> Path:
+    """A dataset with some of its files."""
     folder.mkdir()
-    for name in names:
-        (folder / name).write_bytes((dataset / name).read_bytes())
+    for path in (path for kind in kinds for path in dataset.glob(kind)):
+        shutil.copy(path, folder)
     return folder
 
 
 def test_the_official_layout_says_less_and_so_does_diff(pair: tuple[Path, Path], tmp_path: Path) -> None:
-    splits = ("train", "valid", "test")
-    official = copy_of(pair[1], tmp_path / "official", [f"wiki.{split}.tokens" for split in splits])
+    official = copy_of(pair[1], tmp_path / "official", "wiki.*.tokens")
     found = wb.diff(pair[0], official, names=("ours", "theirs"))
     assert found.changed == ()
     assert all(one.after.revision_id is None for one in found.moved)
@@ -132,9 +126,7 @@ def test_the_official_layout_says_less_and_so_does_diff(pair: tuple[Path, Path],
         "theirs has no raw files",
     ]
     assert not any("<unk>" in (one.word) for one in found.most_changed)
-    with_raw = copy_of(
-        pair[1], tmp_path / "raw", [f"wiki.{s}.{kind}" for s in splits for kind in ("tokens", "raw")]
-    )
+    with_raw = copy_of(pair[1], tmp_path / "raw", "wiki.*")
     found = wb.diff(pair[0], with_raw, names=("ours", "theirs"))
     assert titles(one.after for one in found.changed) == {"Title 5"}  # of the others the text is the same
     assert titles(found.added) == {"A new title", "Title 51", "Title 52"}
@@ -163,26 +155,18 @@ def test_what_has_no_articles_is_compared_by_words(pair: tuple[Path, Path], tmp_
 
 
 def test_a_dataset_that_is_not_what_it_says_is_an_error(pair: tuple[Path, Path], tmp_path: Path) -> None:
-    names = [f"wiki.{s}.{kind}" for s in ("train", "valid", "test") for kind in ("tokens", "raw")]
-    broken = copy_of(pair[0], tmp_path / "broken", [*names, "attribution.tsv"])
+    broken = copy_of(pair[0], tmp_path / "broken", "wiki.*", "attribution.tsv")
     rows = (broken / "attribution.tsv").read_text("utf-8").splitlines(keepends=True)
     for wrong in ([*rows[:-1]], [*rows, rows[-1]]):
         (broken / "attribution.tsv").write_text("".join(wrong), encoding="utf-8")
         with pytest.raises(BuilderError, match=r"articles than attribution\.tsv; see `.* verify`"):
             wb.diff(broken, pair[1])
-
-
-def test_a_raw_file_that_is_too_short_is_an_error(pair: tuple[Path, Path], tmp_path: Path) -> None:
-    names = [f"wiki.{s}.{kind}" for s in ("train", "valid", "test") for kind in ("tokens", "raw")]
-    broken = copy_of(pair[0], tmp_path / "broken", names)
+    (broken / "attribution.tsv").unlink()
     raw = broken / "wiki.train.raw"
-    (title, *_) = [one.title for one in wb.load(broken).articles("train", raw=True)][-1:]
-    raw.write_text(raw.read_text("utf-8").partition(f" = {title} = \n")[0], encoding="utf-8")
-    (elsewhere := tmp_path / "elsewhere").mkdir()
-    for split in ("train", "valid", "test"):
-        shutil.copy(pair[1] / f"wiki.{split}.tokens", elsewhere)
+    *_, last = wb.load(broken).articles("train", raw=True)
+    raw.write_text(raw.read_text("utf-8").partition(f" = {last.title} = \n")[0], encoding="utf-8")
     with pytest.raises(BuilderError, match=r"raw file of train has too few articles; see `.* verify`"):
-        wb.diff(broken, elsewhere)
+        wb.diff(broken, copy_of(pair[1], tmp_path / "elsewhere", "wiki.*.tokens"))
 
 
 # --- the measure

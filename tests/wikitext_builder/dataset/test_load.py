@@ -6,9 +6,8 @@ import pytest
 
 import wikitext_builder as wb
 from tests.conftest import data
-from tests.wikitext_builder.building.test_build import PAGES, plan_of, store_of
-from wikitext_builder.building.build import carry_out
 from wikitext_builder.dataset.load import DatasetArticle, load
+from wikitext_builder.dataset.manifest import read_manifest
 from wikitext_builder.errors import BuilderError
 
 WIKITEXT = " \n = A b = \n \n one two \n \n = = C = = \n \n one \n \n \n = D = \n \n three \n \n"
@@ -54,21 +53,20 @@ def test_a_text_without_articles_is_one(tmp_path: Path) -> None:
         dataset.lines("train", raw=True)
 
 
-def test_a_dataset_that_was_built_here(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    report = carry_out(plan_of(store_of(tmp_path / "pages.store", PAGES[:20]), out))
-    dataset = wb.load(out)
-    assert dataset.manifest == report.manifest
-    assert dataset.title == "tiny"
-    assert len(dataset.vocabulary) == report.manifest.vocabulary
-    for split, counts in report.manifest.splits.items():
+def test_a_dataset_that_was_built_here(small: Path) -> None:
+    dataset = wb.load(small / "demo")
+    manifest = dataset.manifest
+    assert manifest is not None
+    assert manifest == read_manifest(small / "demo")
+    assert dataset.title == "wikitext-demo"
+    assert len(dataset.vocabulary) == manifest.vocabulary
+    for split, counts in manifest.splits.items():
         assert sum(len(article.tokens) for article in dataset.articles(split)) == counts.tokens
         assert len(list(dataset.articles(split, raw=True))) == counts.articles
     table = dataset.to_pandas()
     assert list(table.columns) == ["split", "title", "text", "paragraphs", "tokens"]
-    assert table.groupby("split").tokens.sum().to_dict() == {
-        split: counts.tokens for split, counts in report.manifest.splits.items()
-    }
+    tokens = {split: counts.tokens for split, counts in manifest.splits.items()}
+    assert table.groupby("split").tokens.sum().to_dict() == tokens
     assert "<unk>" not in "".join(dataset.to_pandas(raw=True).text)
 
 

@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.wikitext_builder.building.test_build import PAGES, digests, plan_of, store_of
-from wikitext_builder.building.build import carry_out
+from tests.wikitext_builder.building.test_build import at_report
+from tests.wikitext_builder.datasets import built, digests
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.progress import Progress
 from wikitext_builder.runners.dask import ChildDiedError, Cluster, run_in_child
 
 pytestmark = pytest.mark.slow
@@ -66,66 +65,35 @@ def cluster(tmp_path: Path) -> Iterator[RealCluster]:
     started.stop()
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("built")
-    store = store_of(folder / "pages.store", PAGES)
-    carry_out(plan_of(store, folder / "out"))
-    return store, folder / "out"
-
-
-def at_first_shard(action) -> Progress:
-    """A progress that does something once, when the first shard is there."""
-    called: list[bool] = []
-
-    def progress(stage: str, done: int, total: int | None, note: str = "") -> None:
-        if not called:
-            called.append(True)
-            action()
-
-    return progress
-
-
-def test_a_cluster_gives_the_same_bytes(built, cluster: RealCluster, tmp_path: Path) -> None:
-    with Cluster(cluster.address) as runner:
-        carry_out(plan_of(built[0], tmp_path / "out"), runner=runner)
-    assert digests(tmp_path / "out") == digests(built[1])
-
-
-def test_workers_without_the_stores_disk_give_the_same_bytes(built, cluster, tmp_path: Path) -> None:
+def test_workers_without_the_stores_disk_give_the_same_bytes_and_say_what_a_task_meets(
+    small: Path, cluster: RealCluster, tmp_path: Path
+) -> None:
     url = f"file://{tmp_path}/bucket"  # through fsspec, as s3:// would be
     with Cluster(cluster.address) as runner:
-        carry_out(plan_of(built[0], tmp_path / "out", work_url=url), runner=runner)
-    assert digests(tmp_path / "out") == digests(built[1])
-    assert not [path for path in (tmp_path / "bucket").rglob("*") if path.is_file()]  # removed
-
-
-def test_a_killed_dask_worker_does_no_harm(built, cluster: RealCluster, tmp_path: Path) -> None:
-    with Cluster(cluster.address) as runner:
-        carry_out(plan_of(built[0], tmp_path / "out"), at_first_shard(cluster.workers[0].kill), runner=runner)
-    assert cluster.workers[0].wait() == -signal.SIGKILL
-    assert digests(tmp_path / "out") == digests(built[1])
-
-
-def test_a_scheduler_that_goes_away_says_so_and_the_next_build_resumes(
-    built, cluster, tmp_path: Path
-) -> None:
-    plan = plan_of(built[0], tmp_path / "out")
-    with Cluster(cluster.address) as runner, pytest.raises(BuilderError, match="run it again to resume"):
-        carry_out(plan, at_first_shard(cluster.scheduler.kill), runner=runner)
-    assert not plan.out.exists()
-    assert carry_out(plan).shards_found >= 1
-    assert digests(plan.out) == digests(built[1])
-
-
-def test_what_a_task_meets_on_a_worker_is_said(cluster) -> None:
-    with Cluster(cluster.address) as runner:
+        built(small / "pages.store", tmp_path / "out", work_url=url, runner=runner)
+        assert digests(tmp_path / "out") == digests(small / "demo")
+        assert not [path for path in (tmp_path / "bucket").rglob("*") if path.is_file()]  # removed
         with pytest.raises(BuilderError, match=r"child process ended.* memory .* Run it again to resume"):
             list(runner.map(die, [1]))
         with pytest.raises(BuilderError, match="no 7"):
             list(runner.map(refuse, [7]))
         with pytest.raises(FileNotFoundError, match="No such file or directory: '/absent/3'"):
             list(runner.map(write, [3]))
+
+
+def test_a_killed_worker_does_no_harm_and_without_its_scheduler_a_build_can_resume(
+    small: Path, cluster: RealCluster, tmp_path: Path
+) -> None:
+    store, other = small / "pages.store", tmp_path / "other"
+    with Cluster(cluster.address) as runner:
+        built(store, tmp_path / "out", runner=runner, progress=at_report(1, cluster.workers[0].kill))
+    assert cluster.workers[0].wait() == -signal.SIGKILL
+    assert digests(tmp_path / "out") == digests(small / "demo")
+    with Cluster(cluster.address) as runner, pytest.raises(BuilderError, match="run it again to resume"):
+        built(store, other, runner=runner, progress=at_report(1, cluster.scheduler.kill))
+    assert not other.exists()
+    assert built(store, other).shards_found >= 1
+    assert digests(other) == digests(small / "demo")
 
 
 def test_an_address_where_no_scheduler_is_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,7 @@ def cases(draw: st.DrawFn) -> tuple[Articles, list[Piece], tuple[int, ...], int]
     return articles, pieces, lengths, draw(st.sampled_from([3, 10, 50, 1000]))
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(cases())
 def test_it_finds_what_the_oracle_finds(case: tuple[Articles, list[Piece], tuple[int, ...], int]) -> None:
     articles, pieces, lengths, _size = case

@@ -2,7 +2,8 @@
 
 import json
 import random
-from dataclasses import replace
+import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import wikitext_builder as wb
 from tests.command import done
 from tests.conftest import data
-from tests.wikitext_builder.building.test_build import store_of
+from tests.wikitext_builder.datasets import SPLITS, build, store_of
 from wikitext_builder.article import Page, heading_level
 from wikitext_builder.dataset.manifest import file_line
 from wikitext_builder.errors import BuilderError
@@ -19,9 +20,8 @@ from wikitext_builder.text_overlap.new_lines import only_new
 from wikitext_builder.text_overlap.words import words_of
 from wikitext_builder.tokens.tokenizer import tokenize_article
 
-WORDS = [
-    f"{a}{b}" for a in ("ka", "lo", "mi", "nu", "re", "so") for b in ("ba", "di", "fu", "ge", "hon", "pal")
-]
+STARTS, ENDS = ("ka", "lo", "mi", "nu", "re", "so"), ("ba", "di", "fu", "ge", "hon", "pal")
+WORDS = [start + end for start in STARTS for end in ENDS]
 THEN, NOW = "2020-01-01T00:00:00Z", "2024-01-01T00:00:00Z"
 
 
@@ -46,11 +46,19 @@ def joined(words: list[str]) -> str:
     return " ".join(words) + ".\n"
 
 
-@pytest.fixture
-def histories(tmp_path: Path) -> tuple[Path, Path, set[str]]:
-    """A store of now, one of then, and the first words of each paragraph that is new."""
-    generator, old, new = random.Random(5), list[Page](), list[Page]()
-    marks = set()
+@dataclass(frozen=True)
+class Histories:
+    """A store of now, one of then, the dataset of now, and the first words of each paragraph that is new."""
+
+    now: Path
+    then: Path
+    dataset: Path
+    marks: set[str]
+
+
+@pytest.fixture(scope="module")
+def histories(tmp_path_factory: pytest.TempPathFactory) -> Histories:
+    generator, old, new, marks = random.Random(5), list[Page](), list[Page](), set()
     for number in range(1, 41):
         a, b, c, d = (paragraph(generator) for _ in range(4))
         old.append(page(number, number, THEN, {"First": [a, b], "Second": [c]}))
@@ -59,21 +67,18 @@ def histories(tmp_path: Path) -> tuple[Path, Path, set[str]]:
         new.append(page(number, 1000 + number, NOW, sections))
         marks.add(" ".join(d[:8]))
     new.append(replace(old[3], revision_id=5000, timestamp=NOW, title="Copy of page 4", page_id=500))
-    return store_of(tmp_path / "now.store", new), store_of(tmp_path / "then.store", old), marks
+    folder = tmp_path_factory.mktemp("histories")
+    now, then = store_of(folder / "now.store", new), store_of(folder / "then.store", old)
+    build("demo", now, folder / "set", min_count=1)
+    return Histories(now, then, folder / "set", marks)
 
 
-def test_only_new_paragraphs_stay(histories: tuple[Path, Path, set[str]], tmp_path: Path) -> None:
-    now, then, marks = histories
-    wb.build("demo", now, tmp_path / "set", workers=1, min_count=1)
-    found = wb.new_lines(tmp_path / "set", tmp_path / "new", against=then)
+def test_only_new_paragraphs_stay(histories: Histories, tmp_path: Path) -> None:
+    found = wb.new_lines(histories.dataset, tmp_path / "new", against=histories.then)
     dataset = wb.load(tmp_path / "new")
-    kept = [
-        line
-        for split in dataset.files
-        for one in dataset.articles(split, raw=True)
-        for line in one.paragraphs
-    ]
-    assert {" ".join(line.split()[:8]) for line in kept} == marks
+    articles = [one for split in dataset.files for one in dataset.articles(split, raw=True)]
+    kept = [line for one in articles for line in one.paragraphs]
+    assert {" ".join(line.split()[:8]) for line in kept} == histories.marks
     assert len(kept) == sum(one.paragraphs for one in found.kept) == 40
     headings = {line for split in dataset.files for line in dataset.lines(split) if heading_level(line) == 2}
     assert headings == {"= = New = ="}
@@ -84,104 +89,68 @@ def test_only_new_paragraphs_stay(histories: tuple[Path, Path, set[str]], tmp_pa
     assert [check.passed for check in checks if "grammar" in check.name] == [True] * 3
     assert [check for check in checks if check.name.startswith("overlap")] == []
     report = json.loads((tmp_path / "new" / "overlap.json").read_text(encoding="utf-8"))
-    assert [one["split"] for one in report["splits"]] == ["train", "valid", "test"]
+    assert [one["split"] for one in report["splits"]] == [*SPLITS]
 
 
-def test_a_split_without_articles_takes_nobodys_attribution(
-    histories: tuple[Path, Path, set[str]], tmp_path: Path
-) -> None:
-    now, then, _ = histories
-    report = wb.build("demo", now, tmp_path / "set", workers=1, min_count=1, valid_articles=0)
+def test_a_split_without_articles_takes_nobodys_attribution(histories: Histories, tmp_path: Path) -> None:
+    report = build("demo", histories.now, tmp_path / "set", min_count=1, valid_articles=0)
     assert report.warnings == ()
     assert list(wb.load(tmp_path / "set").articles("valid")) == []
-    wb.new_lines(tmp_path / "set", tmp_path / "new", against=then)
-    titles = {
-        split: [one.title for one in wb.load(tmp_path / "new").articles(split, raw=True)]
-        for split in ("train", "test")
-    }
+    wb.new_lines(tmp_path / "set", tmp_path / "new", against=histories.then)
+    new = wb.load(tmp_path / "new")
+    titles = [(split, one.title) for split in ("train", "test") for one in new.articles(split, raw=True)]
     rows = (tmp_path / "new" / "attribution.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    assert len(rows) == sum(map(len, titles.values())) == 40
-    assert {tuple(row.split("\t")[:2]) for row in rows} == {
-        (split, title) for split, those in titles.items() for title in those
-    }
+    assert len(rows) == len(titles) == 40
+    assert {tuple(row.split("\t")[:2]) for row in rows} == set(titles)
 
 
 @pytest.mark.parametrize("lost", ["an article", "a line"])
-def test_files_with_other_lines_are_an_error(
-    histories: tuple[Path, Path, set[str]], tmp_path: Path, lost: str
-) -> None:
-    now, then, _ = histories
-    wb.build("demo", now, tmp_path / "set", workers=1, min_count=1)
-    tokens = tmp_path / "set" / "wiki.train.tokens"
+def test_files_with_other_lines_are_an_error(histories: Histories, tmp_path: Path, lost: str) -> None:
+    copy = Path(shutil.copytree(histories.dataset, tmp_path / "set"))
+    tokens = copy / "wiki.train.tokens"
     lines = tokens.read_text("utf-8").splitlines(keepends=True)
     titles = [number for number, line in enumerate(lines) if heading_level(line.strip()) == 1]
     tokens.write_text("".join(lines[: titles[-1] - 1] if lost == "an article" else lines[:-2]), "utf-8")
-    with pytest.raises(
-        BuilderError, match=r"raw and the tokens file of train have other lines; see `.*verify"
-    ):
-        wb.new_lines(tmp_path / "set", tmp_path / "new", against=then)
+    words = r"raw and the tokens file of train have other lines; see `.*verify"
+    with pytest.raises(BuilderError, match=words):
+        wb.new_lines(copy, tmp_path / "new", against=histories.then)
     assert not (tmp_path / "new").exists()
 
 
-def test_revisions_after_the_date_do_not_count(
-    histories: tuple[Path, Path, set[str]], tmp_path: Path
-) -> None:
-    now, then, _ = histories
-    wb.build("demo", now, tmp_path / "set", workers=1, min_count=1)
-    words = ("overlap", tmp_path / "set", "--against", now, "--against", then)
+def test_revisions_after_the_date_do_not_count(histories: Histories, tmp_path: Path) -> None:
+    now, dataset = histories.now, histories.dataset
+    words = ("overlap", dataset, "--against", now, "--against", histories.then)
     printed = done(*words, "--as-of", "2022-01-01", "--new-lines-only", tmp_path / "new")
     assert "new in train: 34 articles, 34 paragraphs" in printed
-    as_json = json.loads(
-        done(*words, "--as-of", "2019-12-31", "--new-lines-only", tmp_path / "all", "--json")
-    )
-    assert sum(one["paragraphs"] for one in as_json["kept"]) == 163
-    for kind in ("raw", "tokens"):
-        for split in ("train", "valid", "test"):
-            name = f"wiki.{split}.{kind}"
-            assert (tmp_path / "all" / name).read_bytes() == (tmp_path / "set" / name).read_bytes()
+    everything = done(*words, "--as-of", "2019-12-31", "--new-lines-only", tmp_path / "all", "--json")
+    assert sum(one["paragraphs"] for one in json.loads(everything)["kept"]) == 163
+    for path in dataset.glob("wiki.*"):
+        assert (tmp_path / "all" / path.name).read_bytes() == path.read_bytes()
     with pytest.raises(BuilderError, match="none of its paragraphs is new"):
-        wb.new_lines(tmp_path / "set", tmp_path / "none", against=now)
+        wb.new_lines(dataset, tmp_path / "none", against=now)
     assert not (tmp_path / "none").exists()
     assert not list(tmp_path.glob(".*partial"))
     unfinished = tmp_path / ".again.partial" / "shards"  # of a build that was killed
     unfinished.mkdir(parents=True)
-    wb.new_lines(tmp_path / "set", tmp_path / "again", against=now, as_of="2019-12-31")
+    wb.new_lines(dataset, tmp_path / "again", against=now, as_of="2019-12-31")
     assert unfinished.exists()
 
 
-def test_bad_arguments(histories: tuple[Path, Path, set[str]], tmp_path: Path) -> None:
-    wb.build("demo", histories[0], tmp_path / "set", workers=1)
+def test_bad_arguments(histories: Histories, tmp_path: Path) -> None:
+    dataset, then = histories.dataset, histories.then
     with pytest.raises(BuilderError, match="exists already"):
-        wb.new_lines(tmp_path / "set", tmp_path, against=histories[1])
+        wb.new_lines(dataset, tmp_path, against=then)
     with pytest.raises(BuilderError, match="--share"):
-        wb.new_lines(tmp_path / "set", tmp_path / "x", against=histories[1], share=0)
+        wb.new_lines(dataset, tmp_path / "x", against=then, share=0)
     with pytest.raises(BuilderError, match="has no articles"):
-        wb.new_lines(tmp_path / "set" / "wiki.test.raw", tmp_path / "x", against=histories[1])
+        wb.new_lines(dataset / "wiki.test.raw", tmp_path / "x", against=then)
 
 
 def test_headings_stay_above_what_stays() -> None:
-    lines = [
-        "",
-        "= T =",
-        "",
-        "a",
-        "",
-        "= = A = =",
-        "",
-        "",
-        "= = = B = = =",
-        "",
-        "b",
-        "",
-        "= = C = =",
-        "",
-        "c",
-        "",
-    ]
+    lines = ["", "= T =", "", "a", "", "= = A = =", "", "", "= = = B = = =", "", "b", "", "= = C = =", ""]
+    lines += ["c", ""]
     assert only_new(lines, lines, [True, True, True]) == lines
-    assert only_new(lines, lines, [False, True, False]) == [
-        *lines[:3], *lines[4:11], ""
-    ]  # fmt: skip
+    assert only_new(lines, lines, [False, True, False]) == [*lines[:3], *lines[4:11], ""]
     assert only_new(lines, lines, [True, False, False]) == [*lines[:4], ""]
 
 

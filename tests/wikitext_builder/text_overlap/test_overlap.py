@@ -14,20 +14,16 @@ import pytest
 import wikitext_builder as wb
 from tests.command import done, refused
 from tests.conftest import data
-from tests.wikitext_builder.building.test_build import PAGES, store_of
+from tests.wikitext_builder.datasets import PAGES, store_of
 from wikitext_builder.dataset.vocabulary import UNK
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.sample import SAMPLE_DUMP
 from wikitext_builder.text_overlap.result import as_text
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundled sample as a dataset, beside its store."""
-    folder = tmp_path_factory.mktemp("overlap")
-    wb.import_dump(folder / "sample.store", SAMPLE_DUMP)
-    wb.build("demo", folder / "sample.store", folder / "demo", workers=1)
-    return folder / "demo"
+@pytest.fixture
+def built(sample: Path) -> Path:
+    return sample / "demo"
 
 
 def plain_text(dataset: Path, split: str) -> str:
@@ -49,7 +45,7 @@ def test_a_dataset_overlaps_itself_in_everything(built: Path) -> None:
     assert sum(one.articles for one in found.splits) == 28
 
 
-def test_without_other_text_a_dataset_is_compared_with_its_train(built: Path, tmp_path: Path) -> None:
+def test_without_other_text_a_dataset_is_compared_with_its_train(built: Path) -> None:
     found = wb.overlap(built)
     assert found == wb.overlap(built, against=built / "wiki.train.raw", splits=["valid", "test"])
     found = wb.overlap(data("wikitext-2"))
@@ -59,9 +55,6 @@ def test_without_other_text_a_dataset_is_compared_with_its_train(built: Path, tm
     assert valid.duplicate_paragraphs == test.duplicate_paragraphs == test.near_duplicate_paragraphs == 0
     most = max(found.articles, key=lambda one: one.shared[13])
     assert (most.title, most.nearest.rpartition(": ")[2]) == ("The Boat Race 2008", "The Boat Race 1999")
-    (tmp_path / "wiki.test.tokens").write_text(" \n = A = \n \n A word . \n", encoding="utf-8")
-    for alone in (tmp_path, tmp_path / "wiki.test.tokens"):
-        assert "has no train to compare with; name other text with --against" in refused("overlap", alone)
 
 
 def test_what_was_copied_is_found_in_every_form(built: Path, tmp_path: Path) -> None:
@@ -71,7 +64,7 @@ def test_what_was_copied_is_found_in_every_form(built: Path, tmp_path: Path) -> 
     assert found["test"].duplicate_paragraphs == found["test"].paragraphs
     assert found["train"].shared[13] == 0
     assert found["train"].duplicate_paragraphs == 0
-    store = built.with_name("sample.store")
+    store = built.with_name("pages.store")
     for source in (store, SAMPLE_DUMP):
         of_pages = wb.overlap(built, against=source)
         shares = [one.shared[8] / one.ngrams[8] for one in of_pages.splits]
@@ -166,20 +159,19 @@ def test_the_card_says_it_and_the_dataset_stays_valid(
     assert (copy / "README.md").read_text(encoding="utf-8") == "changed"
 
 
-def test_a_card_that_is_missing_is_an_error_before_all_comparing(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "wiki.test.tokens").write_text(" \n = A = \n \n A word . \n", encoding="utf-8")
-    said = refused("overlap", tmp_path / "data", "--against", tmp_path / "data", "--card", "--as-of", "soon")
-    assert "has no card" in said  # the date is read when the comparison begins
-
-
 def test_bad_arguments(built: Path, tmp_path: Path) -> None:
-    with pytest.raises(BuilderError, match="absent"):
-        wb.overlap(built, against=tmp_path / "absent")
-    with pytest.raises(BuilderError, match="expected 1 or more"):
-        wb.overlap(built, against=built, words=[0])
-    with pytest.raises(BuilderError, match="no valid2 file"):
-        wb.overlap(built, against=built, splits=["valid2"])
     (tmp_path / "bad.lock").write_text("# wikitext-builder lock 1; language de; wiki -\n", encoding="utf-8")
-    with pytest.raises(BuilderError, match="expected a lock file"):
-        wb.overlap(built, against=tmp_path / "bad.lock")
+    bad: list[tuple[str, dict[str, Any]]] = [
+        ("absent", {"against": tmp_path / "absent"}),
+        ("expected 1 or more", {"against": built, "words": [0]}),
+        ("no valid2 file", {"against": built, "splits": ["valid2"]}),
+        ("expected a lock file", {"against": tmp_path / "bad.lock"}),
+    ]
+    for words, options in bad:
+        with pytest.raises(BuilderError, match=words):
+            wb.overlap(built, **options)
+    (tmp_path / "wiki.test.tokens").write_text(" \n = A = \n \n A word . \n", encoding="utf-8")
+    for alone in (tmp_path, tmp_path / "wiki.test.tokens"):
+        assert "has no train to compare with; name other text with --against" in refused("overlap", alone)
+    said = refused("overlap", tmp_path, "--against", tmp_path, "--card", "--as-of", "soon")
+    assert "has no card" in said  # the date is read when the comparison begins

@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 import wikitext_builder as wb
-from tests.wikitext_builder.building.test_build import PAGES, store_of
+from tests.wikitext_builder.datasets import PAGES, store_of
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.sample import SAMPLE_DUMP
 from wikitext_builder.text_overlap.sources import How, Piece, Reject, Rejects, files_of, pieces_of
