@@ -11,14 +11,16 @@ from tests.command import environment
 
 HEAVY = {"torch", "pandas", "lxml", "matplotlib", "numpy", "pyarrow", "requests", "rich", "click"}
 MEASURE = (
-    "import time; start = time.perf_counter(); import wikitext_builder; took = time.perf_counter() - start;"
+    "import time; start = time.process_time(); import wikitext_builder; took = time.process_time() - start;"
     " import sys; print(took, *{name.split('.')[0] for name in sys.modules})"
 )
 
 
 def test_the_import_is_quick_and_light() -> None:
     seconds = []
-    for _ in range(5):  # the best one: other work on the machine makes an import slower, never faster
+    for _ in range(
+        3
+    ):  # the best one, of processor time: other work on the machine makes it slower, never faster
         done = subprocess.run(
             [sys.executable, "-c", MEASURE], env=environment(), capture_output=True, text=True, check=True
         )

@@ -95,11 +95,8 @@ def test_every_recipe_of_the_command_line_has_a_name_of_its_own() -> None:
 
 def test_a_lock_with_two_revisions_of_a_page_is_refused(store: Path, tmp_path: Path) -> None:
     """The order of its lines would decide which one is taken."""
-    own, lock, before = (
-        store_of(tmp_path / "a.store", NEWER[:1], copy=store),
-        tmp_path / "lock",
-        wb.lock(store),
-    )
+    own, before = store_of(tmp_path / "a.store", NEWER[:1], copy=store), wb.lock(store)
+    lock = tmp_path / "titles.lock"
     (line,) = set(wb.lock(own).splitlines()) - set(before.splitlines())
     lock.write_text(f"{before}{line}\n", encoding="utf-8")
     with pytest.raises(BuilderError, match=r"titles\.lock: names several revisions of a page"):
