@@ -156,10 +156,9 @@ class Baseline:
     make: Callable[[Dataset, Vocabulary], LanguageModel[Any]]
 
 
-def kneser_ney(dataset: Dataset, vocabulary: Vocabulary, order: int = 5) -> NGram:
+def kneser_ney(dataset: Dataset, vocabulary: Vocabulary) -> NGram:
     """The n-grams of train."""
-    config = NGramConfig(vocab_size=len(vocabulary), order=order)
-    return NGram.of_text(config, read_stream(dataset, "train", vocabulary))
+    return NGram.of_text(NGramConfig(vocab_size=len(vocabulary)), read_stream(dataset, "train", vocabulary))
 
 
 BASELINES: Final = {

@@ -352,6 +352,19 @@ def test_runs_with_several_seeds_count_by_their_mean():
     assert compare_runs(first, second[:1]).alone == "other"
 
 
+@pytest.mark.parametrize(("seeds", "quantile"), [(2, 12.706), (3, 4.303), (5, 2.776)])
+def test_a_mean_over_seeds_moves_by_students_t(seeds, quantile):
+    """Passages are alike, so that only seeds vary: the mean and t times its standard error."""
+    first = made([460] * 9, [100] * 9)
+    nats = np.array([4.5, 4.5003, 4.4999, 4.5002, 4.50005][:seeds])
+    runs = [made([100 * one] * 9, [100] * 9, model=f"m{seed}") for seed, one in enumerate(nats)]
+    found = compare_runs([first], runs, resamples=100_000)
+    assert found.interval is not None
+    moved = quantile * nats.std(ddof=1) / math.sqrt(seeds)
+    ends = [math.log(found.first + one) - nats.mean() for one in found.interval]
+    assert ends == pytest.approx([-moved, moved], rel=0.03)
+
+
 def test_numbers_that_are_too_large_are_no_interval_and_no_traceback():
     tokens = [10] * 6
     first, second = made([10.0] * 6, tokens), made([10.0] * 5 + [21_000.0], tokens)

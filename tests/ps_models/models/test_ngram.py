@@ -126,6 +126,12 @@ def test_keeps_the_laws(order):
     check_generative(model, 20, tolerance=1e-12)
 
 
+def test_unigrams_are_counts_plus_one_also_of_words_that_train_lacks():
+    model = Unigram.of_text(4, torch.tensor([1, 2, 1, 0]))
+    assert model.initial_state(3).shape == (3, 0)
+    assert model.log_probs.exp().tolist() == pytest.approx([2 / 8, 3 / 8, 2 / 8, 1 / 8], rel=1e-12)
+
+
 def test_no_context_crosses_the_end_of_a_line():
     model = ngram_of([[2, 3], [4, 5]] * 3, 5)
     after_line = torch.tensor([[2, 3, EOS, 4], [5, 5, EOS, 4]])
