@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +88,7 @@ def train(
         StoppedError: The user stopped the run, or `limits` did; the same call resumes it.
     """
     data, out = Path(data), Path(out)
-    dataset = load_dataset(data)
-    if dataset.layout == FILE:
-        raise ModelError(f"{data}: a single file; expected a folder with train and valid files to train on")
+    dataset = _training_data(data)
     vocabulary = dataset.vocabulary
     model_config, training = make_configs(model, preset, settings, len(vocabulary))
     out.mkdir(parents=True, exist_ok=True)
@@ -100,21 +98,27 @@ def train(
         texts = _texts(model, model_config, preset, dataset, vocabulary)
         _check_same_text(saved, texts.describe, data)
         made = _new_model(texts, model_config, training.seed, world.rank, prepare=saved is None).to(chosen)
-        leads = world.rank == 0
-        with tensorboard(out) if log_events and leads else nullcontext() as events:
+        with tensorboard(out) if log_events and world.rank == 0 else nullcontext() as events:
             position = run_training(
                 *(made, texts, training, out),
                 resume=saved,
                 device=chosen,
                 world=world,
-                progress=progress if leads else no_progress,
+                progress=progress if world.rank == 0 else no_progress,
                 events=events,
                 limits=pace or limits,
                 compiled=compile,
             )
-    updates, losses = position.update, position.losses
-    done = saved is not None and tuple((saved.training or {})["position"]["losses"]) == losses
-    return TrainedRun(folder=out, updates=updates, losses=losses, rank=world.rank, trained_before=done)
+    run = TrainedRun(folder=out, updates=position.update, losses=position.losses, rank=world.rank)
+    before = (saved.training or {})["position"]["losses"] if saved else ()
+    return replace(run, trained_before=tuple(before) == run.losses)
+
+
+def _training_data(data: Path) -> Dataset:
+    dataset = load_dataset(data)
+    if dataset.layout == FILE:
+        raise ModelError(f"{data}: a single file; expected a folder with train and valid files to train on")
+    return dataset
 
 
 def _texts(

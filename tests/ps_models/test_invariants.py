@@ -22,7 +22,7 @@ from ps_models.models.char_cnn import CharCNN, CharCNNConfig
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
-from ps_models.models.rnn import RNN, RNNLDA, RNNConfig, RNNLDAConfig
+from ps_models.models.rnn import RNN, RNNConfig, RNNLDAConfig
 from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
 from ps_models.models.transformer import (
     PointerSentinelTransformer,
@@ -30,7 +30,7 @@ from ps_models.models.transformer import (
     Transformer,
     TransformerConfig,
 )
-from wikitext_builder.dataset.vocabulary import Vocabulary
+from tests.ps_models.tiny import spelled, with_topics
 
 V = 11
 LSTM_CONFIG = LSTMConfig(vocab_size=V, hidden_size=8, init=0.8)
@@ -91,16 +91,11 @@ TRAINABLE = {
 
 
 def spelled_model():
-    model = CharCNN(SPELLED)
-    words = ["<unk>", "<eos>", "a", "at", "attic", "né", "s", "t", "st", "ta", "tea"]
-    model.prepare(torch.arange(V), Vocabulary(tuple(words)), seed=1)
-    return model
+    return spelled(SPELLED, ["<unk>", "<eos>", "a", "at", "attic", "né", "s", "t", "st", "ta", "tea"])
 
 
 def rnn_lda():
-    model = RNNLDA(RNNLDAConfig(vocab_size=V, hidden_size=8, topics=3, init=0.8, dropout=0.2))
-    model.log_topics_VK.copy_(torch.randn(V, 3).log_softmax(dim=-1))
-    return model
+    return with_topics(RNNLDAConfig(vocab_size=V, hidden_size=8, topics=3, init=0.8, dropout=0.2))
 
 
 def samples_of(model):

@@ -13,9 +13,14 @@ import torch
 from torch import Tensor
 
 import ps_models as pm
+from ps_models.models.char_cnn import CharCNN, CharCNNConfig
+from ps_models.models.rnn import RNNLDA, RNNLDAConfig
+from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
+from ps_models.models.transformer import Transformer, TransformerConfig
 from ps_models.training.checkpoint import LAST, Checkpoint, read_checkpoint
 from ps_models.training.logs import EPOCHS, UPDATES
 from ps_models.training.loop import RunLimits, StoppedError
+from wikitext_builder.dataset.vocabulary import Vocabulary
 
 SETTINGS = (
     "hidden_size=8",
@@ -111,3 +116,36 @@ def _article(generator: random.Random, number: int) -> str:
     words = ["the", "a", "cat", "dog", "saw", "met", "and", name, name]
     lines = [" ".join(generator.choice(words) for _ in range(generator.randrange(4, 12))) for _ in range(4)]
     return f" \n = Article {number} = \n \n" + "".join(f" {line} \n" for line in lines) + " \n"
+
+
+def spelled(config: CharCNNConfig, words: Sequence[str]) -> CharCNN:
+    """A model that knows the letters of its words."""
+    model = CharCNN(config)
+    model.prepare(torch.arange(3), Vocabulary(tuple(words)), seed=1)
+    return model
+
+
+def with_topics(config: RNNLDAConfig) -> RNNLDA:
+    """A model with topics that are drawn at random."""
+    model = RNNLDA(config)
+    model.log_topics_VK.copy_(torch.randn(config.vocab_size, config.topics).log_softmax(dim=-1))
+    return model
+
+
+def after_an_update(config: SumProductConfig) -> SumProductNetwork:
+    """A network some of whose weights are below 0."""
+    model = SumProductNetwork(config).double()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.3 * parameter)
+            parameter.view(-1)[::5] *= -1
+    return model
+
+
+def with_norms(config: TransformerConfig) -> Transformer:
+    """A model with norms and biases that are not 1 and 0."""
+    model = Transformer(config)
+    for parameter in model.parameters():
+        if parameter.dim() == 1:
+            torch.nn.init.uniform_(parameter, 0.2, 1.0)
+    return model

@@ -172,10 +172,7 @@ def build_months(
 def carry_out(
     plan: Plan, progress: Progress = no_progress, *, runner: Runner | None = None, here: Runner | None = None
 ) -> BuildReport:
-    """Build the dataset of a plan.
-
-    It grows in `.NAME.partial` beside `plan.out` and is renamed when it is complete; the same call resumes a
-    build that was killed. The bytes do not depend on the runners.
+    """Build the dataset of a plan, as `build` says; the bytes do not depend on the runners.
 
     Args:
         plan: What to build.

@@ -97,18 +97,22 @@ def opened(browser, tmp_path):
     assert [url for url in requests if not url.startswith("file:")] == []
 
 
-def test_the_words_are_read_as_they_are(pointer, opened):
-    text, _ = made(pointer)
-    tab = opened(text)
+@pytest.fixture
+def shown(pointer, opened):
+    """The page of the pointer model in a tab, and its predictions."""
+    text, found = made(pointer)
+    return opened(text), found
+
+
+def test_the_words_are_read_as_they_are(shown):
+    tab, _ = shown
     assert tab.title() == "<i>title</i> & more"
-    shown = [span.text_content() for span in tab.locator("#text span").all()]
-    assert shown == WORDS.decode(TOKENS.tolist())
+    assert [span.text_content() for span in tab.locator("#text span").all()] == WORDS.decode(TOKENS.tolist())
     assert tab.locator("img").count() == 0
 
 
-def test_hovering_a_word_shows_its_prediction(pointer, opened):
-    text, found = made(pointer)
-    tab = opened(text)
+def test_hovering_a_word_shows_its_prediction(shown):
+    tab, found = shown
     for index in (3, 25):
         one = found[index]
         tab.locator("#text span").nth(index).hover()
@@ -138,9 +142,8 @@ def test_the_true_word_has_a_row_wherever_it_is(lstm, pointer, opened):
             assert row.locator(".word").text_content() == WORDS.tokens[int(TOKENS[index])]
 
 
-def test_all_bars_have_one_scale(pointer, opened):
-    text, found = made(pointer)
-    tab = opened(text)
+def test_all_bars_have_one_scale(shown):
+    tab, found = shown
     tab.locator("#text span").nth(25).hover()
     for track, share in (
         (tab.locator("#tables table").nth(1).locator("tr").first, found[25].vocabulary.top[0][1]),
@@ -150,9 +153,8 @@ def test_all_bars_have_one_scale(pointer, opened):
         assert track.locator("i").bounding_box()["width"] == pytest.approx(share * full, abs=1)
 
 
-def test_colour_means_what_the_pointer_added(pointer, opened):
-    text, found = made(pointer)
-    tab = opened(text)
+def test_colour_means_what_the_pointer_added(shown):
+    tab, found = shown
     kinds = set()
     for place, (span, one) in enumerate(zip(tab.locator("#text span").all(), found, strict=True)):
         names = (span.get_attribute("class") or "").split()
@@ -190,9 +192,8 @@ def test_words_that_the_model_does_not_know_are_shown(pointer, opened):
     assert "The model reads <unk>." in tab.locator("#facts").text_content()
 
 
-def test_a_click_keeps_a_word_and_keys_move_to_others(pointer, opened):
-    text, found = made(pointer)
-    tab = opened(text)
+def test_a_click_keeps_a_word_and_keys_move_to_others(shown):
+    tab, found = shown
     spans, words = tab.locator("#text span"), tab.locator("#text")
 
     def pressed(key):

@@ -6,8 +6,8 @@ import torch
 import ps_models as pm
 from ps_models.errors import ModelError
 from ps_models.models.char_cnn import CharCNN, CharCNNConfig, spelled
+from tests.ps_models import tiny
 from tests.ps_models.tiny import assert_resumes, make_dataset, settings_of
-from wikitext_builder.dataset.vocabulary import Vocabulary
 
 WORDS = ("<unk>", "<eos>", "a", "cat", "cats", "naïve", "tac", "incomprehensible")
 CONFIG = CharCNNConfig(
@@ -22,9 +22,7 @@ CONFIG = CharCNNConfig(
 
 
 def spelled_model():
-    model = CharCNN(CONFIG).double()
-    model.prepare(torch.arange(3), Vocabulary(WORDS), seed=1)
-    return model
+    return tiny.spelled(CONFIG, WORDS).double()
 
 
 def test_a_words_vector_does_not_depend_on_the_others_of_a_call():

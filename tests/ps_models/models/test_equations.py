@@ -13,8 +13,7 @@ from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwa
 from ps_models.models.rnn import RNN, RNNLDA, RNNConfig, RNNLDAConfig
 from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
 from ps_models.models.transformer import Transformer, TransformerConfig
-from tests.ps_models.tiny import assert_same
-from wikitext_builder.dataset.vocabulary import Vocabulary
+from tests.ps_models.tiny import after_an_update, assert_same, spelled, with_norms, with_topics
 
 WORDS = ("<unk>", "<eos>", "a", "cat", "cats", "naïve", "tac", "incomprehensible")
 V, EOS = len(WORDS), 1
@@ -152,61 +151,42 @@ def sum_product(model: SumProductNetwork, read: Sequence[int], _: None) -> tuple
     return (torch.stack(sums) / torch.stack(sums).sum()).log(), None
 
 
-def spelled() -> CharCNN:
-    sizes: dict[str, Any] = {
-        "widths": (1, 2, 4),
-        "features": (2, 3, 4),
-        "character_size": 3,
-        "word_length": 9,
-    }
-    model = CharCNN(CharCNNConfig(vocab_size=V, hidden_size=5, init=0.7, **sizes))
-    model.prepare(torch.arange(3), Vocabulary(WORDS), seed=1)
-    return model
+SIZES: dict[str, Any] = {"vocab_size": V, "hidden_size": 5}
+SPELLED = CharCNNConfig(
+    **SIZES, init=0.7, widths=(1, 2, 4), features=(2, 3, 4), character_size=3, word_length=9
+)
+LDA = RNNLDAConfig(**SIZES, topics=3, init=0.9, topic_decay=0.7)
 
 
-def with_topics() -> RNNLDA:
-    model = RNNLDA(RNNLDAConfig(vocab_size=V, hidden_size=5, topics=3, init=0.9, topic_decay=0.7))
-    model.log_topics_VK.copy_(torch.randn(V, 3).log_softmax(dim=-1))
-    return model
-
-
-def some_below_zero(*, scaled: bool) -> SumProductNetwork:
+def network(*, scaled: bool) -> SumProductNetwork:
     config = SumProductConfig(vocab_size=V, context=3, hidden_size=4, powers=5, scaled=scaled)
-    model = SumProductNetwork(config).double()
-    with torch.no_grad():
-        for parameter in model.parameters():  # as after an update
-            parameter.add_(torch.randn_like(parameter) * 0.3 * parameter)
-            parameter.view(-1)[::5] *= -1
-    return model
+    return after_an_update(config)
 
 
 def attention(window: int, hidden: int) -> Transformer:
     sizes: dict[str, Any] = {"layers": 3, "heads": 2, "inner_size": 10, "softmax_bias": True}
-    model = Transformer(TransformerConfig(vocab_size=V, hidden_size=hidden, window=window, init=0.5, **sizes))
-    for parameter in model.parameters():
-        if parameter.dim() == 1:  # norms and biases that are not 1 and 0
-            torch.nn.init.uniform_(parameter, 0.2, 1.0)
-    return model
+    config = TransformerConfig(vocab_size=V, hidden_size=hidden, window=window, init=0.5, **sizes)
+    return with_norms(config)
 
 
 def simple(**more: Any) -> RNN:
-    return RNN(RNNConfig(vocab_size=V, hidden_size=5, init=0.9, **more))
+    return RNN(RNNConfig(**SIZES, init=0.9, **more))
 
 
 def highway(*, tied: bool) -> RecurrentHighway:
-    return RecurrentHighway(RecurrentHighwayConfig(vocab_size=V, hidden_size=5, depth=3, init=0.9, tied=tied))
+    return RecurrentHighway(RecurrentHighwayConfig(**SIZES, depth=3, init=0.9, tied=tied))
 
 
 MODELS: dict[str, tuple[Callable[[], Any], Step]] = {
-    "char-cnn": (spelled, char_cnn),
+    "char-cnn": (lambda: spelled(SPELLED, WORDS), char_cnn),
     "rhn": (lambda: highway(tied=False), rhn),
     "rhn-tied": (lambda: highway(tied=True), rhn),
     "rnn": (simple, rnn),
     "rnn-deep": (lambda: simple(deep=True), rnn),
     "rnn-deep-embedding": (lambda: simple(deep=True, embedding_size=4), rnn),
-    "rnn-lda": (with_topics, rnn_lda),
-    "sum-product": (lambda: some_below_zero(scaled=False), sum_product),
-    "sum-product-scaled": (lambda: some_below_zero(scaled=True), sum_product),
+    "rnn-lda": (lambda: with_topics(LDA), rnn_lda),
+    "sum-product": (lambda: network(scaled=False), sum_product),
+    "sum-product-scaled": (lambda: network(scaled=True), sum_product),
     "transformer-1": (lambda: attention(1, 12), transformer),  # heads of 6
     "transformer-2": (lambda: attention(2, 12), transformer),
     "transformer-4": (lambda: attention(4, 10), transformer),  # of 5

@@ -9,7 +9,7 @@ import ps_models as pm
 from ps_models.errors import ModelError
 from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
 from ps_models.training.checkpoint import read_checkpoint
-from tests.ps_models.tiny import make_dataset
+from tests.ps_models.tiny import after_an_update, make_dataset
 
 V = 7
 
@@ -17,12 +17,7 @@ V = 7
 def tiny_model(**fields):
     torch.manual_seed(6)
     config = {"vocab_size": V, "context": 3, "hidden_size": 4, "powers": 5, **fields}
-    model = SumProductNetwork(SumProductConfig(**config)).double()
-    with torch.no_grad():
-        for parameter in model.parameters():  # some are below 0, as after an update
-            parameter.add_(torch.randn_like(parameter) * 0.3 * parameter)
-            parameter.view(-1)[::5] *= -1
-    return model
+    return after_an_update(SumProductConfig(**config))
 
 
 def test_training_sets_negative_weights_to_zero_and_lets_them_come_back():

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ps_models.models.transformer import BLOCK, Transformer, TransformerConfig
+from tests.ps_models.tiny import with_norms
 
 V = 7
 CONFIG = TransformerConfig(
@@ -17,11 +18,7 @@ CONFIG = TransformerConfig(
 
 def made(config: TransformerConfig = CONFIG) -> Transformer:
     torch.manual_seed(5)
-    model = Transformer(config).double().eval()
-    for parameter in model.parameters():
-        if parameter.dim() == 1:  # norms and biases that are not 1 and 0
-            torch.nn.init.uniform_(parameter, 0.2, 1.0)
-    return model
+    return with_norms(config).double().eval()
 
 
 def test_blocks_of_attention_do_not_matter():
