@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -54,49 +55,37 @@ class ModelCommand(click.Command):
         return super().invoke(ctx)
 
 
-class Bars:
+class Bars(ExitStack):
     """Progress bars that appear with the first report and can be closed to print below them."""
 
-    def __init__(self) -> None:
-        self._open = ExitStack()
-        self._report: Progress | None = None
+    _report: Progress | None = None
 
     def __call__(self, stage: str, done: int, total: int | None, note: str = "") -> None:
         """Report; see `Progress`."""
         if self._report is None:
-            self._report = self._open.enter_context(shown_progress())
+            self._report = self.enter_context(shown_progress())
         self._report(stage, done, total, note)
-
-    def __enter__(self) -> Bars:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the bars; the next report starts new ones."""
-        self._open.close()
+        super().close()
         self._report = None
 
 
-def model_options(command: Decorated) -> Decorated:
-    """What a model may need to be loaded."""
-    return _with_options(command, list(OPTIONS))
-
-
-def window_model_options(command: Decorated) -> Decorated:
-    """What a model may need to be loaded by a command that chooses the windows itself."""
-    return _with_options(command, [name for name, one in OPTIONS.items() if one.windows])
-
-
-def _with_options(command: Decorated, names: list[str]) -> Decorated:
-    for name in reversed(names):
-        one = OPTIONS[name]
-        option = click.option(
-            f"--{name.replace('_', '-')}", default=one.default, type=_type(one), help=one.help
-        )
-        command = option(command)
+def model_options(command: Decorated, *, windows: bool = True) -> Decorated:
+    """What a model may need to be loaded, with its windows if the command does not choose them itself."""
+    for name, one in reversed(list(OPTIONS.items())):
+        if windows or one.windows:
+            words = f"--{name.replace('_', '-')}"
+            command = click.option(words, default=one.default, type=_type(one), help=one.help)(command)
     return command
+
+
+window_model_options: Final = partial(model_options, windows=False)
+json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+split_option: Final = click.option(
+    "--split", type=click.Choice(SPLITS), default="test", help="Split of the dataset."
+)
 
 
 def _type(one: ModelOption) -> click.ParamType[Any]:
@@ -107,19 +96,3 @@ def _type(one: ModelOption) -> click.ParamType[Any]:
     if one.kind is int:
         return SEED if one.least == 0 else click.IntRange(min=int(one.least or 0))
     return click.STRING
-
-
-def json_option(command: Decorated) -> Decorated:
-    """For programs."""
-    option: Callable[[Decorated], Decorated] = click.option(
-        "--json", "as_json", is_flag=True, help="Print JSON."
-    )
-    return option(command)
-
-
-def split_option(command: Decorated) -> Decorated:
-    """Which split of the dataset."""
-    option: Callable[[Decorated], Decorated] = click.option(
-        "--split", type=click.Choice(SPLITS), default="test", help="Split of the dataset."
-    )
-    return option(command)

@@ -153,12 +153,12 @@ def user_code(name: str) -> Iterator[None]:
 
 def _users_frames(trace: TracebackType | None) -> TracebackType | None:
     """A traceback from the first frame of the user's code on."""
-    while trace is not None and _is_ours(trace.tb_frame.f_code.co_filename):
+    importer = Path(importlib.__file__ or "").parent  # the machinery that imports modules, as frozen code is
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not (
+            file.startswith("<frozen") or Path(file).is_relative_to(OURS) or Path(file).parent == importer
+        ):
+            break
         trace = trace.tb_next
     return trace
-
-
-def _is_ours(file: str) -> bool:
-    """Whether code is ours, or the machinery that imports modules."""
-    importer = Path(importlib.__file__ or "").parent
-    return file.startswith("<frozen") or Path(file).is_relative_to(OURS) or Path(file).parent == importer

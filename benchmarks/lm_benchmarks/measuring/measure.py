@@ -88,17 +88,13 @@ def measure(
     repeated = shlex.join(map(portable, command))
     protocols = [Protocol(split=split, command=repeated, **protocol) for split in chosen]
     found, failed = list[Result](), list[tuple[str, ToolkitError]]()
-    for alike in _of_one_vocabulary(protocols, data):
+    has_train = "train" in load_dataset(Path(data)).files  # else the words of each split are its vocabulary
+    for alike in [protocols] if has_train else [[one] for one in protocols]:
         inputs = make_inputs(data, alike[0].split, **opening)
         measured, missed = _measure_all(specifications, alike, inputs, results, on_result, progress)
         found, failed = found + measured, failed + missed
     _raise_failures(failed, found, len(specifications) * len(chosen))
     return found
-
-
-def _of_one_vocabulary(protocols: list[Protocol], data: str | Path) -> list[list[Protocol]]:
-    """All splits together, or each alone if there is no train file: then its own words are the vocabulary."""
-    return [protocols] if "train" in load_dataset(Path(data)).files else [[one] for one in protocols]
 
 
 def _measure_all(
@@ -142,15 +138,14 @@ def _measure_all(
 
 def _raise_failures(failed: Sequence[tuple[str, ToolkitError]], found: list[Result], count: int) -> None:
     """One error for all that failed; what failed alone is its own error."""
-    if not failed:
-        return
-    first = failed[0][1]
-    if count == 1:
-        raise first
-    whats = "\n".join(f"{name}: {error}" for name, error in failed)
-    raise MeasuringError(
-        f"{len(failed)} of {count} measurements failed; {len(found)} results were measured\n{whats}", found
-    ) from first
+    if failed and count == 1:
+        raise failed[0][1]
+    if failed:
+        whats = "\n".join(f"{name}: {error}" for name, error in failed)
+        raise MeasuringError(
+            f"{len(failed)} of {count} measurements failed; {len(found)} results were measured\n{whats}",
+            found,
+        ) from failed[0][1]
 
 
 METRIC: Final = {PAPER: "perplexity", LM_EVAL: "lm-eval-word-perplexity"}  # whose number is a quotient

@@ -57,13 +57,11 @@ def _differ_by_seed(runs: Collection[Result]) -> bool:
     recipes = {(result.recipe, result.model) for result in runs}
     if len(recipes) != 1 or "" in {*recipes.pop()} or len({_seed(run) for run in runs}) != len(runs):
         return False
-    hows = {(run.decisive_settings, run.signature.get("precision", ""), _training(run)) for run in runs}
+    hows = set()
+    for run in runs:
+        trainings = tuple((one.train_sha256, one.training.get("precision")) for one in run.trained)
+        hows.add((run.decisive_settings, run.signature.get("precision", ""), trainings))
     return len(hows) == 1 and all(one.is_finished for run in runs for one in run.trained)
-
-
-def _training(run: Result) -> tuple[tuple[str, object], ...]:
-    """What else must be the same for two runs to differ by their seed alone."""
-    return tuple((one.train_sha256, one.training.get("precision")) for one in run.trained)
 
 
 def _seed(result: Result) -> int:
@@ -121,16 +119,12 @@ def _listed(results: Iterable[Result]) -> str:
     """Models with the splits that they were measured on, and other names that find them."""
     splits: dict[tuple[str, str], dict[str, None]] = {}
     for result in results:
-        known = dict.fromkeys((_short(result.specification), result.signature["model"]))
+        line = " ".join(result.specification.split())  # a command can have several
+        short = line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
+        known = dict.fromkeys((short, result.signature["model"]))
         also = ", ".join(name for name in known if name and name.casefold() != result.model.casefold())
         splits.setdefault((result.model, also), {})[result.signature["split"]] = None
     lines = (
         f"{model} ({', '.join(on)}{f'; also {also}' if also else ''})" for (model, also), on in splits.items()
     )
     return ", ".join(lines)
-
-
-def _short(name: str) -> str:
-    """A name in one line: a command can have several."""
-    line = " ".join(name.split())
-    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
