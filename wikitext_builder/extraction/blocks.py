@@ -194,9 +194,8 @@ def select_sections(found: Sequence[Block], *, removed: Sequence[str], mode: str
     >>> select_sections(found, removed=["Notes"], mode="clean")
     []
     """
-    if mode == "official":
-        return _without_own_text(found, is_removed_by(removed))
-    return _without_empty(_without_trees(found, is_removed_by(removed)))
+    kept = _without(found, is_removed_by(removed), trees=mode != "official")
+    return kept if mode == "official" else _without_empty(kept)
 
 
 def cut_lists(text: str, removed: Sequence[str]) -> str:
@@ -246,20 +245,11 @@ def is_removed_by(names: Sequence[str]) -> Callable[[str], bool]:
     return is_one
 
 
-def _without_own_text(found: Sequence[Block], is_removed: Callable[[str], bool]) -> list[Block]:
-    kept, inside = [], False
-    for block in found:
-        if block.level:
-            inside = is_removed(_name(block))
-        if not inside:
-            kept.append(block)
-    return kept
-
-
-def _without_trees(found: Sequence[Block], is_removed: Callable[[str], bool]) -> list[Block]:
+def _without(found: Sequence[Block], is_removed: Callable[[str], bool], *, trees: bool) -> list[Block]:
+    """Return the blocks outside of removed sections, which with `trees` include their sub-sections."""
     kept, inside = [], 0  # the level of the removed section that the block is in
     for block in found:
-        if block.level and (not inside or block.level <= inside):
+        if block.level and (not trees or not inside or block.level <= inside):
             inside = block.level if is_removed(_name(block)) else 0
         if not inside:
             kept.append(block)

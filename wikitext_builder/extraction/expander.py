@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
+from wikitext_builder.extraction.macros import parser_functions
 from wikitext_builder.extraction.macros.call import NAMESPACE, template_name
 from wikitext_builder.extraction.macros.parser_functions import (
     PARSER_FUNCTIONS,
@@ -160,12 +162,18 @@ class Expander:
         head, colon, first = name.partition(":")
         function = head.lower()
         if colon and function in PARSER_FUNCTIONS:
-            later = [_Later(self, frame, part) for part in node.parts[1:]]
+            later = [self._later(part, frame) for part in node.parts[1:]]
             return PARSER_FUNCTIONS[function](Arguments(self._context, function, trimmed(first), later))
         if colon and name.startswith("#"):
             raise RejectedError("function", f"the function {function} needs a wiki")
         title = name[:1] + name[1:].partition("#")[0]
         return None if title_fault(title) else self._template(template_name(title), node.parts[1:], frame)
+
+    def _later(self, part: Part, frame: Frame) -> parser_functions.Argument:
+        """Return an argument of a parser function, expanded when it is asked for."""
+        name = None if part.name is None else partial(self.text, part.name, frame)
+        whole, value = partial(self.text, part.pieces, frame), partial(self.text, part.value, frame)
+        return parser_functions.Argument(whole, value, name)
 
     def _template(self, name: str, parts: list[Part], frame: Frame) -> str:
         """Return the text of a template: that of our macro, or of its wikitext."""
@@ -215,24 +223,3 @@ class Expander:
             self._spend(len(wikitext))
             self._bodies[name] = title, parse(included(wikitext))
         return self._bodies[name]
-
-
-@dataclass(frozen=True, slots=True)
-class _Later:
-    """An argument of a parser function, expanded when it is asked for."""
-
-    expander: Expander
-    frame: Frame
-    part: Part
-
-    def text(self) -> str:
-        return self.expander.text(self.part.pieces, self.frame)
-
-    def has_name(self) -> bool:
-        return self.part.name is not None
-
-    def name(self) -> str:
-        return self.expander.text(self.part.name or [], self.frame)
-
-    def value(self) -> str:
-        return self.expander.text(self.part.value, self.frame)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.preprocessor import MAX_OPEN
-from wikitext_builder.extraction.trim import CONTROLS, OPAQUE_TAGS, REMOVED_TAGS, ClosingTags
+from wikitext_builder.extraction.trim import CONTROLS, OPAQUE_TAGS, REMOVED_TAGS
+from wikitext_builder.wiki.classify import ClosingTags
 
 # Extension tags whose content is no template code. `section` marks a part of a page, which is ordinary text.
 EXTENSION_TAGS = (REMOVED_TAGS | OPAQUE_TAGS) - {"includeonly", "section"}

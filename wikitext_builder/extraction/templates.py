@@ -7,7 +7,6 @@ imported when such a macro is first called.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from wikitext_builder.extraction.macros.local import LOCAL, NO_TEMPLATES
 from wikitext_builder.extraction.macros.parser_functions import (
     PARSER_FUNCTIONS,
     VARIABLES,
+    Argument,
     Arguments,
     Context,
 )
@@ -105,7 +105,7 @@ class TemplateReader:
         if not colon:
             return VARIABLES[call](self.context)
         name = head.strip().lower()
-        arguments = Arguments(self.context, name, trimmed(first), [_Argument(part) for part in parts[1:]])
+        arguments = Arguments(self.context, name, trimmed(first), [_argument(part) for part in parts[1:]])
         if name == "#tag":
             return _text_of_tag(arguments)
         if name == "#invoke" and self.context.language.code == "en":
@@ -190,23 +190,10 @@ def _arguments(parts: list[Part]) -> dict[str, str]:
     return arguments
 
 
-@dataclass(frozen=True, slots=True)
-class _Argument:
+def _argument(part: Part) -> Argument:
     """An argument of a parser function in running text, whose calls are replaced already."""
-
-    part: Part
-
-    def text(self) -> str:
-        return self.part.text()
-
-    def has_name(self) -> bool:
-        return self.part.named()[0] is not None
-
-    def name(self) -> str:
-        return self.part.named()[0] or ""
-
-    def value(self) -> str:
-        return self.part.named()[1]
+    name, value = part.named()
+    return Argument(part.text, lambda: value, (lambda: name) if name is not None else None)
 
 
 def _text_of_tag(arguments: Arguments) -> str:

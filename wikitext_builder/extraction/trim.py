@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.macros import words
 from wikitext_builder.extraction.markers import BLOCK, GONE, SEAM
+from wikitext_builder.wiki.classify import ClosingTags as ClosingTags
 
 MAX_BYTES = 4 * 2**20  # MediaWiki's own limit is 2 MiB ($wgMaxArticleSize)
 
@@ -107,26 +107,3 @@ def _extent(text: str, match: re.Match[str], closing: ClosingTags) -> tuple[int,
     if end < 0:  # MediaWiki shows a tag that is never closed as text; it is not running text
         return match.end(), False
     return end, name in OPAQUE_TAGS
-
-
-class ClosingTags:
-    """Finds closing tags and remembers the names that have none left, so all searches together are linear."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.exhausted: set[str] = set()
-
-    def end_after(self, name: str, position: int) -> int:
-        """Return the end of the next `</name>`, or -1 if there is none."""
-        if name in self.exhausted:
-            return -1
-        match = _closing(name).search(self.text, position)
-        if match is None:
-            self.exhausted.add(name)
-            return -1
-        return match.end()
-
-
-@cache
-def _closing(name: str) -> re.Pattern[str]:
-    return re.compile(rf"</{name}\s*>", re.IGNORECASE)

@@ -164,8 +164,7 @@ def without_comments_and_verbatim(wikitext: str) -> str:
     'abcd'
     """
     kept: list[str] = []
-    position = 0
-    unclosed: set[str] = set()
+    closing, position = ClosingTags(wikitext), 0
     while opening := COMMENT_OR_VERBATIM.search(wikitext, position):
         kept.append(wikitext[position : opening.start()])
         name = (opening[1] or "").lower()
@@ -175,12 +174,29 @@ def without_comments_and_verbatim(wikitext: str) -> str:
         if not name:
             end = wikitext.find("-->", position)
             position = end + len("-->") if end >= 0 else len(wikitext)
-        elif name in unclosed or not (closing := _closing(name).search(wikitext, position)):
-            unclosed.add(name)
+        elif (end := closing.end_after(name, position)) < 0:
             kept.append(opening[0])
         else:
-            position = closing.end()
+            position = end
     return "".join((*kept, wikitext[position:]))
+
+
+class ClosingTags:
+    """Finds closing tags and remembers the names that have none left, so all searches together are linear."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.exhausted: set[str] = set()
+
+    def end_after(self, name: str, position: int) -> int:
+        """Return the end of the next `</name>`, or -1 if there is none."""
+        if name in self.exhausted:
+            return -1
+        match = _closing(name).search(self.text, position)
+        if match is None:
+            self.exhausted.add(name)
+            return -1
+        return match.end()
 
 
 @cache

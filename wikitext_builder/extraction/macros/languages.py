@@ -13,7 +13,6 @@ from wikitext_builder.extraction.markers import GONE
 # English names of languages by their codes, as {{lang-…}} shows them.
 LANGUAGE_NAMES: dict[str, str] = dict(read_table("languages"))
 ZH_LABELS = lookup("zh label")
-CJKV_LABELS = lookup("cjkv label")
 NAMED = lookup("language template")
 OWN = {"Lang-zh", "Lang-rus", *NAMED}  # not named by their code alone
 GREEK = "α β γ δ ε ζ η θ ι κ λ μ ν ξ ο π ρ σ ς τ φ ψ ω"
@@ -113,36 +112,30 @@ def etymology(call: Call) -> str | None:
     return f"from {name}, {shown}" if not rest[0] else f"from {name} {shown}".strip()
 
 
-@macro("Hebrew Name")
+@macro("Hebrew Name", "Hebrew Name 2")
 def hebrew_name(call: Call) -> str | None:
-    """`Hebrew: אַחְאָב, Modern Aẖ'av Tiberian ʼAḥʼāḇ ; "Brother of the father"`."""
-    *forms, meaning = call.numbered(4)
-    return _hebrew([[form] for form in forms], meaning)
-
-
-@macro("Hebrew Name 2")
-def hebrew_name_2(call: Call) -> str | None:
-    """The same with two forms of each."""
-    values = call.numbered(7)
-    return _hebrew([values[start : start + 2] for start in (0, 2, 4)], values[6])
-
-
-def _hebrew(names: list[list[str]], meaning: str) -> str:
-    hebrew, modern, tiberian = (" / ".join(dict.fromkeys(filter(None, forms))) for forms in names)
+    """`Hebrew: אַחְאָב, Modern Aẖ'av Tiberian ʼAḥʼāḇ ; "Brother of the father"`; the second has two of each."""
+    forms = 2 if call.name.endswith("2") else 1
+    *values, meaning = call.numbered(3 * forms + 1)
+    names = (values[start : start + forms] for start in range(0, 3 * forms, forms))
+    hebrew, modern, tiberian = (" / ".join(dict.fromkeys(filter(None, one))) for one in names)
     labelled = f"Hebrew: {hebrew}" + (f", Modern {modern}" if modern else "")
     labelled += f" Tiberian {tiberian}" if tiberian else ""
     return f"{labelled}; {meaning}" if meaning else labelled
 
 
-@macro("Korean")
-def korean(call: Call) -> str | None:
-    """`Korean: 한국; Hanja: 韓國; RR: …; MR: …`."""
-    return _labelled(call, {"hangul": "Korean", "hanja": "Hanja", "rr": "RR", "mr": "MR"})
+def labelled(labels: Mapping[str, str]) -> Macro:
+    """Arguments, each after its label: `Korean: 한국; Hanja: 韓國`, `traditional Chinese: 道; Hangul: 도`."""
+
+    def macro(call: Call) -> str | None:
+        pieces = [f"{label}: {call.get(key)}" for key, label in labels.items() if call.get(key)]
+        return "; ".join(pieces) or None
+
+    return macro
 
 
-def _labelled(call: Call, labels: Mapping[str, str]) -> str | None:
-    pieces = [f"{label}: {call.get(key)}" for key, label in labels.items() if call.get(key)]
-    return "; ".join(pieces) or None
+macro("Korean")(labelled(lookup("korean label")))
+macro("CJKV")(labelled(lookup("cjkv label")))
 
 
 @macro("Literal translation")
@@ -150,12 +143,6 @@ def literally(call: Call) -> str | None:
     """`lit. 'cat'`."""
     values = [f"'{value}'" for value in call.given()]
     return f"lit. {' or '.join(values)}" if values else "lit."
-
-
-@macro("CJKV")
-def cjkv(call: Call) -> str | None:
-    """`traditional Chinese: 道; Hangul: 도`: the same word in the languages that write it alike."""
-    return _labelled(call, CJKV_LABELS)
 
 
 @macro(*(f"{code.capitalize()} icon" for code in LANGUAGE_NAMES if len(code) == 2), "Language icon")

@@ -189,6 +189,7 @@ def _always(macro: Macro) -> Callable[[Row, str], Macro]:
 KINDS: dict[str, Callable[[Row, str], Macro]] = {
     "pattern": of_text,
     "mark": _always(lambda _call: GONE),
+    "unknown": _always(lambda _call: None),
     "country": country,
     "flag": flag,
     "ipa": transcription,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
@@ -46,20 +45,13 @@ NUMBER_FIRST = re.compile(r"([-−]?\d{1,60}(?:[.,]\d{1,60})?) +(\D.*)", re.DOTA
 NAMESPACES = {int(number): name for number, name in lookup("namespace").items()}  # English names
 
 
-class Argument(Protocol):
+@dataclass(frozen=True, slots=True)
+class Argument:
     """An argument after a bar, which is expanded when it is asked for."""
 
-    def text(self) -> str:
-        """Return the whole argument."""
-
-    def has_name(self) -> bool:
-        """Return True if it has an equals sign."""
-
-    def name(self) -> str:
-        """What stands before its first equals sign."""
-
-    def value(self) -> str:
-        """What stands after its first equals sign, or the whole."""
+    text: Callable[[], str]  # the whole
+    value: Callable[[], str]  # after its first equals sign
+    name: Callable[[], str] | None  # before that; None without one
 
 
 def _everything(_title: str) -> bool:
@@ -141,7 +133,7 @@ def switch(a: Arguments) -> str:
     last: str | None = None  # the last case, if it has no equals sign
     default: Argument | None = None
     for argument in a.rest:
-        if not argument.has_name():
+        if argument.name is None:
             last = trimmed(argument.text())
             found = found or equal(last, a.first)
             default_follows = default_follows or last == "#default"
@@ -164,7 +156,7 @@ def tag(a: Arguments) -> str:
         return error("Unknown extension tag")
     attributes = ""
     for argument in a.rest[1:]:
-        if argument.has_name():
+        if argument.name is not None:
             value = QUOTED.sub(r"\1", trimmed(argument.value())).replace('"', "&quot;")
             attributes += f' {trimmed(argument.name())}="{value}"'
     content = a.rest[0].text() if a.rest else ""

@@ -71,7 +71,7 @@ def pattern(written: str) -> Macro:
     *others, last = (_visible(one) for one in written.split(" ¦ "))
     alternatives = [_segments(one) for one in others]
     if not alternatives and not REFERENCE.search(last):
-        return text(last) if last != "?" else lambda _call: None
+        return text(last)
     if (one := REFERENCE.fullmatch(written)) and not one[2] and not re.search("[+*]|[A-Z]{4}", one[1]):
         return argument(*one[1].split("|"))
     otherwise = None if last in {"?", "-"} else _segments(last)
