@@ -15,14 +15,7 @@ import torch
 
 
 def make_causal_model(folder: Path, text: Path, *, window: int = 64, pieces: int = 300) -> Path:
-    """Write a model whose tokenizer is trained on a text.
-
-    Args:
-        folder: Where.
-        text: For the tokenizer.
-        window: What the model reads at once.
-        pieces: Of the tokenizer.
-    """
+    """Write a model whose tokenizer has so many pieces, and is trained on a text."""
     tokenizers: Any = importlib.import_module("tokenizers")
     transformers: Any = importlib.import_module("transformers")
     trained = tokenizers.ByteLevelBPETokenizer()
@@ -32,14 +25,7 @@ def make_causal_model(folder: Path, text: Path, *, window: int = 64, pieces: int
 
 
 def make_sentence_model(folder: Path, text: Path, *, window: int = 64, pieces: int = 400) -> Path:
-    """Write a model whose tokenizer is like that of Llama 2: unigrams, a mark at the start of each text.
-
-    Args:
-        folder: Where.
-        text: For the tokenizer.
-        window: What the model reads at once.
-        pieces: Of the tokenizer.
-    """
+    """Write a model whose tokenizer is like that of Llama 2: unigrams, a mark at the start of each text."""
     tokenizers: Any = importlib.import_module("tokenizers")
     transformers: Any = importlib.import_module("transformers")
     octets = [f"<0x{octet:02X}>" for octet in range(256)]

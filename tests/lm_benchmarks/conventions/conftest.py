@@ -4,6 +4,7 @@ import importlib
 import random
 
 import pytest
+from lm_benchmarks.adapters.transformers import CausalModel
 
 from tests.lm_benchmarks.tiny_causal import make_causal_model, make_sentence_model
 
@@ -65,6 +66,20 @@ def folders(tmp_path_factory, dataset):
 @pytest.fixture(scope="package", params=list(MAKERS))
 def kind(request):
     return request.param
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How many windows the model has read, by call."""
+    read: list[int] = []
+    whole = CausalModel.window_nats
+
+    def count(self, windows):
+        read.append(len(windows))
+        return whole(self, windows)
+
+    monkeypatch.setattr(CausalModel, "window_nats", count)
+    return read
 
 
 @pytest.fixture

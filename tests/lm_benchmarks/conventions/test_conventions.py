@@ -14,7 +14,6 @@ import lm_benchmarks as lb
 import msgspec
 import pytest
 from click.testing import CliRunner
-from lm_benchmarks.adapters.transformers import CausalModel
 from lm_benchmarks.choices import CONVENTIONS, FORMATS
 from lm_benchmarks.cli import commands
 from lm_benchmarks.conventions.convention import Window
@@ -97,21 +96,13 @@ def test_a_window_and_attention_of_the_users(dataset, folders):
     assert half.signature["dtype"] == "bfloat16"
 
 
-def test_shared_windows_are_read_once(dataset, folders, monkeypatch):
+def test_shared_windows_are_read_once(dataset, folders, counted):
     """hf-stride-mean and gptq-4096 cost nothing after hf-stride and gptq."""
-    read: list[int] = []
-    whole = CausalModel.window_nats
-
-    def counted(self, windows):
-        read.append(len(windows))
-        return whole(self, windows)
-
-    monkeypatch.setattr(CausalModel, "window_nats", counted)
 
     def cost(*names):
-        read.clear()
+        counted.clear()
         lb.measure_conventions(f"transformers:{folders['bos-added']}", dataset, conventions=names)
-        return sum(read)
+        return sum(counted)
 
     gptq, stride = cost("gptq"), cost("hf-stride")
     assert cost("gptq", "gptq-4096") == gptq

@@ -9,7 +9,7 @@ from lm_benchmarks.records.result import Result
 from msgspec.structs import replace
 
 from ps_models.evaluation.signature import Signature
-from tests.lm_benchmarks.records.test_result import RESULT
+from tests.lm_benchmarks.records.test_result import RESULT, signed
 
 FILE = Path("results.jsonl")
 
@@ -115,7 +115,7 @@ def run(
     seed,
     identity,
     recipe="lstm/gal-medium",
-    model="lstm gal-medium",
+    *,
     settings=(),
     precision="fp32",
     train="ab",
@@ -124,8 +124,9 @@ def run(
 ):
     training = {"epochs": epochs, "patience": 0, "precision": trained_in}
     trained = replace(RESULT.trained[0], settings=(*settings, f"seed={seed}"), training=training)
-    one = replace(measured(model, identity), recipe=recipe, trained=(replace(trained, train_sha256=train),))
-    return replace(one, signature=Signature(**one.signature, seed=seed, precision=precision))
+    one = replace(measured("lstm gal-medium", identity), recipe=recipe)
+    one = replace(one, trained=(replace(trained, train_sha256=train),))
+    return signed(one, seed=seed, precision=precision)
 
 
 def test_runs_of_one_recipe_with_several_seeds_are_all_found_by_its_name():
