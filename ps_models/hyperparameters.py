@@ -126,44 +126,23 @@ def _limits(config_class: type) -> tuple[tuple[str, Range | OneOf], ...]:
     return tuple((name, part) for name, part in found if isinstance(part, Range | OneOf))
 
 
-Schedule = Callable[["TrainingConfig", float, Sequence[float]], float]
-
-
-def _halve_when_worse(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:
-    """Lower if validation is worse than in the previous epoch; section 5.2."""
-    return rate * config.decay if len(losses) > 1 and not losses[-1] <= losses[-2] else rate
-
-
-def _divide_unless_best(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:
-    """Lower if validation is not the best so far; as pytorch/examples' word_language_model."""
-    return rate * config.decay if len(losses) > 1 and not losses[-1] < min(losses[:-1]) else rate
-
-
-def _decay_after(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:
-    """Lower after each epoch except the first ones; Zaremba et al. (2014), section 4.1."""
-    return rate * config.decay if len(losses) >= config.decay_after else rate
-
-
-def _decay_unless_one_better(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:
-    """From the third epoch on, lower unless perplexity is better by more than 1; as in Kim et al.'s code."""
-    if len(losses) < 3:
-        return rate
-    before, last = (Score(loss, 1).perplexity for loss in losses[-2:])
-    return rate if before - last > 1 else rate * config.decay
-
-
-def _constant(config: TrainingConfig, rate: float, losses: Sequence[float]) -> float:
-    del config, losses
-    return rate
-
-
-SCHEDULES: dict[str, Schedule] = {
-    "halve-when-worse": _halve_when_worse,
-    "divide-unless-best": _divide_unless_best,
-    "decay-after": _decay_after,
-    "decay-unless-one-better": _decay_unless_one_better,
-    "constant": _constant,
+# When the learning rate gets lower, from the validation losses of all epochs so far.
+SCHEDULES: dict[str, Callable[[TrainingConfig, Sequence[float]], bool]] = {
+    # If validation is worse than in the previous epoch; section 5.2.
+    "halve-when-worse": lambda _, losses: len(losses) > 1 and not losses[-1] <= losses[-2],
+    # If it is not the best so far; as pytorch/examples' word_language_model.
+    "divide-unless-best": lambda _, losses: len(losses) > 1 and not losses[-1] < min(losses[:-1]),
+    # After each epoch except the first ones; Zaremba et al. (2014), section 4.1.
+    "decay-after": lambda config, losses: len(losses) >= config.decay_after,
+    # From the third epoch on, unless perplexity is better by more than 1; as in Kim et al.'s code.
+    "decay-unless-one-better": lambda _, losses: len(losses) > 2 and not _gained(*losses[-2:]) > 1,
+    "constant": lambda *_: False,
 }
+
+
+def _gained(*losses: float) -> float:
+    before, last = (Score(loss, 1).perplexity for loss in losses)
+    return before - last
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +189,7 @@ def learning_rate(config: TrainingConfig, losses: Sequence[float]) -> float:
     """
     rate = config.learning_rate
     for end in range(1, len(losses) + 1):
-        rate = SCHEDULES[config.schedule](config, rate, losses[:end])
+        rate *= config.decay if SCHEDULES[config.schedule](config, losses[:end]) else 1
     return rate
 
 

@@ -273,7 +273,10 @@ def compare(
     if figure is not None:
         picture_metadata(Path(figure))
     nats, scores, signatures = [], [], []
-    _check_train(Path(data))
+    dataset = load_dataset(data)
+    if dataset.layout == FILE:
+        raise ModelError(f"{data}: a single file; expected a folder with train, whose words are counted")
+    dataset.file("train")  # an error now, and not after the models have read the text
     for source in (first, second):
         trained = opened(source, device)
         dataset = open_data(data, trained.checkpoint)
@@ -295,10 +298,3 @@ def compare(
     if figure is not None:
         save_figure(Path(figure), found, pointer, comparison.names)
     return comparison
-
-
-def _check_train(data: Path) -> None:
-    dataset = load_dataset(data)
-    if dataset.layout == FILE:
-        raise ModelError(f"{data}: a single file; expected a folder with train, whose words are counted")
-    dataset.file("train")

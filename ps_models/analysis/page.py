@@ -192,14 +192,6 @@ def _score(probabilities: Iterable[float]) -> Score:
     return Score(sum(nats), len(nats))
 
 
-def _length(words: int | None, out: str | Path | None) -> int | None:
-    """How many words are explained; None: up to the end of the sentence."""
-    if words is not None and words < 1:
-        raise ModelError(f"--words {words}: expected 1 or more")
-    is_picture = out is not None and Path(out).suffix.lower() in PICTURES
-    return words or (None if is_picture else WORDS)
-
-
 def explain(
     model: Source,
     data: str | Path,
@@ -234,7 +226,10 @@ def explain(
     """
     if out is not None:
         _check_ending(Path(out))
-    length = _length(words, out)
+    if words is not None and words < 1:
+        raise ModelError(f"--words {words}: expected 1 or more")
+    is_picture = out is not None and Path(out).suffix.lower() in PICTURES
+    length = words or (None if is_picture else WORDS)  # None: up to the end of the sentence
     trained = opened(model, device)
     dataset = open_data(data, trained.checkpoint)
     stream = read_stream(dataset, split, trained.vocabulary)

@@ -71,7 +71,7 @@ class _Steps(torch.autograd.Function):
         c_TBH, tanh_TBH = torch.empty_like(h_TBH), gates_TBG.new_empty(T, B, H)
         h_TBH[0], c_TBH[0] = h_BH, c_BH
         h_steps, c_steps = h_TBH.unbind(), c_TBH.unbind()
-        apart = _zoned(zone_h) and not zone_outputs
+        apart = (isinstance(zone_h, Tensor) or zone_h != 0) and not zone_outputs
         output_TBH = torch.empty_like(tanh_TBH) if apart else None
         outputs = h_steps[1:] if output_TBH is None else output_TBH.unbind()
         # In place: the product that made the gates does not need them for its own gradient.
@@ -91,7 +91,8 @@ class _Steps(torch.autograd.Function):
                 torch.lerp(c, c_last, zone, out=c)
             if (zone := _at(zone_h, t)) is not None:
                 torch.lerp(outputs[t], h_last, zone, out=h)
-        ctx.save_for_backward(gates_TBG, h_TBH, c_TBH, tanh_TBH, weight_GH, mask, *_tensors(zone_h, zone_c))
+        zones = [zone for zone in (zone_h, zone_c) if isinstance(zone, Tensor)]
+        ctx.save_for_backward(gates_TBG, h_TBH, c_TBH, tanh_TBH, weight_GH, mask, *zones)
         ctx.zones = [None if isinstance(zone, Tensor) else zone for zone in (zone_h, zone_c)]
         ctx.zone_outputs = zone_outputs
         ctx.set_materialize_grads(False)
@@ -175,10 +176,6 @@ def _weight_gradient(dgates_TBG: Tensor, h_TBH: Tensor, mask: Tensor | None) -> 
     return torch.bmm(dgates_TBG.view(T * B, 4, H).permute(1, 2, 0), read).flatten(0, 1)
 
 
-def _zoned(zone: Zone) -> bool:
-    return isinstance(zone, Tensor) or zone != 0
-
-
 def _at(zone: Zone, t: int) -> Zone | None:
     """The zone of one step; None without zoneout."""
     if isinstance(zone, Tensor):
@@ -192,10 +189,6 @@ def _share(grad: Tensor, zone: Zone | None) -> tuple[Tensor, Tensor | None]:
         return grad, None
     kept = grad * zone
     return grad.sub_(kept), kept
-
-
-def _tensors(*values: Tensor | float) -> list[Tensor]:
-    return [value for value in values if isinstance(value, Tensor)]
 
 
 class LSTMSteps(NamedTuple):

@@ -153,17 +153,15 @@ class Transformer(StreamModel[TransformerState]):
         P = self.config.window - 1
         read_BT, token_B = shifted(state.token_B, tokens_BT, at)
         seen_BS = torch.cat([state.seen_BP, torch.ones_like(read_BT, dtype=torch.bool)], dim=1)
-        values_BTH, kept = self._embedded(read_BT), []
+        values_BTH = wide(self.embedding(read_BT)) * math.sqrt(self.config.hidden_size)
+        values_BTH = dropped(masked(values_BTH, self.dropped_types(read_BT)), self.config, on=self.training)
+        kept = []
         for past_BPH, layer in zip(state.inputs_BLPH.unbind(dim=1), self.layers, strict=True):
             inputs_BSH = torch.cat([past_BPH, values_BTH], dim=1)
             kept.append(inputs_BSH[:, at : at + P])
             values_BTH = layer(inputs_BSH, seen_BS)
         after = TransformerState(token_B, seen_BS[:, at : at + P], torch.stack(kept, dim=1))
         return dropped(wide(self.norm(values_BTH)), self.config, on=self.training), after
-
-    def _embedded(self, read_BT: Tensor) -> Tensor:
-        values_BTH = wide(self.embedding(read_BT)) * math.sqrt(self.config.hidden_size)
-        return dropped(masked(values_BTH, self.dropped_types(read_BT)), self.config, on=self.training)
 
 
 def dropped(value_BTH: Tensor, config: TransformerConfig, *, on: bool) -> Tensor:

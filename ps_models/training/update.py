@@ -235,7 +235,10 @@ class Training:
         Raises:
             ModelError: It is of a run with other settings.
         """
-        position = _position(snapshot["position"])
+        names = {field.name for field in fields(Position)}
+        if snapshot["position"].keys() != names:
+            raise ValueError(f"a position of {sorted(snapshot['position'])}, expected {sorted(names)}")
+        position = msgspec.convert(snapshot["position"], Position)
         _same_settings(snapshot["config"], self.config, position)
         if len(snapshot["processes"]) != self.world.size:
             raise ModelError(
@@ -284,13 +287,6 @@ class Training:
             ) from error
         # The next replay of a CUDA graph overwrites its results.
         return nats, penalty, map_state(Tensor.clone, state)
-
-
-def _position(saved: Mapping[str, Any]) -> Position:
-    """A saved position, if it can be one."""
-    if saved.keys() != (names := {field.name for field in fields(Position)}):
-        raise ValueError(f"a position of {sorted(saved)}, expected {sorted(names)}")
-    return msgspec.convert(saved, Position)
 
 
 def _state(saved: Sequence[Tensor], initial: AnyState, vocab_size: int) -> AnyState:

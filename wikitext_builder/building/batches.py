@@ -74,7 +74,7 @@ def count_words(batch: Batch, *, partitions: int) -> BatchCounts:
         for split, article in batch.articles():
             for line in article.lines:
                 (words if split == "train" else types[split]).update(line.split())
-        sections = [_section(part) for part in _partition(words, partitions)]
+        sections = _sections(words, partitions)
         ends = accumulate(map(len, sections))
         blobs.write(location, b"".join(sections))
         rare = {name: sorted(names) for name, names in types.items()}
@@ -83,16 +83,11 @@ def count_words(batch: Batch, *, partitions: int) -> BatchCounts:
     return replace(found, location=location)
 
 
-def _partition(counts: Counter[str], partitions: int) -> list[dict[str, int]]:
-    parts: list[dict[str, int]] = [{} for _ in range(partitions)]
-    for word, count in counts.items():
-        parts[zlib.crc32(word.encode()) % partitions][word] = count
-    return parts
-
-
-def _section(counts: dict[str, int]) -> bytes:
-    lines = (f"{count} {word}\n" for word, count in sorted(counts.items()))
-    return zstandard.compress("".join(lines).encode(), level=3)
+def _sections(counts: Counter[str], partitions: int) -> list[bytes]:
+    parts: list[list[str]] = [[] for _ in range(partitions)]
+    for word, count in sorted(counts.items()):
+        parts[zlib.crc32(word.encode()) % partitions].append(f"{count} {word}\n")
+    return [zstandard.compress("".join(lines).encode(), level=3) for lines in parts]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

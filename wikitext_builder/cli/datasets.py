@@ -229,20 +229,16 @@ def demo(out: Path) -> None:
     Prints each command and runs it. The model needs the extra `models` (torch), and about a minute.
     """
     has_models = all(find_spec(package) for package in MODELS_NEED)
-    _copy_sample(out)
-    for line in (DATASET + MODEL * has_models).split("\n"):
-        if line:
-            _run([word.format(out=out) for word in line.split()])
-    where = shlex.quote(str(out))
-    click.echo(NEXT.format(out=where, model=(EXPLAINED if has_models else NO_MODEL).format(out=where)))
-
-
-def _copy_sample(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(SAMPLE_DUMP, out / "sample.xml")
     except OSError as error:
         raise BuilderError(f"{out}: cannot be written ({error.strerror}); name another --out") from error
+    for line in (DATASET + MODEL * has_models).split("\n"):
+        if line:
+            _run([word.format(out=out) for word in line.split()])
+    where = shlex.quote(str(out))
+    click.echo(NEXT.format(out=where, model=(EXPLAINED if has_models else NO_MODEL).format(out=where)))
 
 
 def _run(words: list[str]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypedDict, Unpack
 
-from wikitext_builder.dataset.load import FILE, Dataset, DatasetArticle, load
+from wikitext_builder.dataset.load import FILE, DatasetArticle, load
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import ATTRIBUTION, Attribution, read_attribution, read_lock
 from wikitext_builder.pages.store import Revision
@@ -114,7 +114,11 @@ class Comparison:
             raise BuilderError(f"--words: {self.lengths}, --workers: {self.workers}; expected 1 or more")
         splits = ["test"] if self.dataset.layout == FILE else list(self.dataset.files)
         if against is None:
-            against, splits = _train_of(self.dataset), [name for name in splits if name != "train"]
+            if self.dataset.layout == FILE or "train" not in splits:
+                what = "has no train to compare with; name other text with --against"
+                raise BuilderError(f"{self.dataset.path}: {what}")
+            against = self.dataset.file("train", raw=self.dataset.has_raw("train"))
+            splits.remove("train")
         self.splits = tuple(dict.fromkeys(options.get("splits") or splits))
         self.against = files_of([against] if isinstance(against, str | Path) else against)
         self.how = How(
@@ -186,12 +190,6 @@ class Comparison:
         for rejects, _ in found:
             self.rejects.update(rejects)
         return index
-
-
-def _train_of(dataset: Dataset) -> Path:
-    if dataset.layout == FILE or "train" not in dataset.files:
-        raise BuilderError(f"{dataset.path}: has no train to compare with; name other text with --against")
-    return dataset.file("train", raw=dataset.has_raw("train"))
 
 
 def _search(index: Index, sources: Iterable[Path], how: How, progress: Progress) -> tuple[Rejects, int]:
