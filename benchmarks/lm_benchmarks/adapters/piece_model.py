@@ -20,7 +20,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Any, Final, NamedTuple
 
 import torch
@@ -71,13 +71,7 @@ class WordPieces:
 
     def lines_cut_otherwise(self, words: Sequence[int]) -> int:
         """How many lines are cut differently as a whole than word by word."""
-        lines: list[list[int]] = [[]]
-        for word in words:
-            if word == self._eos:
-                lines.append([])
-            else:
-                lines[-1].append(word)
-        lines = [line for line in lines if line]
+        lines = [list(line) for is_end, line in groupby(words, self._eos.__eq__) if not is_end]
         wholes = self._encode([self._lead + " ".join(self._words[word] for word in line) for line in lines])
         parts = [[piece for pieces in self.of_words(line) for piece in pieces] for line in lines]
         return sum(whole != part for whole, part in zip(wholes, parts, strict=True))
@@ -185,8 +179,8 @@ def begin_mark(tokenizer: Any) -> int:  # noqa: ANN401
     Raises:
         HarnessError: The tokenizer has neither.
     """
-    for name in ("bos_token_id", "eos_token_id"):
-        if (found := getattr(tokenizer, name)) is not None:
+    for found in (tokenizer.bos_token_id, tokenizer.eos_token_id):
+        if found is not None:
             return int(found)
     raise HarnessError("the tokenizer has no mark for the start or the end of a text; expected one of them")
 
@@ -301,16 +295,13 @@ class PieceModel(ABC):
 
     def __call__(self, tokens: Tensor, state: Past) -> tuple[Tensor, Past]:
         """Score words (batch, time), in float64; see `LanguageModel`."""
-        jobs: list[Window] = []
-        pasts, counts, lengths = [], [], list[int]()
+        jobs, pasts, counts, lengths = list[Window](), list[list[int]](), list[int](), list[int]()
         read = torch.cat([state.word_B[:, None].cpu(), tokens.cpu()], dim=1)  # with the word before
-        cut = self.words.of_pairs(
-            list(zip(read[:, 1:].flatten().tolist(), read[:, :-1].flatten().tolist(), strict=True))
-        )
+        words, before = (some.flatten().tolist() for some in (read[:, 1:], read[:, :-1]))
+        cut = self.words.of_pairs(list(zip(words, before, strict=True)))
         time = tokens.shape[1]
-        for row, (past, count) in enumerate(
-            zip(state.pieces_BW.tolist(), state.count_B.tolist(), strict=True)
-        ):
+        states = zip(state.pieces_BW.tolist(), state.count_B.tolist(), strict=True)
+        for row, (past, count) in enumerate(states):
             parts = cut[row * time : (row + 1) * time]
             new = [piece for part in parts for piece in part]
             lengths += [len(part) for part in parts]
@@ -319,9 +310,7 @@ class PieceModel(ABC):
             pasts.append(known[len(known) - self.window :])
             counts.append(count + len(new))
         scores = torch.cat([torch.empty(0, dtype=torch.float64), *self.target_log_probs(jobs)])
-        words_of = torch.repeat_interleave(
-            torch.arange(len(lengths)), torch.tensor(lengths, dtype=torch.int64)
-        )
+        words_of = torch.arange(len(lengths)).repeat_interleave(torch.tensor(lengths, dtype=torch.int64))
         summed = torch.zeros(len(lengths), dtype=torch.float64).index_add_(0, words_of, scores)
         after = Past(torch.tensor(pasts).reshape(state.pieces_BW.shape), torch.tensor(counts), read[:, -1])
         return summed.reshape(tokens.shape).to(tokens.device), after

@@ -322,33 +322,20 @@ def draw_months(found: Contamination, path: str | Path) -> Path:
     """
     if found.step is None:
         raise HarnessError(f"no two months are known; expected datasets with {ATTRIBUTION}")
-    names = [month for month, _, _ in found.months]
+    names, counts, bits = zip(*found.months, strict=True)
     places = [12 * int(month[:4]) + int(month[5:]) - 1 for month in names]
     at = names.index(found.step[0])
-    parts = (found.months[:at], found.months[at:])
-    low, high = (float(np.average([m[2] for m in part], weights=[m[1] for m in part])) for part in parts)
+    low, high = (float(np.average(bits[s], weights=counts[s])) for s in (slice(at), slice(at, None)))
     middle = (places[at - 1] + places[at]) / 2
+    step = [(places[0], low), (middle, low), (middle, high), (places[-1], high)]
     curves: dict[str, Points] = {
-        f"articles of a month ({found.dated})": [
-            (place, bits) for place, (_, _, bits) in zip(places, found.months, strict=True)
-        ],
-        f"the largest step: {found.step[1]:+.3f}": [
-            (places[0], low),
-            (middle, low),
-            (middle, high),
-            (places[-1], high),
-        ],
+        f"articles of a month ({found.dated})": list(zip(places, bits, strict=True)),
+        f"the largest step: {found.step[1]:+.3f}": step,
     }
-    chart = line_chart(
-        f"{found.model} by month",
-        curves,
-        x_label="month",
-        y_label="bits per byte",
-        x_ticks=_ticks(places[0], places[-1]),
-    )
-    path = Path(path)
+    look: dict[str, Any] = {"x_label": "month", "y_label": "bits per byte"}
+    chart = line_chart(f"{found.model} by month", curves, x_ticks=_ticks(places[0], places[-1]), **look)
     svg = chart.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-    path.write_text(f"{svg}\n", encoding="utf-8", newline="\n")
+    (path := Path(path)).write_text(f"{svg}\n", encoding="utf-8", newline="\n")
     return path
 
 

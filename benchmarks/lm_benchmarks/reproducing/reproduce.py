@@ -131,13 +131,8 @@ def _speeds(row: Row) -> str:
     return ", ".join(f"{one.tokens_per_second:,.0f}" for one in row.trainings if one.tokens_per_second)
 
 
-def _perplexities(row: Row) -> dict[str, float]:
-    return {one.signature["split"]: one.total.score.perplexity for one in row.results}
-
-
 def _shown(row: Row, split: str) -> str:
-    found = _perplexities(row).get(split)
-    return "" if found is None else f"{found:,.2f}"
+    return f"{row.perplexities[split]:,.2f}" if split in row.perplexities else ""
 
 
 def _fields(row: Row) -> dict[str, object]:
@@ -153,7 +148,7 @@ def _fields(row: Row) -> dict[str, object]:
         for one in row.trainings
     ]
     start = {"row": row.row, "recipe": row.recipe, "seed": row.seed, "trainings": trainings}
-    return {**start, "perplexity": _perplexities(row), "done": row.done}
+    return {**start, "perplexity": row.perplexities, "done": row.done}
 
 
 def reproduce(

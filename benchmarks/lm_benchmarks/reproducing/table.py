@@ -128,6 +128,11 @@ class Row:
         return TRAINED.sub(lambda match: folders[match[0]], self.recipe)
 
     @property
+    def perplexities(self) -> dict[str, float]:
+        """What was measured, by split."""
+        return {one.signature["split"]: one.total.score.perplexity for one in self.results}
+
+    @property
     def unmeasured(self) -> tuple[str, ...]:
         """The splits to measure: those without a result, and those where the model broke a law."""
         kept = {one.signature["split"] for one in self.results if not one.broken}
@@ -244,10 +249,10 @@ class Table:
             if (one.settings, one.threads) == key
         }
         read = {one.name: self._read(one, speeds.get(one.recipe)) for one in trainings_of(self.planned)}
-        found = [
+        rows = (
             replace(row, trainings=tuple(read[one.name] for one in row.trainings)) for row in self.planned
-        ]
-        return tuple(replace(row, results=row_results(row, measured, self.texts.hashes)) for row in found)
+        )
+        return tuple(replace(row, results=row_results(row, measured, self.texts.hashes)) for row in rows)
 
     def _read(self, one: Training, speed: float | None) -> Training:
         model, preset = one.recipe.split("/")
