@@ -17,21 +17,22 @@ NOTEBOOK = Path(__file__).resolve().parent / "examples" / "study.ipynb"
 MARK = str(uuid.uuid4())  # ends the output of a cell
 
 
-def outputs_of(notebook: dict[str, Any], folder: Path) -> list[str]:
-    """What each cell of code prints, run in order in one Python.
+def program_of(notebook: dict[str, Any]) -> str:
+    """A program that runs each cell of code, in order in one Python, with a mark after its output.
 
     Args:
         notebook: As JSON, format 4.
-        folder: Where the cells run; their files stay there.
-
-    Raises:
-        ChildProcessError: A cell fails.
     """
     cells = [source_of(cell) for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    program = "".join(f"exec({cell!r}, globals())\nprint({MARK!r}, end='')\n" for cell in cells)
-    run = subprocess.run(
-        [sys.executable, "-"], cwd=folder, input=program, capture_output=True, encoding="utf-8", check=False
-    )
+    return "".join(f"exec({cell!r}, globals())\nprint({MARK!r}, end='')\n" for cell in cells)
+
+
+def outputs_of(run: subprocess.CompletedProcess[str]) -> list[str]:
+    """What each cell printed in a run of the program.
+
+    Raises:
+        ChildProcessError: A cell failed.
+    """
     if run.returncode:
         raise ChildProcessError(f"a cell failed: {run.stderr[-2000:]}")
     return run.stdout.split(MARK)[:-1]
@@ -59,7 +60,15 @@ def with_outputs(notebook: dict[str, Any], outputs: list[str]) -> dict[str, Any]
 def main() -> None:
     """Run the notebook in its own folder, where its pictures are stored too."""
     notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
-    made = with_outputs(notebook, outputs_of(notebook, NOTEBOOK.parent))
+    run = subprocess.run(
+        [sys.executable, "-"],
+        cwd=NOTEBOOK.parent,
+        input=program_of(notebook),
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    made = with_outputs(notebook, outputs_of(run))
     NOTEBOOK.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

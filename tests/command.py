@@ -1,7 +1,11 @@
 """The real command line, in this process or in one of its own."""
 
 import contextlib
+import functools
+import gc
+import importlib
 import os
+import pkgutil
 import resource
 import signal
 import subprocess
@@ -13,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+import lm_benchmarks.cli
 import pytest
 from click.testing import CliRunner
-from lm_benchmarks import cli as lm_benchmarks
 
 import ps_models.cli
 import wikitext_builder.cli
@@ -25,7 +29,7 @@ from wikitext_builder.cli import main
 PROGRAMS: dict[str, tuple[Callable[[], object], click.Group]] = {
     "wikitext-builder": (main, wikitext_builder.cli.cli),
     "ps-models": (ps_models.cli.main, ps_models.cli.commands),
-    "lm-benchmarks": (lm_benchmarks.main, lm_benchmarks.commands),
+    "lm-benchmarks": (lm_benchmarks.cli.main, lm_benchmarks.cli.commands),
 }
 Completed = subprocess.CompletedProcess[str]
 COMMAND = (sys.executable, "-c", "from wikitext_builder.cli import main; main()")
@@ -123,8 +127,20 @@ def small_files(limit: int) -> Any:
     return set_limit
 
 
+@functools.cache
+def import_all() -> None:
+    """Imports all of our modules, with what they need: once here, and not in each copy of this process."""
+    for package in (wikitext_builder, ps_models, lm_benchmarks):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__"):
+                with contextlib.suppress(ImportError):  # what needs a library that is not here
+                    importlib.import_module(module.name)
+    gc.freeze()  # else each copy writes to all of these modules when it looks for garbage
+
+
 def forked(do: Callable[[], object], place: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Does something in a copy of this process, in a folder: a new Python would import torch each time."""
+    import_all()
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         child = os.fork()
         if not child:

@@ -1,9 +1,11 @@
 """What tests share: where the real data lies, and the bundled sample as a store."""
 
+import importlib.util
 import os
+import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,3 +63,41 @@ def threads_stay() -> Iterator[None]:
 def wikitext_2() -> Path:
     """The official WikiText-2, word level."""
     return data("wikitext-2")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium without a window."""
+    chromium = shutil.which("chromium")
+    if chromium is None or importlib.util.find_spec("playwright") is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("CI must have Debian's chromium and playwright's Python package")
+        pytest.skip("needs Debian's chromium and playwright's Python package")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Opens the text of a page in a tab; the page must not complain, nor ask for anything."""
+    complaints, requests, tabs = list[str](), list[str](), list[Any]()
+
+    def open_text(text: str, width: int = 1200, **options: object) -> Any:
+        tab = browser.new_page(viewport={"width": width, "height": 800}, **options)
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.on("request", lambda request: requests.append(request.url))
+        (tmp_path / "page.html").write_text(text, encoding="utf-8")
+        tab.goto((tmp_path / "page.html").as_uri())
+        tabs.append(tab)
+        return tab
+
+    yield open_text
+    for tab in tabs:
+        tab.close()
+    assert complaints == []
+    assert [url for url in requests if not url.startswith("file:")] == []

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.test_docs import DOCS, script
+from tests.test_docs import DOCS, run_python, script
 
 NOTEBOOK = DOCS / "examples" / "study.ipynb"
 NUMBER = re.compile(r"[+-]?\d[\d,]*(?:\.\d+)?")
@@ -20,6 +20,13 @@ CLOSE = 0.05  # of a number
 
 def stored() -> dict[str, Any]:
     found: dict[str, Any] = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    return found
+
+
+def outputs_of(notebook: dict[str, Any], folder: Path) -> list[str]:
+    """What the cells print, in a copy of this process that has imported torch."""
+    generator = script("generate_notebook")
+    found: list[str] = generator.outputs_of(run_python(generator.program_of(notebook), folder))
     return found
 
 
@@ -39,10 +46,10 @@ def assert_same(found: str, expected: str) -> None:
 def test_the_cells_print_what_is_stored(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the notebook trains models")
     cells = [cell for cell in stored()["cells"] if cell["cell_type"] == "code"]
-    outputs = script("generate_notebook").outputs_of(stored(), tmp_path)
+    outputs = outputs_of(stored(), tmp_path)
     assert len(outputs) == len(cells)
-    for found, cell in zip(outputs, cells, strict=True):
-        assert_same(found, text_of(cell))
+    for printed, cell in zip(outputs, cells, strict=True):
+        assert_same(printed, text_of(cell))
     pictures = {path.name for path in NOTEBOOK.parent.iterdir()} - {NOTEBOOK.name}
     assert {path.name for path in tmp_path.iterdir()} == pictures
     for name in pictures:
@@ -64,7 +71,7 @@ def test_the_comparison_finds_what_differs() -> None:
 def test_a_cell_that_fails_is_an_error(tmp_path: Path) -> None:
     notebook = {"cells": [{"cell_type": "code", "source": ["print(1)\n", "raise ValueError('no')"]}]}
     with pytest.raises(ChildProcessError, match="ValueError: no"):
-        script("generate_notebook").outputs_of(notebook, tmp_path)
+        outputs_of(notebook, tmp_path)
 
 
 def test_it_is_as_jupyter_writes_it() -> None:

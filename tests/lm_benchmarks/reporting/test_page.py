@@ -20,7 +20,7 @@ from ps_models.data.dataset import vocabulary_hash
 from ps_models.evaluation.signature import Signature
 from tests.conftest import data
 from tests.lm_benchmarks.records.test_result import RESULT, signed
-from tests.ps_models.analysis.test_page import CONTRAST, browser, opened  # noqa: F401 - fixtures
+from tests.ps_models.analysis.test_page import CONTRAST
 from wikitext_builder.dataset.load import load as load_dataset
 
 NASTY = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">|_*&"
@@ -175,7 +175,7 @@ def test_groups_say_their_units_and_which_say_little(report):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "light"), (390, "dark")])
-def test_it_is_read_wide_and_narrow(report, opened, width, scheme, tmp_path):  # noqa: F811 - the fixture
+def test_it_is_read_wide_and_narrow(report, opened, width, scheme, tmp_path):
     tab = opened(report_text(report, ".html"), width=width, color_scheme=scheme)
     assert [(ratio, name) for ratio, name in tab.evaluate(CONTRAST) if ratio < 4.5] == []
     assert tab.title() == f"Title {NASTY}"
@@ -197,7 +197,7 @@ def test_it_is_read_wide_and_narrow(report, opened, width, scheme, tmp_path):  #
     tab.screenshot(path=tmp_path / "page.png", full_page=True)
 
 
-def test_tables_are_sorted_by_the_column_that_is_pressed(report, opened):  # noqa: F811 - the fixture
+def test_tables_are_sorted_by_the_column_that_is_pressed(report, opened):
     tab = opened(report_text(report, ".html"))
     table = tab.locator("table").first
 
@@ -219,7 +219,7 @@ def test_tables_are_sorted_by_the_column_that_is_pressed(report, opened):  # noq
     assert column(0)[-1] == "Zoneout <LSTM>"
 
 
-def test_a_broken_model_is_seen(report, opened):  # noqa: F811 - the fixture
+def test_a_broken_model_is_seen(report, opened):
     tab = opened(report_text(report, ".html"))
     row = tab.locator("tr.broken")
     assert row.count() == 1

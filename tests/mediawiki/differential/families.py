@@ -1,18 +1,30 @@
-"""The families of templates: how to make calls of them, and which differences are explained."""
+"""The families of templates: how random calls of them are made, and which differences are explained."""
 
 from __future__ import annotations
 
 import random
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import cache
+from typing import Any
 
-from tests.cases import cases
-from tests.mediawiki.differential import convert, others
+from tests.cases import cases, read
+from tests.mediawiki.differential import convert
+from tests.mediawiki.differential.material import (
+    arguments_of,
+    call_of,
+    module,
+    mutated,
+    real_calls,
+    templates,
+)
 
+Make = Callable[[random.Random], list[str]]  # some arguments of a call
+
+WORDS: list[str] = read("differential")["others"]["words"]
 YEAR = datetime.now(UTC).year
-Generator = Callable[[random.Random], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +46,170 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Templates of one kind."""
+    """Templates of one kind; a row of the case file."""
 
-    generate: Generator
+    family: str
     modules: str  # what runs on the wiki, with its date
-    names: tuple[str, ...] = ()  # of the templates whose real calls are compared too
-    explained: tuple[Explained, ...] = field(default=())
+    names: tuple[str, ...]  # of the templates whose real calls are compared too
+    explained: tuple[Explained, ...]
     dated: bool = False  # the texts depend on the day
+    # How the arguments of new calls are made, by the names of templates, of which one is taken: each part is
+    # the name of an entry of `PARTS`, or a list of lists of arguments, of which one is taken.
+    new: dict[str, list[Any]] | None = None
+    chance: float = 0  # how often a real call is changed, where there are some
+    options: str = ""  # arguments that can be added, separated by spaces; `_` stands for a space
+    changes: tuple[int, ...] = tuple(range(6))  # see `mutated`
+
+    def generate(self, generator: random.Random) -> str:
+        """A random call."""
+        if self.new is None:
+            return convert.generated(generator)
+        added = [option.replace("_", " ") for option in self.options.split()]
+        names = generator.choice([*self.new])
+        name = generator.choice(names.split("|"))
+        calls = real_calls().get(name, [])
+        if calls and generator.random() < self.chance:
+            return mutated(generator, calls, added, self.changes)
+        parts = (
+            PARTS[one](generator) if isinstance(one, str) else generator.choice(one)
+            for one in self.new[names]
+        )
+        extra = generator.sample(added, min(len(added), generator.choice([0, 0, 1, 1, 2])))
+        return call_of([name, *(argument for part in parts for argument in part), *extra])
 
 
-def _family(family: str, modules: str, names: list[str], dated: bool = False) -> Family:
-    """A family as the case file has it."""
+def text(generator: random.Random) -> list[str]:
+    """Some words."""
+    return [generator.choice(WORDS)]
+
+
+def texts(least: int, most: int) -> Make:
+    """Some arguments of words; one may be empty."""
+
+    def make(generator: random.Random) -> list[str]:
+        count = generator.randrange(least, most + 1)
+        return ["" if generator.random() < 0.06 else generator.choice(WORDS) for _ in range(count)]
+
+    return make
+
+
+def day(generator: random.Random) -> list[str]:
+    """Year, month and day."""
+    month = str(generator.randrange(1, 13))
+    year, number = str(generator.randrange(1880, 2026)), str(generator.randrange(1, 29))
+    return [year, generator.choice([month, month, month.zfill(2)]), number.zfill(generator.choice([1, 1, 2]))]
+
+
+def as_of(generator: random.Random) -> list[str]:
+    """The date of a statement, in one to three arguments."""
+    year, month, number = day(generator)
+    name = generator.choice(["January", "Sep", month, month, month])
+    return [year, name, number][: generator.randrange(1, 4)]
+
+
+def written_dates(generator: random.Random) -> list[str]:
+    """One or two dates as people write them."""
+    forms = ["%Y", "%B %-d, %Y", "%-d %B %Y", "%B %Y", "%Y-%m-%d"]
+    days = [date(*map(int, day(generator))) for _ in range(generator.randrange(1, 3))]
+    return [when.strftime(generator.choice(forms)) for when in days]
+
+
+@cache
+def codes(prefix: str) -> list[str]:
+    """What follows a prefix in the names of the real templates."""
+    return [name.removeprefix(prefix) for name in templates() if name.startswith(prefix)]
+
+
+def named_language(generator: random.Random) -> list[str]:
+    """The code of a language that the wiki has the name of."""
+    return [generator.choice(codes("ISO 639 name "))]
+
+
+def language(generator: random.Random) -> list[str]:
+    """The code of a language."""
+    other = [generator.choice(["fr", "ja", "la", "ru"])]
+    return named_language(generator) if generator.random() < 0.6 else other
+
+
+@cache
+def sounds() -> list[str]:
+    """The codes of sounds that Module:IPAc-en knows."""
+    source = module("Module:IPAc-en/phonemes")
+    aliases = re.findall(r"aliases = \{(.*?)\}", source)
+    return [*re.findall(r'code = "(.*?)"', source), *re.findall(r'"(.*?)"', " ".join(aliases))]
+
+
+def ipa_english(generator: random.Random) -> list[str]:
+    """Labels and sounds."""
+    known = ["lang", "pron", "uk", "us", "local", "english", "aus", "ipa"]
+    labels = generator.sample(known, generator.choice([0, 0, 1, 2]))
+    return [*labels, *generator.choices(sounds(), k=generator.randrange(1, 8))]
+
+
+def country(generator: random.Random) -> list[str]:
+    """The name of a country that the wiki knows, and options of its flag."""
+    known = ["name=Old", "size=30px", "variant=1937", "1937", "army", "naval"]
+    return [
+        generator.choice(codes("Country data ")),
+        *generator.sample(known, generator.choice([0, 0, 1, 2])),
+    ]
+
+
+def degrees(generator: random.Random) -> list[str]:
+    """Coordinates with marks, or as decimal numbers."""
+    count = generator.choice([0, 1, 2, 3])
+    if count:
+        sides = ((90, "NS"), (180, "EW"))
+        return [part for limit, letters in sides for part in degree(generator, limit, letters, count)]
+    return [f"{generator.uniform(-size, size):.{generator.randrange(6)}f}" for size in (90, 180)]
+
+
+def degree(generator: random.Random, limit: int, letters: str, count: int) -> list[str]:
+    """Degrees, perhaps with minutes and seconds, the last one perhaps with decimals, and a letter."""
+    parts = [str(generator.randrange(limit)), *(str(generator.randrange(60)) for _ in range(count - 1))]
+    if generator.random() < 0.3:
+        parts[-1] = f"{float(parts[-1]) + generator.random() * 0.9:.{generator.randrange(1, 5)}f}"
+    return [*parts, generator.choice(letters)]
+
+
+def citation(generator: random.Random) -> list[str]:
+    """The arguments of a citation, taken from several real ones."""
+    names = ["Cite book", "Cite journal", "Cite web", "Cite news"]
+    calls = [call for name in names for call in generator.sample(real_calls()[name], 3)]
+    pieces = [piece for call in calls for piece in arguments_of(call)[1:] if "=" in piece]
+    chosen = generator.sample(pieces, min(len(pieces), generator.randrange(3, 10)))
+    unique = {piece.partition("=")[0].strip(): piece for piece in chosen}
+    unique.setdefault("title", "title=A title")
+    return [*unique.values()]
+
+
+PARTS: dict[str, Make] = {
+    "text": text,
+    "one text": texts(1, 1),
+    "two texts": texts(2, 2),
+    "texts": texts(1, 5),
+    "up to two texts": texts(1, 2),
+    "up to three texts": texts(1, 3),
+    "day": day,
+    "as of": as_of,
+    "written dates": written_dates,
+    "language": language,
+    "named language": named_language,
+    "sounds": ipa_english,
+    "country": country,
+    "degrees": degrees,
+    "citation": citation,
+}
+
+
+def _family(row: dict[str, Any]) -> Family:
     explained = (
-        Explained(**{key: text.replace("{year}", str(YEAR)) for key, text in row.items() if key != "family"})
-        for row in cases("differential", "explained")
-        if row["family"] == family
+        Explained(**{key: text.replace("{year}", str(YEAR)) for key, text in one.items() if key != "family"})
+        for one in cases("differential", "explained")
+        if one["family"] == row["family"]
     )
-    generate = GENERATORS[family]
-    return Family(generate, modules, tuple(names), explained=tuple(explained), dated=dated)
+    options = {"names": tuple(row["names"]), "changes": tuple(row.get("changes", range(6)))}
+    return Family(**{**row, **options}, explained=tuple(explained))
 
 
-GENERATORS: dict[str, Generator] = {"convert": convert.generated, **others.GRAMMARS}
-FAMILIES = {row["family"]: _family(**row) for row in cases("differential", "families")}
+FAMILIES = {row["family"]: _family(row) for row in cases("differential", "families")}

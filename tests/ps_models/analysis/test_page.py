@@ -1,10 +1,7 @@
 """The page in a real Chromium: words are text, taps and keys show predictions, nothing is loaded."""
 
-import importlib.util
 import math
-import os
 import re
-import shutil
 
 import pytest
 import torch
@@ -59,42 +56,6 @@ def test_no_word_becomes_markup(pointer):
     assert len(re.findall("<script", text)) == 2
     assert not re.search(r"<i>title|<u>|<b>|<img|(src|href)\s*=\s*[\"']?http", text)
     assert "default-src &#39;none&#39;" in text
-
-
-@pytest.fixture(scope="module")
-def browser():
-    chromium = shutil.which("chromium")
-    if chromium is None or importlib.util.find_spec("playwright") is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("CI must have Debian's chromium and playwright's Python package")
-        pytest.skip("needs Debian's chromium and playwright's Python package")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield launched
-        launched.close()
-
-
-@pytest.fixture
-def opened(browser, tmp_path):
-    complaints, requests, tabs = [], [], []
-
-    def open_text(text, width=1200, **options):
-        tab = browser.new_page(viewport={"width": width, "height": 800}, **options)
-        tab.on("console", lambda message: complaints.append(message.text))
-        tab.on("pageerror", lambda error: complaints.append(str(error)))
-        tab.on("request", lambda request: requests.append(request.url))
-        (tmp_path / "page.html").write_text(text, encoding="utf-8")
-        tab.goto((tmp_path / "page.html").as_uri())
-        tabs.append(tab)
-        return tab
-
-    yield open_text
-    for tab in tabs:
-        tab.close()
-    assert complaints == []
-    assert [url for url in requests if not url.startswith("file:")] == []
 
 
 @pytest.fixture
