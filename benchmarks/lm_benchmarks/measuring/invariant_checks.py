@@ -203,7 +203,11 @@ def _try_place(trials: Trials, loaded: LoadedModel, call: Call) -> None:
         )
         _try_sum(trials, place, at)
         law = "chunks"
-        place.sizes = (_drawn_size(trials, place),)
+        length = place.tokens.shape[1]
+        small = (
+            max(1, length // 2) if place.reread else 1
+        )  # the smallest size of chunks, in every second case
+        place.sizes = (small if trials.draw(2) else small + trials.draw(length),)
         trials.note(law, *chunks_law(place))
         law = "future"
         begin.changed = _drawn_change(trials, begin, at)
@@ -269,13 +273,6 @@ def _affordable(trials: Trials, place: Trial, at: int) -> Tensor:
     near = torch.isin(every, place.texts[0])  # what a cache finds likely; frequent words come first
     some = torch.cat([every[near][: count // 2], every[~near][:count]])
     return torch.cat([word, some[some != word]])[:count]
-
-
-def _drawn_size(trials: Trials, place: Trial) -> int:
-    """A size of chunks: the smallest in every second case."""
-    length = place.tokens.shape[1]
-    small = max(1, length // 2) if place.reread else 1
-    return small if trials.draw(2) else small + trials.draw(length)
 
 
 def _drawn_change(trials: Trials, begin: Trial, at: int) -> tuple[Tensor, int]:

@@ -63,29 +63,21 @@ def read_records(folder: Path) -> list[Result]:
 
 
 def rows_page(results: Iterable[Result]) -> str:
-    """The page, in Markdown.
-
-    Args:
-        results: If a model was measured twice on a split, the last result counts; of several seeds the mean.
-    """
+    """The page, in Markdown. Of a model that was measured twice the last result counts, of seeds the mean."""
     measured, parts = _by_recipe(results), []
     for data, name in DATASETS.items():
         places = [Place(data=data, row=row, measured=measured) for row in _rows_on(data, measured)]
-        papers = [one for each in places if (one := published_on(data).get(each.row.name))]
         notes = [
             note(one.model, one.source, f"{one.parameters} parameters" if one.parameters else "", one.note)
-            for one in papers
+            for each in places
+            if (one := published_on(data).get(each.row.name))
         ]
         parts.append({"name": name, "frame": shown(ROW_COLUMNS, places), "notes": notes})
     return render("rows.md", parts=parts, made=_made(measured))
 
 
 def rows_csv(results: Iterable[Result]) -> str:
-    """The numbers of the page as CSV, not rounded: a line per row, size and split.
-
-    Args:
-        results: As in `rows_page`.
-    """
+    """The numbers of `rows_page` as CSV, not rounded: a line per row, size and split."""
     measured = _by_recipe(results)
     return csv_text(
         line for data in DATASETS for row in _rows_on(data, measured) for line in _lines(data, row, measured)
