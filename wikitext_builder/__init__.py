@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from wikitext_builder.pages.reading import open_templates, read_page, status
     from wikitext_builder.stats.plots import plot_window, plot_zipf
     from wikitext_builder.stats.statistics import statistics
-    from wikitext_builder.text_overlap.new_lines import new_lines
-    from wikitext_builder.text_overlap.overlap import overlap
+    from wikitext_builder.text_overlap.overlap import new_lines, overlap
     from wikitext_builder.tokens.detokenizer import detokenize
     from wikitext_builder.tokens.tokenizer import tokenize
 else:

@@ -1,50 +1,54 @@
-"""How much of each article of a dataset also stands in other text.
+"""How much of each article of a dataset also stands in other text; a dataset of only what is new.
 
 The dataset is indexed, and the other text streams past it, so that it can be of any size: see `index`. A
 dataset that does not fit into the given memory is indexed in parts, and the other text is read once per part.
+
+A paragraph is new if less than a fifth of its shortest n-grams stand in the other text. So a paragraph that
+was moved or lightly edited is not new; nor is one that is too short to have an n-gram. See
+docs/notes/experiments.md for how often that is wrong.
 """
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, TypedDict, Unpack
+from tempfile import TemporaryDirectory
+from typing import Any, Final, Unpack
 
-from wikitext_builder.dataset.load import FILE, DatasetArticle, load
+from wikitext_builder.article import heading_level
+from wikitext_builder.dataset.load import FILE, WIKITEXT, DatasetArticle, load
+from wikitext_builder.dataset.manifest import OVERLAP, file_line
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.lock import ATTRIBUTION, Attribution, read_attribution, read_lock
-from wikitext_builder.pages.store import Revision
+from wikitext_builder.pages.lock import (
+    ATTRIBUTION,
+    ATTRIBUTION_HEAD,
+    Attribution,
+    read_attribution,
+    read_lock,
+)
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import ProcessPool
 from wikitext_builder.text_overlap.index import Findings, Found, Index, Scan, chunks_of
 from wikitext_builder.text_overlap.result import LENGTHS, NEAR, ArticleOverlap, Overlap, totals
-from wikitext_builder.text_overlap.sources import How, Piece, Rejects, files_of, is_lock, pieces_of
+from wikitext_builder.text_overlap.sources import (
+    How,
+    Listed,
+    OverlapOptions,
+    Piece,
+    Rejects,
+    files_of,
+    is_lock,
+    pieces_of,
+)
 from wikitext_builder.text_overlap.words import Places, words_of
 from wikitext_builder.wiki.dates import parse_date
 
 MEMORY: Final = 2000  # megabytes
 BYTES_PER_WORD: Final = 150  # of an index, while it is made
 SHOWN: Final = 30  # words of a longest stretch
-
-
-class OverlapOptions(TypedDict, total=False):
-    """How a dataset is compared; None is as if it were absent."""
-
-    splits: Sequence[str] | None
-    """Splits of the dataset; all it has if absent, and valid and test if they are compared with its train."""
-    words: Sequence[int] | None
-    """Lengths of n-grams, 8 and 13 if absent. The shortest one decides what a near duplicate is."""
-    as_of: str | None
-    """Take revisions of stores and dumps up to this date."""
-    language: str | None
-    """Code of the Wikipedia of dumps and lock files; that of the dataset if absent, or en."""
-    column: str | None
-    """Of JSON lines and Parquet, which has the text, such as text or meta.text; `text` if absent."""
-    memory: int | None
-    """Megabytes for the index. For a larger dataset the other text is read several times."""
-    workers: int | None
-    """Processes, which share the files and the memory; 1 if absent. They do not change the result."""
 
 
 Against = str | Path | Sequence[str | Path]
@@ -124,10 +128,9 @@ class Comparison:
         self.how = How(
             as_of=parse_date(options.get("as_of")), language=language, column=options.get("column") or "text"
         )
-        self.progress = progress
-        self.characters, self.rejects = 0, Rejects()
+        self.progress, self.characters, self.rejects = progress, 0, Rejects()
         locks = [path for path in self.against if is_lock(path)]
-        self.listed = _Listed([one for path in locks for one in read_lock(path, language=language)])
+        self.listed = Listed([one for path in locks for one in read_lock(path, language=language)])
         self.sources = [path for path in self.against if path not in locks]
         self.limit = max(1, (options.get("memory") or MEMORY) * 10**6 // (BYTES_PER_WORD * self.workers))
 
@@ -151,7 +154,9 @@ class Comparison:
                 index = self._searched([one.article.paragraphs for one in part], pool)
                 counts = {n: index.ngrams_of_lines(n) for n in self.lengths}
                 for number, text in enumerate(part):
-                    yield _compared(index, counts, number, text, self.listed.of(text))
+                    yield _compared(
+                        index, counts, number, text, self.listed.of(text.source, text.article.title)
+                    )
 
     def _parts(self) -> Iterator[list[Text]]:
         """Consecutive articles with about as many words as fit into the memory, at least one article."""
@@ -211,14 +216,10 @@ def _search(index: Index, sources: Iterable[Path], how: How, progress: Progress)
     return rejects, characters
 
 
-_Task = tuple[Sequence[Sequence[str]], tuple[int, ...], tuple[Path, ...], How]
-
-
-def _search_apart(task: _Task) -> tuple[Findings, Rejects, int]:
-    """Search in a process of its own."""
-    paragraphs, lengths, sources, how = task
-    index = Index(paragraphs, lengths)
-    rejects, characters = _search(index, sources, how, no_progress)
+def _search_apart(task: tuple[Any, Any, Iterable[Path], How]) -> tuple[Findings, Rejects, int]:
+    """Search in a process of its own: the arguments are those of an index, sources, and how they are read."""
+    index = Index(*task[:2])
+    rejects, characters = _search(index, *task[2:], no_progress)
     return index.findings, rejects, characters
 
 
@@ -231,25 +232,6 @@ def _shared_out(sources: Sequence[Path], workers: int) -> list[tuple[Path, ...]]
         shares[least].append(path)
         sizes[least] += path.stat().st_size
     return [tuple(sorted(share)) for share in shares]
-
-
-class _Listed:
-    """Which pages and revisions lock files have."""
-
-    def __init__(self, revisions: Sequence[Revision]) -> None:
-        self._revisions = {one.revision_id for one in revisions}
-        self._pages = {one.page_id for one in revisions}
-        self._titles = {tuple(words_of(one.title)) for one in revisions}
-
-    def of(self, text: Text) -> str:
-        """What is listed of an article; without attribution its title decides."""
-        source = text.source
-        if source and source.revision_id in self._revisions:
-            return "revision"
-        if source and source.page_id in self._pages:
-            return "page"
-        title = tuple(words_of(source.title if source else text.article.title))
-        return "page" if title in self._titles else ""
 
 
 def _compared(
@@ -288,3 +270,132 @@ def _shown(article: DatasetArticle, begins: Places, found: Found) -> str:
     line = int(begins.searchsorted(begin, "right")) - 1
     start = begin - int(begins[line])
     return " ".join(words_of(article.paragraphs[line])[start : start + min(found.longest, SHOWN)])
+
+
+SHARE: Final = 0.2  # of a paragraph's n-grams: with this or more it is not new
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What of a split is new."""
+
+    split: str
+    articles: int
+    paragraphs: int
+    words: int  # tokens of the paragraphs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewLines:
+    """What is new of a dataset, and how the whole of it overlaps with the other text."""
+
+    overlap: Overlap
+    share: float
+    kept: tuple[Kept, ...]  # by split
+
+
+def new_lines(
+    dataset: str | Path,
+    out: str | Path,
+    *,
+    against: Against | None = None,
+    share: float = SHARE,
+    progress: Progress = no_progress,
+    **options: Unpack[OverlapOptions],
+) -> NewLines:
+    """Write the new paragraphs of a dataset to a folder in the layout of WikiText.
+
+    Headings stay if a paragraph below them does, and articles too. `overlap.json` in the folder has the
+    overlap of the whole dataset.
+
+    Args:
+        dataset: A dataset in the layout of WikiText.
+        out: The folder to make.
+        against: See `overlap`; for example the store of earlier revisions, with `as_of`.
+        share: A paragraph is new if less than this fraction of its shortest n-grams stand there.
+        progress: Receives the number of characters compared.
+        options: See `OverlapOptions`.
+
+    Raises:
+        BuilderError: As for `overlap`; or `out` exists, or nothing is new.
+    """
+    out = Path(out)
+    if out.exists() or not out.name:
+        raise BuilderError(f"--out: {out} exists already; name a new folder")
+    if not 0 < share <= 1:
+        raise BuilderError(f"--share: {share}; expected more than 0, at most 1")
+    comparison = Comparison(dataset, against, progress, **options)
+    if comparison.dataset.layout != WIKITEXT:
+        raise BuilderError(f"{dataset}: has no articles; expected a folder with wiki.test.tokens or the like")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    # A name of its own: two of these may run at once, and `.NAME.partial` is the unfinished work of a build.
+    with TemporaryDirectory(prefix=f".{out.name}.", suffix=".partial", dir=out.parent) as folder:
+        work = Path(folder) / "dataset"
+        work.mkdir()
+        found = _write(comparison, work, share)
+        work.rename(out)
+    return found
+
+
+def _write(comparison: Comparison, work: Path, share: float) -> NewLines:
+    """Write what is new, article by article."""
+    dataset, articles = comparison.dataset, list[ArticleOverlap]()
+    tokens = {split: dataset.articles(split) for split in comparison.splits}
+    counts = {split: Counter[str]() for split in comparison.splits}
+    for one in comparison.articles():
+        articles.append(one.overlap)
+        split, article = one.text.split, one.text.article
+        same = next(tokens[split], None)
+        if same is None or len(same.lines) != len(article.lines):
+            raise BuilderError(
+                f"{dataset.path}: the raw and the tokens file of {split} have other lines; see"
+                " `wikitext-builder verify`"
+            )
+        new = [found is not None and found < share for found in one.shares]
+        if not any(new):
+            continue
+        for kind, lines in (("raw", article.lines), ("tokens", same.lines)):
+            if kind == "tokens" or dataset.has_raw(split):
+                kept = "".join(map(file_line, only_new(lines, article.lines, new)))
+                _append(work / f"wiki.{split}.{kind}", kept)
+        if one.text.source:
+            _append(work / ATTRIBUTION, one.text.source.line())
+        texts = [text for text, is_new in zip(article.paragraphs, new, strict=True) if is_new]
+        counts[split].update(articles=1, paragraphs=len(texts), words=sum(len(t.split()) for t in texts))
+    if not any(one["articles"] for one in counts.values()):
+        raise BuilderError(f"{dataset.path}: none of its paragraphs is new; nothing was written")
+    overlap = comparison.result(articles)
+    _append(work / OVERLAP, json.dumps(asdict(overlap), indent=1) + "\n")
+    names = ("articles", "paragraphs", "words")
+    kept_of = (Kept(split=split, **{name: one[name] for name in names}) for split, one in counts.items())
+    return NewLines(overlap=overlap, share=share, kept=tuple(kept_of))
+
+
+def only_new(lines: Sequence[str], raw: Sequence[str], new: Sequence[bool]) -> list[str]:
+    """The lines of an article with only its new paragraphs, and the headings above them.
+
+    `raw` has the same lines: those that are neither blank nor a heading are its paragraphs.
+
+    >>> lines = ["", "= T =", "", "old", "", "= = A = =", "", "", "= = B = =", "", "new", ""]
+    >>> only_new(lines, lines, [False, True])
+    ['', '= T =', '', '', '= = B = =', '', 'new', '']
+    """
+    kept: list[list[str]] = [[""]]
+    flags = list(new)
+    below = 0  # the level of what was kept last: of a paragraph, deeper than any heading
+    for line, plain in zip(reversed(lines), reversed(raw), strict=True):
+        level = heading_level(plain)
+        if plain and not level and flags.pop():
+            kept.append([line])
+            below = len(lines)
+        elif level and level < below:
+            kept.append(["", line, ""])
+            below = level
+    return [line for part in reversed(kept) for line in part]
+
+
+def _append(path: Path, text: str) -> None:
+    with path.open("a", encoding="utf-8", newline="\n") as file:
+        if path.name == ATTRIBUTION and not file.tell():
+            file.write(ATTRIBUTION_HEAD)
+        file.write(text)

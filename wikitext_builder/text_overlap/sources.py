@@ -9,11 +9,11 @@ other files are read.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, TypedDict
 
 import msgspec
 
@@ -23,10 +23,12 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.page import NO_EXPANSIONS, extract
 from wikitext_builder.pages.decompress import DumpFile, decompressed
 from wikitext_builder.pages.lock import FORMAT as LOCK_FORMAT
+from wikitext_builder.pages.lock import Attribution
 from wikitext_builder.pages.reading import stored_pages
-from wikitext_builder.pages.store import Store
+from wikitext_builder.pages.store import Revision, Store
 from wikitext_builder.pages.xml_dump import Dump
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
+from wikitext_builder.text_overlap.words import words_of
 
 HEAD: Final = 2**12  # bytes that say what a file is
 LINE_LIMIT: Final = 2**26  # bytes of a line of JSON
@@ -59,6 +61,25 @@ class How:
     as_of: str = ""  # revisions of stores and dumps up to this time; empty: all
     language: str = "en"  # of dumps
     column: str = "text"  # of JSON lines and Parquet; a.b is b in a, if nothing has the name a.b
+
+
+class OverlapOptions(TypedDict, total=False):
+    """How a dataset is compared; None is as if it were absent."""
+
+    splits: Sequence[str] | None
+    """Splits of the dataset; all it has if absent, and valid and test if they are compared with its train."""
+    words: Sequence[int] | None
+    """Lengths of n-grams, 8 and 13 if absent. The shortest one decides what a near duplicate is."""
+    as_of: str | None
+    """Take revisions of stores and dumps up to this date."""
+    language: str | None
+    """Code of the Wikipedia of dumps and lock files; that of the dataset if absent, or en."""
+    column: str | None
+    """Of JSON lines and Parquet, which has the text, such as text or meta.text; `text` if absent."""
+    memory: int | None
+    """Megabytes for the index. For a larger dataset the other text is read several times."""
+    workers: int | None
+    """Processes, which share the files and the memory; 1 if absent. They do not change the result."""
 
 
 class Rejects(dict[tuple[str, str], Reject]):
@@ -105,6 +126,24 @@ def is_lock(path: Path) -> bool:
         return path.is_file() and _head(path).startswith(f"# {LOCK_FORMAT}".encode())
     except OSError:  # `pieces_of` rejects it with its reason
         return False
+
+
+class Listed:
+    """Which pages and revisions lock files have."""
+
+    def __init__(self, revisions: Sequence[Revision]) -> None:
+        self._revisions = {one.revision_id for one in revisions}
+        self._pages = {one.page_id for one in revisions}
+        self._titles = {tuple(words_of(one.title)) for one in revisions}
+
+    def of(self, source: Attribution | None, title: str) -> str:
+        """What is listed of an article; without attribution its title decides."""
+        if source and source.revision_id in self._revisions:
+            return "revision"
+        if source and source.page_id in self._pages:
+            return "page"
+        words = tuple(words_of(source.title if source else title))
+        return "page" if words in self._titles else ""
 
 
 def pieces_of(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
