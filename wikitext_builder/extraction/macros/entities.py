@@ -111,14 +111,6 @@ def road(call: Call) -> str | None:
     return f"{shown} – {', '.join(town for town in towns if town)}" if any(towns) else shown
 
 
-@macro("Airport codes")
-def airport(call: Call) -> str | None:
-    """`(IATA: MST, ICAO: EHBK)`."""
-    codes = zip(("IATA", "ICAO", "FAA LID"), call.positional(), strict=False)
-    shown = ", ".join(f"{label}: {code}" for label, code in codes if code)
-    return f"({shown})" if shown else None
-
-
 @macro("Höhe")
 def height_above_sea(call: Call) -> str | None:
     """`1,493 m above sea level (NHN)`; without a reference level `1,415 m`."""

@@ -205,20 +205,13 @@ LABELS = lookup("ipa label")
 SOUNDS = lookup("ipa sound")
 OWN_IPA = {"IPA-all", "IPA-en", "IPA-eng", "IPA-hns", "IPA-ur", "IPA-lzz"}  # not named by their code alone
 OLD_CODES = {"tu": "tr"}  # in names of templates; not a code of a language
-PLACES_OF_IPA = {"pron": "pronounced ", "local": "locally ", "ipa": "IPA: "}
+PLACES_OF_IPA = lookup("ipa place")
 # Labels of {{IPA-hns}}; its other labels give "Hindustani pronunciation".
 HINDUSTANI = {
     "": "", "IPA": "IPA: ", "lang": "Hindustani: ", "langhi": "Hindi: ", "langur": "Urdu: ",
     "pron": "pronounced ", "hi": "Hindi pronunciation: ", "ur": "Urdu pronunciation: ",
 }  # fmt: skip
 DELIMITERS = frozenset(["--", "[-", "-]", "//", "/-", "-/"])  # before and after; - is none
-
-
-@macro("IPA-all")
-def ipa_anywhere(call: Call) -> str | None:
-    """`[a]` or `pronounced [a]`."""
-    label = PLACES_OF_IPA.get(call.get("2").lower(), "")
-    return f"{label}&#91;{call.get('1')}&#93;" if call.get("1") else None
 
 
 @macro("IPA text", shared=True)

@@ -14,7 +14,6 @@ MAX_CHARACTERS = 1_000  # of a number: far more digits than articles have
 EXPONENT = re.compile(r"[eE]([-+−]?[0-9]{1,4})$")
 DIGITS = re.compile(r"-?[0-9]{1,2}")  # decimals to round to
 PLAIN = re.compile(r"[-−+]?\d+(?:\.\d+)?")
-CURRENCY_SIGNS = {"USD": "US$", "GBP": "£", "EUR": "€", "AUD": "A$", "CAD": "C$", "": "$"}
 INDEX = {year: Decimal(price) for year, price in lookup("us prices").items()}
 LAST_YEAR = "2016"  # of {{Inflation}} in 2016
 INDEX_NAMES = {"US", "USD"}
@@ -113,28 +112,6 @@ def ordinal(value: str) -> str:
     """
     last = 0 if value[-2:] in {"11", "12", "13"} else int(value[-1])
     return value + {1: "st", 2: "nd", 3: "rd"}.get(last, "th")
-
-
-@macro("Ordinal to word")
-def words_of_ordinal(call: Call) -> str | None:
-    """`twenty-first`."""
-    value = call.get("1")
-    plain = whole_number(value, digits=15) if value.isascii() else None
-    return None if plain is None else ordinal_in_words(plain)
-
-
-@macro("INRConvert")
-def indian_rupees(call: Call) -> str | None:
-    """`₹15 crore`, without the conversion: its rate is not in the page."""
-    size = {"b": " billion", "m": " million", "c": " crore", "l": " lakh", "k": "000"}.get(call.get("2"), "")
-    return f"₹{grouped(call.get('1'))}{size}"
-
-
-@macro("Currency", shared=True)
-def currency(call: Call) -> str | None:
-    """`£1,500` of an amount and the code of a currency."""
-    code = call.get("2")
-    return CURRENCY_SIGNS.get(code, f"{code} ") + grouped(call.get("1"))
 
 
 @macro("Inflation-year")
@@ -249,6 +226,12 @@ def _below_hundred(number: int) -> str:
     return TENS[tens] + (f"-{UNDER_TWENTY[ones]}" if ones else "")
 
 
+def ordinal_of_digits(value: str) -> str:
+    """`twenty-first` of `21`; empty for other texts than digits."""
+    plain = whole_number(value, digits=15) if value.isascii() else None
+    return "" if plain is None else ordinal_in_words(plain)
+
+
 def ordinal_in_words(number: int) -> str:
     """`twenty-first` of 21.
 
@@ -264,7 +247,6 @@ def ordinal_in_words(number: int) -> str:
 
 
 ELEMENTS = lookup("element")
-PARTICLES = lookup("particle")
 MUSIC = lookup("music")
 STARTS = lookup("geology")
 CHARGE = re.compile(r"\(?([0-9]*)-\)?")
@@ -326,12 +308,6 @@ def mathematics(call: Call) -> str | None:
     """The expression in text; a formula if it is LaTeX."""
     value = call.get("1")
     return formula(value) if "\\" in value else value
-
-
-@macro("Subatomic particle", shared=True)
-def particle(call: Call) -> str | None:
-    """The symbol of a common particle."""
-    return PARTICLES.get(call.get("1").lower())
 
 
 @macro("Music")

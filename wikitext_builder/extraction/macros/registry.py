@@ -46,6 +46,7 @@ FILTERS: dict[str, Callable[[str], str]] = {
     "base": lambda value: value.partition(" (")[0],
     "ordinal": lambda value: numbers.ordinal(value) if value.isdecimal() else "",
     "in words": numbers.in_words,
+    "ordinal in words": numbers.ordinal_of_digits,
 }
 JOINS = {
     "comma": ", ", "ideographic": "、", "dash": "–", "space": " ", "nbsp": "&nbsp;", "at": "@", "nothing": "",
@@ -138,7 +139,7 @@ def _value(written: str, change: str | None) -> Value:
         return lambda call: filtered(call.get(*names))
     if change is not None:
         table = lookup(change)
-        return lambda call: table.get(call.get(*names), "")
+        return lambda call: table.get(key := call.get(*names)) or table.get(key.lower(), "")
     return (lambda call: call.get(*names) or page(call)) if page else lambda call: call.get(*names)
 
 
