@@ -2,13 +2,11 @@
 
 import bz2
 import gzip
-import http.server
 import json
 import re
 import subprocess
-import sys
-import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,11 +15,10 @@ from tests.cases import cases
 from tests.command import COMMAND, done, environment, refused, run, small_files
 from tests.conftest import WITHOUT_PRIVILEGES
 from tests.dumps import export_xml, numbered_page, page_xml
-from tests.mediawiki.asking import ask
+from tests.mediawiki.loopback import SITE, always, pages, server
 from tests.wikitext_builder.datasets import articles, digests, store_of, titles_file, verified
-from wikitext_builder.errors import BuilderError
 from wikitext_builder.sample import SAMPLE_DUMP
-from wikitext_builder.wiki.http import Patience
+from wikitext_builder.wiki.client import Wikipedia
 
 GOOD = [
     numbered_page(n, f"'''Good {n}''' has words {n} times.\n\n== Part ==\nMore of them.", f"Good {n}")
@@ -109,21 +106,22 @@ def _bomb(levels: int) -> bytes:
 
 
 SAMPLE = SAMPLE_DUMP.read_bytes()
-FLIPPED = bytearray(bz2.compress(SAMPLE))
+PACKED = bz2.compress(SAMPLE)
+FLIPPED = bytearray(PACKED)
 FLIPPED[len(FLIPPED) // 2] ^= 0xFF
 # The other ones are in `pages/test_xml_dump.py`.
 BAD_DUMPS: dict[str, tuple[str, Callable[[], bytes]]] = {
-    "cut bz2": ("break off", lambda: bz2.compress(SAMPLE)[:-1000]),
+    "cut bz2": ("break off", lambda: PACKED[:-1000]),
     "cut xml": ("breaks off", lambda: SAMPLE[:-1000]),
     "damaged bz2": ("damaged|not the XML", lambda: bytes(FLIPPED)),
     "a bomb of entities": ("document type", lambda: _bomb(30)),
     "a gzip without end": ("unpack to more", lambda: gzip.compress(b"<mediawiki>" + b"\n" * 100_000_000)),
     "a store": ("not the XML|no MediaWiki", lambda: b"SQLite format 3\x00" + b"\x00" * 5000),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", BAD_DUMPS)
-def test_a_bad_dump_is_refused_and_a_good_one_completes_it(tmp_path: Path, case: str) -> None:
+def test_a_bad_dump_is_refused(tmp_path: Path, case: str) -> None:
     words, content = BAD_DUMPS[case]
     (tmp_path / "dump").write_bytes(content())
     message = refused("import", tmp_path / "dump", "--store", tmp_path / "pages.store", "--all")
@@ -131,150 +129,62 @@ def test_a_bad_dump_is_refused_and_a_good_one_completes_it(tmp_path: Path, case:
     assert str(tmp_path / "dump") in message
 
 
-def test_a_dump_that_is_no_file_is_named(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "absent", Path("/dev/null")):
-        assert str(path) in refused("import", path, "--store", tmp_path / "pages.store")
+# --- a server that is not MediaWiki, or is broken; more of them are in `mediawiki/test_impostors.py`
 
 
-# --- a server that is not MediaWiki, or is broken
-
-
-SITE = {
-    "query": {
-        "general": {"generator": "MediaWiki 1.43.0", "wikiid": "mad", "lang": "en", "case": "first-letter"},
-        "namespaces": {"0": {"id": 0, "name": ""}},
-        "namespacealiases": [],
-    }
-}
-# Those that differ in their answer's content alone are in `mediawiki/test_impostors.py`.
-IMPOSTORS: dict[str, tuple[int, dict[str, str], bytes]] = {
-    "a web page": (200, {}, b"<html><body>It works!</body></html>"),
-    "not found": (404, {}, b"Not Found"),
-    "elsewhere": (302, {"Location": "http://example.org/"}, b""),
-    "bytes": (200, {}, bytes(range(256))),
-    "another language": (200, {}, json.dumps(SITE).replace('"en"', '"de"').encode()),
-}
-
-
-class Server(http.server.ThreadingHTTPServer):
-    """A server that gives `answer(query)`: status, headers and body."""
-
-    answer: Callable[[str], tuple[int, dict[str, str], bytes]]
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    class Answering(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            size = int(self.headers.get("Content-Length") or 0)
-            query = self.path + self.rfile.read(size).decode()
-            status, headers, body = started.answer(query)
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        do_GET = do_POST  # noqa: N815
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
-
-    with Server(("127.0.0.1", 0), Answering) as started:
-        thread = threading.Thread(target=started.serve_forever, args=(0.02,))
-        thread.start()
-        yield started
-        started.shutdown()
-        thread.join()
-
-
-def fetch_from(server: Server, folder: Path, *titles: str) -> tuple[object, ...]:
-    api = f"http://127.0.0.1:{server.server_port}/w/api.php"
+def fetch_from(api: str, folder: Path, *titles: str) -> tuple[object, ...]:
     select = ("--select", f"titles:{titles_file(folder / 'titles.txt', *titles)}")
     return ("fetch", "--api", api, "--store", folder / "pages.store", *select)
 
 
+IMPOSTORS = {
+    "not found": always(b"Not Found", status=404),
+    "bytes": always(bytes(range(256))),
+    "another language": always(json.dumps(SITE).replace('"en"', '"de"')),
+}
+
+
 @pytest.mark.parametrize("case", IMPOSTORS)
-def test_what_is_not_a_wiki_is_reported_at_once(server: Server, tmp_path: Path, case: str) -> None:
-    server.answer = lambda _query: IMPOSTORS[case]
-    assert "api.php" in refused(*fetch_from(server, tmp_path, "A"))
+def test_what_is_not_a_wiki_is_reported_at_once(tmp_path: Path, case: str) -> None:
+    with server(IMPOSTORS[case]) as api:
+        assert "api.php" in refused(*fetch_from(api, tmp_path, "A"))
 
 
-BROKEN: list[tuple[dict[str, str], bytes]] = [
-    ({}, json.dumps(SITE).encode()[:-30]),
-    ({}, b""),
-    ({}, b'{"query":' * 50_000),
-    ({"Content-Encoding": "gzip"}, b"plainly not"),
-]
+BROKEN = {
+    "half of the JSON": always(json.dumps(SITE)[:-30]),
+    "nothing": always(b""),
+    "JSON without end": always(b'{"query":' * 50_000),
+    "not packed": always(b"plainly not", headers={"Content-Encoding": "gzip"}),
+}
 
 
-@pytest.mark.parametrize(("headers", "body"), BROKEN)
+@pytest.mark.parametrize("case", BROKEN)
 def test_answers_that_always_break_off_end_in_an_error(
-    server: Server, headers: dict[str, str], body: bytes
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
-    server.answer = lambda _query: (200, headers, body)
-    waits: list[float] = []
-    with (
-        ask(f"http://127.0.0.1:{server.server_port}/w/api.php", waits, patience=Patience()) as wikipedia,
-        pytest.raises(BuilderError, match=r"no answer after 8 attempts(.|\n)*run it again later"),
-    ):
-        wikipedia.site()
+    waits: list[float] = []  # of two minutes, which are not real
+    monkeypatch.setattr(Wikipedia, "sleep", lambda _, seconds: waits.append(seconds))
+    monkeypatch.setattr(Wikipedia, "clock", lambda _: time.monotonic() + sum(waits))
+    with server(BROKEN[case]) as api:
+        result = run(*fetch_from(api, tmp_path, "A"))
+    assert result.returncode == 1
+    assert re.search(r"no answer after 8 attempts(.|\n)*run it again later", result.stderr)
     assert all(most / 2.1 < wait <= most for wait, most in zip(waits, (1, 2, 4, 8, 16, 32, 60), strict=True))
 
 
-CLOCK_PUT_FORWARD = """
-import time
-from wikitext_builder.cli import main
-from wikitext_builder.wiki.client import Wikipedia
-waits = []
-Wikipedia.sleep = lambda self, seconds: waits.append(seconds)
-Wikipedia.clock = lambda self: time.monotonic() + sum(waits)
-main()
-"""
-
-
-def test_the_command_says_so_when_answers_always_break_off(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The command in a process of its own, but its waits of two minutes are not real."""
-    server.answer = lambda _query: (200, {}, b"")
-    monkeypatch.setattr("tests.command.COMMAND", (sys.executable, "-c", CLOCK_PUT_FORWARD))
-    result = run(*fetch_from(server, tmp_path, "A"), env=environment())
-    assert result.returncode == 1
-    assert "Traceback" not in result.stderr
-    assert "no answer after 8 attempts" in result.stderr
-    assert "run it again later" in result.stderr
-
-
-def test_texts_of_a_mad_wiki_are_kept_or_rejected_with_a_reason(server: Server, tmp_path: Path) -> None:
-    texts: dict[str, object] = {
-        "Good": "Some '''text''' of words.",
-        "Nul": "Some\x00text of words.",
-        "Surrogate": "Some \ud800 text.",
-        "Large": "word " * 900_000,
-        "Hidden": None,
-        "Wrong": 5,
-    }
-
-    def answer(query: str) -> tuple[int, dict[str, str], bytes]:
-        if "siteinfo" in query:
-            return 200, {}, json.dumps(SITE).encode()
-        pages = [
-            {"pageid": n, "ns": 0, "title": title, "revisions": [{
-                "revid": 100 + n, "timestamp": "2016-01-01T00:00:00Z",
-                "slots": {"main": {"contentmodel": "wikitext"} | ({} if text is None else {"content": text})},
-            }]}
-            for n, (title, text) in enumerate(texts.items(), 1)
-        ]  # fmt: skip
-        return 200, {}, json.dumps({"query": {"pages": pages}, "batchcomplete": True}).encode()
-
-    server.answer = answer
-    report = json.loads(done(*fetch_from(server, tmp_path, *texts), "--no-expand", "--json"))["fetch"]
+def test_texts_of_a_mad_wiki_are_kept_or_rejected_with_a_reason(tmp_path: Path) -> None:
+    texts: dict[str, object] = {"Good": "Some words.", "Nul": "Some\x00text of words."}
+    texts |= {"Half": "Some \ud800 text.", "Large": "word " * 900_000, "Hidden": None, "Wrong": 5}
+    answer = []
+    for number, (title, text) in enumerate(texts.items(), 1):
+        slot = {"contentmodel": "wikitext"} | ({} if text is None else {"content": text})
+        revision = {"revid": number, "timestamp": "2016-01-01T00:00:00Z", "slots": {"main": slot}}
+        answer.append({"pageid": number, "ns": 0, "title": title, "revisions": [revision]})
+    with server(pages(answer, batchcomplete=True)) as api:
+        report = json.loads(done(*fetch_from(api, tmp_path, *texts), "--no-expand", "--json"))["fetch"]
     assert report["rejected"] == {"no-text": 2, "not-unicode": 1, "too-large": 1}
-    assert done("extract", "--store", tmp_path / "pages.store", "--title", "Nul").split() == (
-        ["=", "Nul", "=", "Sometext", "of", "words."]
-    )
+    nul = done("extract", "--store", tmp_path / "pages.store", "--title", "Nul")
+    assert nul.split() == ["=", "Nul", "=", "Sometext", "of", "words."]
 
 
 # --- stores, disks and folders

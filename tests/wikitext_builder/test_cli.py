@@ -5,31 +5,25 @@ import csv
 import io
 import json
 import os
-import pty
 import re
-import select
 import shutil
 import signal
 import subprocess
 import threading
-import time
 from pathlib import Path
 from typing import IO, Any
 
-import click
 import pytest
 
 from tests.cases import each
 from tests.command import COMMAND, Completed, environment, refused, run, start
-from tests.conftest import data, hear_control_c
+from tests.conftest import hear_control_c
 from tests.dumps import export_xml, numbered_page, page_xml
 from tests.wikitext_builder.datasets import SPLITS, built, store_of, titles_file
-from wikitext_builder import __version__
+from tests.wikitext_builder.test_progress import on_terminal
 from wikitext_builder.article import Page
-from wikitext_builder.cli import cli
 from wikitext_builder.runners.processes import Serial
 from wikitext_builder.sample import SAMPLE_DUMP as SAMPLE
-from wikitext_builder.tokens.detokenizer import detokenize_line
 
 BAR = "━"  # what rich draws a bar with
 
@@ -59,8 +53,19 @@ def dataset(sample: Path) -> Path:
 def test_a_command_that_cannot_be_done_says_why_and_writes_nothing(
     sample: Path, tmp_path: Path, words: str, says: str
 ) -> None:
+    """An error is one paragraph with status 1; a command line that cannot be read has status 2."""
     places = {"store": sample / "pages.store", "demo": sample / "demo", "dump": SAMPLE, "new": tmp_path}
-    assert says in refused(*words.format(**places).split())
+    found = run(*words.format(**places).split())
+    lines = found.stderr.splitlines()
+    if found.returncode == 1:
+        assert [line.startswith("wikitext-builder: ") for line in lines].index(True) == len(lines) - 1
+    else:
+        assert found.returncode == 2
+        assert lines[0].startswith("Usage: ")
+        assert not says or [line for line in lines if line.startswith("Error: ")]
+    assert says.format(**places) in found.stderr
+    assert "Traceback" not in found.stderr
+    assert found.stdout == ""
     assert list(tmp_path.iterdir()) == []
 
 
@@ -157,13 +162,6 @@ def test_tokenize_reads_files_and_stdin(tmp_path: Path) -> None:
     assert call("tokenize", file).stdout == " one two three \n four \n"
     file.write_bytes("café\n".encode("latin-1"))
     assert "expected text in UTF-8" in refused("tokenize", file)
-
-
-def test_tokenize_gives_official_lines(tmp_path: Path) -> None:
-    lines = (data("wikitext-2-raw") / "wiki.valid.raw").read_text(encoding="utf-8").split("\n")[:-1]
-    plain = tmp_path / "plain.txt"
-    plain.write_text("".join(f"{detokenize_line(line[1:-1])}\n" for line in lines), encoding="utf-8")
-    assert call("tokenize", plain).stdout.split("\n")[:-1] == lines
 
 
 def test_build_reports_counts_in_the_order_of_splits(store: Path, dataset: Path) -> None:
@@ -282,34 +280,6 @@ def test_plots(dataset: Path, tmp_path: Path, kind: str, name: str, magic: bytes
 # --- the program
 
 
-def test_help_of_every_command_is_quick_and_needs_nothing() -> None:
-    todo: list[tuple[str, ...]] = [()]
-    while todo:
-        path = todo.pop()
-        command: click.Command = cli
-        for name in path:
-            assert isinstance(command, click.Group)
-            command = command.commands[name]
-        assert call(*path, "-h").stdout.startswith("Usage: ")
-        if isinstance(command, click.Group):
-            todo += [(*path, name) for name in command.commands]
-    assert run("--version").stdout == f"wikitext-builder, version {__version__}\n"
-
-
-def test_an_error_is_one_paragraph_with_status_1(tmp_path: Path) -> None:
-    found = call("status", "--store", tmp_path / "nowhere", expect=1)
-    assert found.stdout == ""
-    assert found.stderr.startswith("wikitext-builder: ")
-    assert len(found.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize("arguments", [(), ("nothing",), ("build",), ("stats", "--jsn", "x"), ("plot",)])
-def test_a_command_line_that_cannot_be_read_has_status_2(arguments: tuple[str, ...]) -> None:
-    found = call(*arguments, expect=2)
-    assert "Usage: " in found.stderr
-    assert "Traceback" not in found.stderr
-
-
 def pipes(process: subprocess.Popen[str]) -> tuple[IO[str], IO[str], IO[str]]:
     assert process.stdin is not None
     assert process.stdout is not None
@@ -361,32 +331,14 @@ def test_lines_without_a_terminal_and_a_bar_on_one(store: Path, tmp_path: Path) 
     assert "extract: 28/28 pages\n" in lines
     assert BAR not in lines
     assert "\x1b" not in lines
-    terminal, end = pty.openpty()
-    command = [*COMMAND, *map(str, build), str(tmp_path / "b")]
-    wide = environment(TERM="xterm", COLUMNS="120")
-    with subprocess.Popen(command, stdin=end, stdout=subprocess.PIPE, stderr=end, env=wide) as process:
-        os.close(end)
-        shown = read_terminal(terminal, process)
-        assert process.stdout is not None
-        assert process.stdout.read().startswith(f"{tmp_path / 'b'}: built\n".encode())
-    os.close(terminal)
-    assert process.returncode == 0
+    command, wide = (
+        [*COMMAND, *map(str, build), str(tmp_path / "b")],
+        environment(TERM="xterm", COLUMNS="120"),
+    )
+    with on_terminal() as (end, pieces):
+        result = subprocess.run(command, stdin=end, stdout=subprocess.PIPE, stderr=end, env=wide, check=True)
+    assert result.stdout.startswith(f"{tmp_path / 'b'}: built\n".encode())
+    shown = b"".join(pieces).decode(errors="replace")
     assert BAR in shown
     assert "28/28" in shown
     assert "extract: 28/28" not in shown
-
-
-def read_terminal(terminal: int, process: subprocess.Popen[bytes]) -> str:
-    """What a program shows on a terminal until it ends."""
-    shown = b""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        ready, _, _ = select.select([terminal], [], [], 0.1)
-        try:
-            piece = os.read(terminal, 65536) if ready else b""
-        except OSError:  # Linux says so when the other side has gone
-            break
-        shown += piece
-        if not piece and process.poll() is not None:
-            break
-    return shown.decode(errors="replace")

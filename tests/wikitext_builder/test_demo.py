@@ -4,21 +4,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.command import environment
-
-WITHOUT_TORCH = "import sys; sys.modules['torch'] = None; from wikitext_builder.cli import main; main()"
+from tests.command import forked
+from wikitext_builder.cli import main
 
 
 def demo(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH, "demo", *arguments],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        timeout=280,
-    )
+    def without_torch() -> None:
+        sys.modules["torch"] = None  # type: ignore[assignment]
+        sys.argv = ["wikitext-builder", "demo", *arguments]
+        main()
+
+    return forked(without_torch, folder)
 
 
 def test_the_demo_shows_each_command_and_can_be_repeated(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pty
 import re
 import threading
 import time
+from collections.abc import Iterator
 from io import StringIO
 
 import pytest
@@ -78,32 +79,40 @@ def test_a_total_that_is_not_known_is_not_reported() -> None:
     assert no_progress("anything", 1, None) is None  # type: ignore[func-returns-value]
 
 
-def read_to_the_end(terminal: int, pieces: list[bytes]) -> None:
-    """What a terminal gets until its other side is closed, which Linux reports as an error."""
+@contextlib.contextmanager
+def on_terminal() -> Iterator[tuple[int, list[bytes]]]:
+    """The side of a terminal that a program writes to, and what the terminal got when that is closed."""
+    ours, its = pty.openpty()
+    pieces: list[bytes] = []
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # the other side is closed
+            while piece := os.read(ours, 1 << 16):
+                pieces.append(piece)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    yield its, pieces
     with contextlib.suppress(OSError):
-        while piece := os.read(terminal, 1 << 16):
-            pieces.append(piece)
+        os.close(its)
+    reader.join()
+    os.close(ours)
 
 
 def test_a_terminal_gets_bars_with_counts_rate_and_remaining_time() -> None:
-    ours, its = pty.openpty()
-    pieces: list[bytes] = []
-    reader = threading.Thread(target=read_to_the_end, args=(ours, pieces))
-    reader.start()
-    with os.fdopen(its, "w") as terminal, shown_progress(terminal) as report:
+    with (
+        on_terminal() as (end, pieces),
+        os.fdopen(end, "w") as terminal,
+        shown_progress(terminal) as report,
+    ):
         for done in range(0, 41, 10):
             report("extract", done, 40, "3 [rejected] pages")
         report("listing", 5, None)
         report("import", 2_500_000, 7_000_000)
-    reader.join()
-    os.close(ours)
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", b"".join(pieces).decode())
-    assert "extract" in plain
-    assert "40/40 pages" in plain
-    assert "2.5/7.0 MB" in plain
-    assert "left" in plain
+    for words in ("extract", "40/40 pages", "2.5/7.0 MB", "left", "listing"):
+        assert words in plain
     assert "3 [rejected] pages" in plain, "a note is text, not markup"
-    assert "listing" in plain
 
 
 @pytest.mark.parametrize("width", [80, 200])

@@ -2,12 +2,14 @@
 
 import hashlib
 import re
+from functools import partial
 from urllib.parse import urlsplit
 from xml.etree.ElementTree import Element, parse
 
 import pytest
 
 from tests.conftest import ROOT
+from tests.dumps import base_36
 from wikitext_builder.article import Page
 from wikitext_builder.pages.xml_dump import Dump, read_pages
 from wikitext_builder.sample import SAMPLE_DUMP
@@ -40,16 +42,12 @@ def marked() -> list[Page]:
     return [page for page in pages if isinstance(page, Page) and (is_good(page) or is_featured(page))]
 
 
-def has_template(names: tuple[str, ...], wikitext: str) -> bool:
-    return any(re.search(rf"\{{\{{\s*(?i:{re.escape(name)})\s*\}}\}}", wikitext) for name in names)
+def has_template(names: tuple[str, ...], page: Page) -> bool:
+    return any(re.search(rf"\{{\{{\s*(?i:{re.escape(name)})\s*\}}\}}", page.wikitext) for name in names)
 
 
-def is_good(page: Page) -> bool:
-    return has_template(ENGLISH.good_marks, page.wikitext)
-
-
-def is_featured(page: Page) -> bool:
-    return has_template(ENGLISH.featured_marks, page.wikitext)
+is_good = partial(has_template, ENGLISH.good_marks)
+is_featured = partial(has_template, ENGLISH.featured_marks)
 
 
 def text_of(element: Element, path: str) -> str:
@@ -58,20 +56,8 @@ def text_of(element: Element, path: str) -> str:
     return found.text or ""
 
 
-def base_36(number: int) -> str:
-    digits = ""
-    while number:
-        number, digit = divmod(number, 36)
-        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
-    return digits.rjust(31, "0")
-
-
-def test_it_stands_beside_its_module() -> None:
-    assert SAMPLE_DUMP.is_file()
+def test_it_stands_beside_its_module_and_says_it_is_in_english() -> None:
     assert SAMPLE_DUMP.parent == ROOT / "wikitext_builder" / "sample"
-
-
-def test_it_says_it_is_in_english() -> None:
     dump = Dump(SAMPLE_DUMP)
     list(dump.pages())
     assert dump.site.language == "en"
@@ -85,26 +71,18 @@ def test_there_are_enough_good_and_featured_articles(marked: list[Page]) -> None
     assert not any(is_good(page) and is_featured(page) for page in marked)
 
 
-def test_ids_and_titles_are_unique(elements: list[Element]) -> None:
+def test_ids_are_unique_and_revisions_of_2016_or_before_with_their_hashes(elements: list[Element]) -> None:
     for path in ("title", "id", "revision/id"):
         values = [text_of(element, path) for element in elements]
         assert len(set(values)) == len(values), path
-
-
-def test_revisions_are_of_2016_or_before(elements: list[Element]) -> None:
-    assert all(text_of(element, "revision/timestamp") < "2017-01-01" for element in elements)
-
-
-def test_sha1_and_bytes_are_right(elements: list[Element]) -> None:
     for element in elements:
+        assert text_of(element, "revision/timestamp") < "2017-01-01"
         wikitext = text_of(element, "revision/text").encode()
         sha1 = base_36(int(hashlib.sha1(wikitext).hexdigest(), 16))
-        attributes = element.find(f"{EXPORT}revision/{EXPORT}text")
-        assert attributes is not None
-        title = text_of(element, "title")
-        assert (title, text_of(element, "revision/sha1")) == (title, sha1)
-        assert (title, attributes.get("sha1")) == (title, sha1)
-        assert (title, attributes.get("bytes")) == (title, str(len(wikitext)))
+        text = element.find(f"{EXPORT}revision/{EXPORT}text")
+        assert text is not None
+        found = (text_of(element, "revision/sha1"), text.get("sha1"), text.get("bytes"))
+        assert found == (sha1, sha1, str(len(wikitext))), text_of(element, "title")
 
 
 @pytest.mark.parametrize("construct", MARKUP)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -59,26 +61,35 @@ def test_window_coverage_of_the_penn_treebank() -> None:
     assert curve[99] == expected
 
 
-@pytest.mark.parametrize("suffix", [".png", ".svg"])
-def test_plots_are_the_same_bytes_in_another_process(tmp_path: Path, suffix: str) -> None:
-    draw_zipf({"A": COUNTS, "B": list(range(500))}, tmp_path / f"zipf{suffix}")
-    draw_window(CURVES, tmp_path / f"window{suffix}")
+def draw(folder: Path) -> None:
+    for suffix, magic in ((".png", b"\x89PNG"), (".svg", b"<?xml")):
+        draw_zipf({"A": Counter(COUNTS), "B": list(range(500))}, folder / f"zipf{suffix}")
+        draw_window(CURVES, folder / f"window{suffix}")
+        for path in folder.glob(f"*{suffix}"):
+            assert path.read_bytes().startswith(magic)
+            assert b"<dc:date>" not in path.read_bytes()
+
+
+def test_plots_are_the_same_bytes_in_another_process(tmp_path: Path) -> None:
+    folders = [tmp_path / "here", tmp_path / "there"]
+    for folder in folders:
+        folder.mkdir()
+    draw(folders[0])
     program = (
+        "import sys, wikitext_builder.stats.plots, wikitext_builder.stats.statistics\n"
+        "assert not {'matplotlib', 'pandas'} & set(sys.modules)\n"  # until something is drawn
         "from tests.wikitext_builder.stats.test_plots import *\n"
-        "directory, suffix = Path(sys.argv[1]), sys.argv[2]\n"
-        "draw_zipf({'A': Counter(COUNTS), 'B': list(range(500))[::-1]}, directory / f'zipf2{suffix}')\n"
-        "draw_window(CURVES, directory / f'window2{suffix}')\n"
+        "draw(Path(sys.argv[1]))\n"
     )
-    arguments = [sys.executable, "-c", program, str(tmp_path), suffix]
-    subprocess.run(arguments, check=True, cwd=ROOT)
-    for name in ("zipf", "window"):
-        first = (tmp_path / f"{name}{suffix}").read_bytes()
-        assert first == (tmp_path / f"{name}2{suffix}").read_bytes()
-        assert first.startswith(b"\x89PNG" if suffix == ".png" else b"<?xml")
-        assert b"<dc:date>" not in first
+    subprocess.run([sys.executable, "-c", program, str(folders[1])], check=True, cwd=ROOT)
+    first, second = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in folders)
+    assert len(first) == 4
+    assert first == second
+    draw_zipf({"A": Counter(COUNTS) + Counter({"w1": 10**6})}, tmp_path / "zipf.svg")
+    assert (tmp_path / "zipf.svg").read_bytes() != first["zipf.svg"]
 
 
-@pytest.mark.parametrize("longest", [3, 50, 100, 500, 2000])
+@pytest.mark.parametrize("longest", [3, 100, 2000])
 def test_labels_of_panels_beside_each_other_do_not_touch(tmp_path: Path, longest: int) -> None:
     with _figure(tmp_path / "window.svg", ["A", "B", "C"], overlay=False) as panels:
         for axes in panels:
@@ -88,12 +99,6 @@ def test_labels_of_panels_beside_each_other_do_not_touch(tmp_path: Path, longest
     assert len(boxes) >= 9
     assert "0" not in {label.get_text() for label in labels}
     assert all(right - left > 8 for (_, left), (right, _) in pairwise(boxes))
-
-
-def test_different_data_give_different_plots(tmp_path: Path) -> None:
-    draw_zipf({"A": COUNTS}, tmp_path / "a.svg")
-    draw_zipf({"A": Counter(COUNTS) + Counter({"w1": 10**6})}, tmp_path / "b.svg")
-    assert (tmp_path / "a.svg").read_bytes() != (tmp_path / "b.svg").read_bytes()
 
 
 @pytest.mark.parametrize("overlay", [False, True])
@@ -116,15 +121,20 @@ def test_a_dollar_sign_in_a_name_begins_no_formula(tmp_path: Path) -> None:
     assert "a $x_$ b" in (tmp_path / "out.svg").read_text("utf-8").replace("\\", "")
 
 
-def test_what_cannot_be_plotted_is_said(tmp_path: Path) -> None:
-    with pytest.raises(BuilderError, match=r"\.pdf.*expected \.png or \.svg"):
-        draw_zipf({"A": COUNTS}, tmp_path / "zipf.pdf")
-    with pytest.raises(BuilderError, match="A: no words"):
-        draw_zipf({"A": []}, tmp_path / "zipf.png")
-    with pytest.raises(BuilderError, match="no corpus"):
-        draw_zipf({}, tmp_path / "zipf.png")
-    with pytest.raises(BuilderError, match="a curve is empty"):
-        draw_window({"A": ([], [])}, tmp_path / "window.png")
+@pytest.mark.parametrize(
+    ("drawn", "data", "name", "words"),
+    [
+        (draw_zipf, {"A": COUNTS}, "zipf.pdf", r"\.pdf.*expected \.png or \.svg"),
+        (draw_zipf, {"A": []}, "zipf.png", "A: no words"),
+        (draw_zipf, {}, "zipf.png", "no corpus"),
+        (draw_window, {"A": ([], [])}, "window.png", "a curve is empty"),
+    ],
+)
+def test_what_cannot_be_plotted_is_said(
+    tmp_path: Path, drawn: Callable[..., Path], data: dict[str, Any], name: str, words: str
+) -> None:
+    with pytest.raises(BuilderError, match=words):
+        drawn(data, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -135,12 +145,3 @@ def test_spaced_ranks_hold_the_first_and_the_last(last: int) -> None:
     assert ranks[-1] == last
     assert ranks == sorted(set(ranks))
     assert len(ranks) <= ZIPF_POINTS
-
-
-def test_importing_does_not_load_matplotlib() -> None:
-    program = (
-        "import sys, wikitext_builder.stats.plots, wikitext_builder.stats.statistics\n"
-        "print('matplotlib' in sys.modules, 'pandas' in sys.modules)"
-    )
-    answer = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    assert answer.stdout.split() == ["False", "False"]
