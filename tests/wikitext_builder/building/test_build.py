@@ -320,14 +320,6 @@ def test_the_datasets_library_reads_a_dataset(
             assert loaded[split]["text"] == [f"{line}\n" if line != " " else "" for line in lines]
 
 
-def test_the_recipes_are_the_papers() -> None:
-    # Table 1: 600 and 28,475 train articles (all that there were), 60 valid, 60 test; section 4.3: count 3
-    for name, train in (("wikitext-2", 600), ("wikitext-103", None)):
-        found = RECIPES[name]
-        numbers = (found.train_articles, found.valid_articles, found.test_articles, found.min_count)
-        assert numbers == (train, 60, 60, 3)
-
-
 # --- templates of dumps
 
 TEMPLATES = {

@@ -16,25 +16,12 @@ from wikitext_builder.building.batches import LeftOutCalls, all_left_out
 from wikitext_builder.building.plan import REJECTED, Plan
 from wikitext_builder.dataset.manifest import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
-from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import ATTRIBUTION, ATTRIBUTION_HEAD, Attribution, read_attribution
 from wikitext_builder.pages.store import Rejected
 
 COUNTS = SplitCounts(articles=3, lines=40, tokens=1000, unknown=25, types=300)
-HOSTILE = [
-    "a\tb",
-    "a\nb",
-    "a\r\nb",
-    "a\u2028b",
-    "a\x0bb",
-    "a | b",
-    "*a*",
-    "`a`",
-    "<b>",
-    "{x}",
-    '"',
-    "- a: [b]",
-]
+HOSTILE = ["a\tb", "a\nb", "a\r\nb", "a\u2028b", "a\x0bb", "a | b", "*a*", "`a`", "<b>"]
+HOSTILE += ["{x}", '"', "- a: [b]"]
 
 
 def article(title: str) -> Article:
@@ -107,13 +94,11 @@ def test_the_head_of_the_card_is_yaml_that_says_what_was_meant(tmp_path: Path, n
     assert "| Tokens, with one `<eos>` a line | 1,000 | 1,000 | 1,000 |" in text
 
 
-@pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "a: b", "a\nb", "-x", "a b", "ä", "a" * 101])
-def test_a_name_that_could_be_no_file_s_is_refused(name: str) -> None:
-    with pytest.raises(BuilderError, match="letters, digits"):
-        Recipe(name=name, train_articles=None)
+NAMES = ["../x", ".hidden", "a: b", "a\nb", "-x", "a b", "ä", "a" * 101]
+SEEDS = ["`", "a\u2028b", "\x00"]
 
 
-@pytest.mark.parametrize("seed", ["a\nb", "`", "a\u2028b", "\x00"])
-def test_a_seed_that_would_break_the_card_is_refused(seed: str) -> None:
-    with pytest.raises(BuilderError, match="seed"):
-        Recipe(name="a", train_articles=None, seed=seed)
+@pytest.mark.parametrize("fields", [*({"name": one} for one in NAMES), *({"seed": one} for one in SEEDS)])
+def test_a_name_or_seed_that_would_break_a_file_or_the_card_is_refused(fields: dict[str, str]) -> None:
+    with pytest.raises(BuilderError, match="letters, digits" if "name" in fields else "seed"):
+        Recipe(**{"name": "a", "train_articles": None} | fields)

@@ -56,14 +56,6 @@ def test_the_bytes_are_those_of_the_whole_text_written_at_once(
         assert Path(task.location).read_bytes() == (tmp_path / "oracle").read_bytes()
 
 
-def test_a_file_that_is_there_is_not_written_again(tmp_path: Path) -> None:
-    (tmp_path / "piece").write_text(" a \n", encoding="utf-8")
-    (task,) = parquet_tasks("raw", "train", {str(tmp_path / "piece"): 1}, str(tmp_path / "made"))
-    write_parquet(task)
-    (tmp_path / "piece").unlink()
-    assert write_parquet(task) == task
-
-
 @pytest.mark.parametrize("kind", [*LINES, ARTICLES])
 def test_a_split_without_rows_is_one_file_without_rows(tmp_path: Path, kind: str) -> None:
     (task,) = parquet_tasks(kind, "valid", {}, str(tmp_path))
@@ -72,10 +64,12 @@ def test_a_split_without_rows_is_one_file_without_rows(tmp_path: Path, kind: str
     assert (table.num_rows, table.column_names) == (0, list(TABLES[kind].types))
 
 
-def test_articles_keep_their_types(tmp_path: Path) -> None:
+def test_articles_keep_their_types_and_a_file_that_is_there_is_not_written_again(tmp_path: Path) -> None:
     row = {"title": "A\nB", "page_id": 2**40, "sections": [{"heading": "", "level": 1, "text": "x"}]}
     (tmp_path / "piece").write_text(json.dumps(row) + "\n", encoding="utf-8")
     (task,) = parquet_tasks(ARTICLES, "train", {str(tmp_path / "piece"): 1}, str(tmp_path / "made"))
     write_parquet(task)
     (found,) = pq.read_table(task.location).to_pylist()
     assert found == dict.fromkeys(TABLES[ARTICLES].types) | row
+    (tmp_path / "piece").unlink()
+    assert write_parquet(task) == task

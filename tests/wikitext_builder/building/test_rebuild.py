@@ -81,16 +81,13 @@ def test_given_titles_are_part_of_the_dataset(store: Path, tmp_path: Path) -> No
 
 
 def test_the_lock_file_has_all_that_could_be_chosen(store: Path, tmp_path: Path) -> None:
+    """The card finds the recipe by its name."""
+    assert len({recipe.name for recipe in RECIPES.values()}) == len(RECIPES)
     build("wikitext-2", store, tmp_path / "a", train_articles=5, valid_articles=2, test_articles=2)
     with Store.open(store) as opened:
         revisions = sorted(opened.revisions("en"), key=lambda one: one.title)
     assert read_lock(tmp_path / "a" / "titles.lock", language="en") == revisions
     assert (tmp_path / "a" / "titles.lock").read_text("utf-8") == wb.lock(store)
-
-
-def test_every_recipe_of_the_command_line_has_a_name_of_its_own() -> None:
-    """The card finds the recipe by its name."""
-    assert len({recipe.name for recipe in RECIPES.values()}) == len(RECIPES)
 
 
 def test_a_lock_with_two_revisions_of_a_page_is_refused(store: Path, tmp_path: Path) -> None:

@@ -53,21 +53,21 @@ def test_the_official_files_are_of_the_format(name: str, articles: int) -> None:
     assert "".join(file_line(one) for lines in found for one in lines) == data(name).read_text("utf-8")
 
 
+TITLED = " \n = A = \n \n"
+
+
 @pytest.mark.parametrize(
-    "text",
-    ["no space at the start \n", " no space at the end\n", "\n", "  two \n", " no newline", " windows \r\n"],
+    ("text", "words"),
+    [
+        *((TITLED + line, "line 4") for line in ("no space at the start \n", " no space at the end\n", "\n")),
+        *((TITLED + line, "line 4") for line in ("  two \n", " no newline", " windows \r\n")),
+        (" A text \n with no title \n at all \n \n", "begins with"),
+        (" one  line \n", "begins with"),
+        (" \n two \n", "begins with"),
+    ],
 )
-def test_a_line_of_another_format_is_an_error_that_names_it(tmp_path: Path, text: str) -> None:
+def test_a_file_of_another_format_is_an_error_that_says_where(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "wiki.test.tokens"
-    path.write_text(" \n = A = \n \n" + text, encoding="utf-8", newline="\n")
-    with pytest.raises(BuilderError, match="line 4"):
-        list(read_articles(path))
-
-
-@pytest.mark.parametrize("lines", [("A text", "with no title", "at all", ""), ("one  line",), ("", "two")])
-def test_a_file_that_does_not_begin_with_an_article_is_an_error(
-    tmp_path: Path, lines: tuple[str, ...]
-) -> None:
-    path = write(tmp_path / "wiki.test.tokens", [lines])
-    with pytest.raises(BuilderError, match="begins with"):
+    path.write_text(text, encoding="utf-8", newline="\n")
+    with pytest.raises(BuilderError, match=words):
         list(read_articles(path))

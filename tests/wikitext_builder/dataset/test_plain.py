@@ -213,39 +213,25 @@ def test_verify_finds_that_an_export_is_gone(copy: Path) -> None:
     assert faults(copy) == ["valid articles"]
 
 
-# --- other libraries
-
-
-def rows(dataset: Path, split: str) -> list[dict[str, Any]]:
-    lines = (dataset / "articles" / f"{split}.jsonl").read_text("utf-8").splitlines()
-    return [json.loads(line) for line in lines]
-
-
-def test_the_datasets_library_reads_them(
-    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_libraries_read_them(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    import pandas as pd
     from datasets import load_dataset
 
+    folder, rows = built / "articles", dict[str, list[dict[str, Any]]]()
+    for split in SPLITS:
+        lines = (folder / f"{split}.jsonl").read_text("utf-8").splitlines()
+        rows["validation" if split == "valid" else split] = [json.loads(line) for line in lines]
     loaded = load_dataset(str(built), "wikitext-demo-articles-v1", cache_dir=str(tmp_path))
-    by_name = {"train": "train", "validation": "valid", "test": "test"}
-    assert {name: list(loaded[name]) for name in loaded} == {
-        name: rows(built, split) for name, split in by_name.items()
-    }
-    files = str(built / "articles" / "train.jsonl")
-    lines = load_dataset("json", data_files=files, split="train", cache_dir=str(tmp_path))
-    assert lines["text"] == [row["text"] for row in rows(built, "train")]
-
-
-def test_pandas_reads_them(built: Path) -> None:
-    import pandas as pd
-
-    table = pd.read_parquet(built / "articles" / "train-00000-of-00001.parquet")
-    assert list(table.columns) == list(rows(built, "train")[0])
-    assert list(table["text"]) == [row["text"] for row in rows(built, "train")]
-    assert [list(one) for one in table["sections"]] == [row["sections"] for row in rows(built, "train")]
-    lines = pd.read_json(built / "articles" / "train.jsonl", lines=True)
-    assert list(lines["title"]) == list(table["title"])
+    assert {name: list(loaded[name]) for name in loaded} == rows
+    files = str(folder / "train.jsonl")
+    as_json = load_dataset("json", data_files=files, split="train", cache_dir=str(tmp_path))
+    assert as_json["text"] == [row["text"] for row in rows["train"]]
+    table = pd.read_parquet(folder / "train-00000-of-00001.parquet")
+    assert list(table.columns) == list(rows["train"][0])
+    assert list(table["text"]) == [row["text"] for row in rows["train"]]
+    assert [list(one) for one in table["sections"]] == [row["sections"] for row in rows["train"]]
+    assert list(pd.read_json(folder / "train.jsonl", lines=True)["title"]) == list(table["title"])
 
 
 def test_a_section_is_what_stands_under_its_heading() -> None:

@@ -116,13 +116,17 @@ def test_lock_files(built: Path, tmp_path: Path) -> None:
     assert wb.overlap(built, against=lock).splits[0].longest == 0
 
 
+def csv_rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
 def test_the_command_prints_what_the_library_finds(built: Path, others: list[Path], tmp_path: Path) -> None:
     words = ["overlap", built, *(word for one in others for word in ("--against", one))]
     found = wb.overlap(built, against=others)
     assert done(*words) == as_text(found)
     as_json = json.loads(done(*words, "--json"))
     assert as_json["splits"][1]["shared"] == {str(n): count for n, count in found.splits[1].shared.items()}
-    rows = list(csv.DictReader(io.StringIO(done(*words, "--csv"))))
+    rows = csv_rows(done(*words, "--csv"))
     assert [row["title"] for row in rows] == [one.title for one in found.articles]
     assert [int(row["shared_13"]) for row in rows] == [one.shared[13] for one in found.articles]
     only = json.loads(done(*words, "--split", "test", "--words", "5", "--json"))
@@ -146,7 +150,7 @@ def test_the_card_says_it_and_the_dataset_stays_valid(
         assert str(against) in text
         assert all(check.passed for check in wb.verify(copy))
         assert (copy / "manifest.json").read_bytes() == manifest
-        rows = list(csv.DictReader(io.StringIO((copy / "overlap.csv").read_text(encoding="utf-8"))))
+        rows = csv_rows((copy / "overlap.csv").read_text(encoding="utf-8"))
         found = wb.overlap(copy, against=against)
         assert [int(row["shared_8"]) for row in rows] == [one.shared[8] for one in found.articles]
         stored = json.loads((copy / "overlap.json").read_text(encoding="utf-8"))

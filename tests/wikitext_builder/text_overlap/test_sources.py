@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pytest
 import zstandard
 
 import wikitext_builder as wb
+from tests.dumps import export_xml, numbered_page, page_xml, revision_xml
 from tests.wikitext_builder.datasets import PAGES, store_of
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.sample import SAMPLE_DUMP
@@ -81,46 +83,36 @@ def test_text_within_other_columns(tmp_path: Path) -> None:
     ]
     (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
-    for column, texts in (
-        ("meta.text", ["one"]),
-        ("meta.n.text", ["deep"]),
-        ("a.b", ["dotted", "", "more"]),
-        ("meta", []),
-        ("meta.nothing", []),
-        ("meta.text.x", []),
-        ("nothing.text", []),
-        ("list", []),
-    ):
+    found = {"meta.text": ["one"], "meta.n.text": ["deep"], "a.b": ["dotted", "", "more"]}
+    nothing = ("meta", "meta.nothing", "meta.text.x", "nothing.text", "list")
+    for column, texts in (found | {name: [] for name in nothing}).items():
         for name in ("a.jsonl", "a.parquet"):
             pieces, rejected = read(tmp_path / name, column=column)
             assert [one.text for one in pieces] == texts, (name, column)
             assert bool(rejected) == (len(texts) < len(rows)), (name, column)
 
 
-def test_a_dump_has_all_its_revisions(tmp_path: Path) -> None:
-    path = tmp_path / "history.xml"
-    revisions = "".join(
-        f"<revision><id>{n}</id><timestamp>201{n}-01-01T00:00:00Z</timestamp><model>wikitext</model>"
-        f"<text>It has [[text|text number {n}]].</text></revision>"
-        for n in (1, 2, 3)
-    )
-    page = f"<page><title>Tea</title><ns>0</ns><id>7</id>{revisions}</page>"
-    path.write_text(f"<mediawiki>{page}</mediawiki>", encoding="utf-8")
-    assert [(one.document, one.text) for one in read(path)[0]] == [
-        (f"{path}: Tea (revision {n})", f"It has text number {n}.") for n in (1, 2, 3)
-    ]
-    assert len(read(path, as_of="2012-06-01T00:00:00Z")[0]) == 2
-
-
-def test_the_sample_dump_and_a_store_give_their_articles(tmp_path: Path) -> None:
+def test_dumps_and_stores_give_their_articles_and_a_dump_all_its_revisions(tmp_path: Path) -> None:
     pieces, rejected = read(SAMPLE_DUMP)
     assert len(pieces) > 25
     assert rejected == ()
-    store = store_of(tmp_path / "pages.store", PAGES[:5])
-    found, _ = read(store)
-    assert [one.document for one in found] == [
-        f"{store}: {page.title} (revision {page.revision_id})" for page in PAGES[:5]
+    path = tmp_path / "history.xml"
+    pages = [
+        replace(
+            numbered_page(1, f"It has [[text|text number {n}]]."),
+            revision_id=n,
+            timestamp=f"201{n}-01-01T00:00:00Z",
+        )
+        for n in (1, 2, 3)
     ]
+    path.write_bytes(export_xml([page_xml(pages[0], *map(revision_xml, pages))]))
+    assert [(one.document, one.text) for one in read(path)[0]] == [
+        (f"{path}: Page 1 (revision {n})", f"It has text number {n}.") for n in (1, 2, 3)
+    ]
+    assert len(read(path, as_of="2012-06-01T00:00:00Z")[0]) == 2
+    store = store_of(tmp_path / "pages.store", PAGES[:5])
+    names = [f"{store}: {one.title} (revision {one.revision_id})" for one in PAGES[:5]]
+    assert [one.document for one in read(store)[0]] == names
     assert read(store, as_of="1999-01-01T00:00:00Z")[0] == []
 
 
@@ -150,6 +142,7 @@ def test_datasets_and_folders(tmp_path: Path) -> None:
 BROKEN = {
     "cut.txt.gz": (gzip.compress(TEXT.encode())[:-50], "damaged"),
     "wrong.txt.gz": (gzip.compress(TEXT.encode())[:100] + b"\xff" * 100, "damaged"),
+    "bomb.txt.bz2": (bz2.compress(b" " * 2**28), "damaged"),
     "cut.txt.bz2": (bz2.compress(TEXT.encode())[:-50], "damaged"),
     "latin.txt": (b"abc \xe9t\xe9 abc", "not-utf-8"),
     "half.txt": ("abc é".encode()[:-1], "not-utf-8"),
@@ -186,12 +179,6 @@ def test_a_line_of_json_without_end_does_not_fill_the_memory(
     pieces, rejected = read(path)
     assert [one.text for one in pieces] == ["one"]
     assert [one.reason for one in rejected] == ["too-long"]
-
-
-def test_a_bomb_is_a_reject(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt.bz2"
-    path.write_bytes(bz2.compress(b" " * 2**28))
-    assert [one.reason for one in read(path)[1]] == ["damaged"]
 
 
 def test_overlap_names_what_was_not_read(tmp_path: Path) -> None:
