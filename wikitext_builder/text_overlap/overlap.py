@@ -125,9 +125,8 @@ class Comparison:
             splits.remove("train")
         self.splits = tuple(dict.fromkeys(options.get("splits") or splits))
         self.against = files_of([against] if isinstance(against, str | Path) else against)
-        self.how = How(
-            as_of=parse_date(options.get("as_of")), language=language, column=options.get("column") or "text"
-        )
+        date, column = parse_date(options.get("as_of")), options.get("column") or "text"
+        self.how = How(as_of=date, language=language, column=column)
         self.progress, self.characters, self.rejects = progress, 0, Rejects()
         locks = [path for path in self.against if is_lock(path)]
         self.listed = Listed([one for path in locks for one in read_lock(path, language=language)])
