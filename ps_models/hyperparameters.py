@@ -141,6 +141,7 @@ SCHEDULES: dict[str, Callable[[TrainingConfig, Sequence[float]], bool]] = {
 
 
 def _gained(*losses: float) -> float:
+    """By how much the perplexity of the second loss is lower."""
     before, last = (Score(loss, 1).perplexity for loss in losses)
     return before - last
 

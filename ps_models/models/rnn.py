@@ -151,8 +151,8 @@ class RNNLDA(StreamModel[RNNLDAState]):
 
     def initial_state(self, batch_size: int) -> RNNLDAState:
         """The state at the start of a text: zeros, equal topics, and `<eos>` is the next token to read."""
-        sizes = self.config.hidden_size, self.config.topics
-        return RNNLDAState(self.start(batch_size), *(self.zeros(batch_size, size) for size in sizes))
+        h_BH = self.zeros(batch_size, self.config.hidden_size)
+        return RNNLDAState(self.start(batch_size), h_BH, self.zeros(batch_size, self.config.topics))
 
     def scores_and_hidden(
         self, tokens: Tensor, state: RNNLDAState, masks: Masks | None = None

@@ -234,10 +234,15 @@ class _Session:
         return most is not None and self.run.position.update + len(self.unread) >= most
 
     def _advance(self, nats: float, targets: int, norm: float, seconds: float) -> None:
-        run = self.run
-        step = {"update": 1, "chunk": 1, "nats": nats, "targets": targets, "seconds": seconds}
-        done: Any = {name: getattr(run.position, name) + more for name, more in step.items()}
-        run.position = position = replace(run.position, **done)
+        run, position = self.run, self.run.position
+        run.position = position = replace(
+            position,
+            update=position.update + 1,
+            chunk=position.chunk + 1,
+            nats=position.nats + nats,
+            targets=position.targets + targets,
+            seconds=position.seconds + seconds,
+        )
         rate = run.optimizer.param_groups[0]["lr"]
         if self.log is not None and position.update % self.limits.log_every == 0:
             numbers = {"loss": nats / targets, "gradient_norm": norm, "learning_rate": rate}

@@ -38,7 +38,7 @@ Entries = dict[Path, FileEntry]  # the files that a task wrote
 # --- parquet
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """How the lines of pieces become rows."""
 
@@ -130,8 +130,19 @@ _ARTICLE_TYPES: Final = {
 
 # WikiText-103's train, 1.8 million lines and 28,475 articles, becomes four files and six; groups have MBs.
 TABLES: Final[dict[str, Table]] = {
-    **{kind: Table(f"parquet/{kind}", 500_000, 10_000, _text_row, {"text": "text"}) for kind in LINES},
-    ARTICLES: Table(ARTICLES, 5_000, 200, json.loads, _ARTICLE_TYPES),
+    **{
+        kind: Table(
+            folder=f"parquet/{kind}",
+            rows_per_file=500_000,
+            rows_per_group=10_000,
+            row=_text_row,
+            types={"text": "text"},
+        )
+        for kind in LINES
+    },
+    ARTICLES: Table(
+        folder=ARTICLES, rows_per_file=5_000, rows_per_group=200, row=json.loads, types=_ARTICLE_TYPES
+    ),
 }
 
 
