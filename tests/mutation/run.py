@@ -47,7 +47,7 @@ def of_mutmut() -> Iterator[Outcome]:
     os.chdir(TREE)
     command = [str(Path(sys.executable).with_name("mutmut")), "run"]
     command += ["--max-children", str(len(os.sched_getaffinity(0)))]
-    subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    subprocess.run(command, check=True)
     for path in walk_mutatable_files():
         data = SourceFileMutationData(path=path)
         data.load()
@@ -58,6 +58,7 @@ def of_mutmut() -> Iterator[Outcome]:
 def main() -> None:
     """Try all mutants."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    os.environ["OMP_NUM_THREADS"] = "1"  # tests look at it; torch reads it when it is imported
     counts: dict[str, Counter[str]] = {}
     tried = list(of_mutmut())
     selection = config().pytest_add_cli_args_test_selection
