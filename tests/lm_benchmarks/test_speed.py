@@ -1,16 +1,18 @@
-"""The benchmark for a GPU runs where there is none, and says what it left out."""
+"""Benchmarks of speed: that for a GPU runs where there is none, that of threads marks what it chooses."""
 
 import json
+import re
 
 import pytest
 import torch
-from speed.gpu import Row, arguments_of, main, measured
+from speed import gpu, threads
+from speed.gpu import Row, measured
 
 from tests.ps_models.tiny import make_dataset
 
 
 def test_a_tiny_benchmark_runs_on_any_machine(tmp_path, capsys):
-    main(arguments_of([str(make_dataset(tmp_path)), "--out", str(tmp_path / "out"), "--smoke"]))
+    gpu.main(gpu.arguments_of([str(make_dataset(tmp_path)), "--out", str(tmp_path / "out"), "--smoke"]))
     rows = [json.loads(line) for line in (tmp_path / "out" / "gpu.jsonl").read_text().splitlines()]
     plain = [row for row in rows if row["what"] == "kernel by kernel"]
     recurrences = [row for row in rows if "recurrence alone" in row["what"]]
@@ -33,3 +35,15 @@ def test_a_row_that_failed_says_why_and_the_others_go_on(ends, reason):
         raise RuntimeError("out of memory\nand more")
 
     assert measured(Row(what="it"), fails, on_gpu=True, ends=ends) == [Row(what="it", left_out=reason)]
+
+
+def test_a_small_model_is_measured_and_gets_one_thread(capsys):
+    threads.main(
+        ["rnn", "--preset", "mikolov", "--vocabulary", "50", "--seconds", "0.01", "--threads", "1,2"]
+    )
+    torch.set_num_threads(1)  # as for all tests
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split()[:2] == ["tokens/s", "by"]
+    assert [line.split()[0] for line in lines] == ["train", "evaluate"]
+    for line in lines:
+        assert re.fullmatch(r"\w+ rnn mikolov +\d\.\d +[\d,]+\* +[\d,]+ +\d+%", line), line
