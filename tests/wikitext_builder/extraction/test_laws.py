@@ -23,7 +23,7 @@ SENTENCES = st.lists(WORDS, min_size=1, max_size=9).map(lambda words: " ".join(w
 PARAGRAPHS = st.lists(SENTENCES, min_size=1, max_size=6)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(WIKITEXT, st.sampled_from(["official", "clean"]))
 def test_any_wikitext_gives_lines_that_can_be_written_and_read_back(wikitext, sections):
     try:

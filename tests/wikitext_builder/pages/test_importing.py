@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.cases import each
 from tests.conftest import DATA, ROOT
 from tests.dumps import COMPRESSIONS, END, export_xml, numbered_page, page_xml, revision_xml
 from wikitext_builder.article import Page
@@ -140,14 +141,7 @@ def of_wiki(folder: Path, name: str, wikitext: str, dbname: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("names", "words"),
-    [
-        (("one", "two"), "holds pages of the wiki 'one', but .*b.xml is of 'two'"),
-        (("wiki", "wiki"), "has revision 1001, of 'Page 1', with another text than b.xml"),
-        (("", ""), "with another text than b.xml"),
-    ],
-)
+@each("pages", "names, words", "dumps of two wikis are not mixed")
 def test_dumps_of_two_wikis_are_not_mixed(tmp_path: Path, names: tuple[str, str], words: str) -> None:
     first = of_wiki(tmp_path, "a.xml", "{{good article}} a", names[0])
     second = of_wiki(tmp_path, "b.xml", "{{good article}} b", names[1])

@@ -163,19 +163,7 @@ def test_dates_in_a_lock_file_are_read_back(tmp_path: Path) -> None:
         read_lock(path, language="en")
 
 
-@pytest.mark.parametrize(
-    ("include", "exclude", "pages"),
-    [
-        ("created-since:2026-02-01", (), [2]),
-        ("created-since:2026-01-01..2026-01-31", (), [1]),
-        ((), "created-since:2026-02-01", [1, 3]),
-        ("promoted-since:2026-01-01", (), [2]),
-        ("titles:titles.txt", (), [3]),
-        ("titles:small.txt", (), [3]),
-        ((), "lock:some.lock", [2, 3]),
-        ([], ["titles:titles.txt", "lock:some.lock"], [2]),
-    ],
-)
+@each("pages", "include, exclude, pages", "a build takes what is included and not excluded")
 def test_a_build_takes_what_is_included_and_not_excluded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, include: str, exclude: str, pages: list[int]
 ) -> None:

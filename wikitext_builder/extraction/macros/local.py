@@ -236,30 +236,23 @@ def country_names(language: str) -> dict[str, str]:
     return olympic | names
 
 
-def _placeholder(key: str, language: str) -> dict[str, str]:
-    """What a placeholder in a name can be, and what each stands for."""
-    match key:
-        case "code":
-            return language_names(language)
-        case "ISO":
-            return country_names(language)
-        case "iso":
-            return _cldr("country", language, key="short")
-        case "country":
-            return {value: value for value in country_names(language).values()}
-        case "number":
-            return {str(number): "" for number in range(2, 101)}
-        case "numeral":
-            return dict.fromkeys(NUMERALS, "")
-        case _:
-            return dict.fromkeys(FRENCH_MONTHS, "")
+# What a placeholder in a name can be in a language, and what each stands for.
+PLACEHOLDERS: dict[str, Callable[[str], dict[str, str]]] = {
+    "code": language_names,
+    "ISO": country_names,
+    "iso": lambda language: _cldr("country", language, key="short"),
+    "country": lambda language: {value: value for value in country_names(language).values()},
+    "number": lambda _language: {str(number): "" for number in range(2, 101)},
+    "numeral": lambda _language: dict.fromkeys(NUMERALS, ""),
+    "month": lambda _language: dict.fromkeys(FRENCH_MONTHS, ""),
+}
 
 
 def _names(row: Row) -> Iterator[tuple[str, str]]:
     """The names of a row without placeholders, each with what its placeholder stands for."""
     for written in row.names:
         if match := re.search(r"\{(\w+)\}", written):
-            for key, value in _placeholder(match[1], row.language.code).items():
+            for key, value in PLACEHOLDERS[match[1]](row.language.code).items():
                 full = written.replace(match[0], key)
                 yield full[:1].upper() + full[1:], value
         else:
