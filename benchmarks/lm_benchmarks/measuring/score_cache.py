@@ -57,7 +57,9 @@ class ScoreCache:
     def window_nats(self, windows: Sequence[Window]) -> list[float]:
         """-log p of the targets of each window."""
         keys = [_key(window) for window in windows]
-        known = self._find(keys)
+        question = "SELECT key, nats FROM scores WHERE key = ?"
+        with self._errors():
+            known = dict(row for key in keys for row in self._known.execute(question, (key,)))
         new = {key: window for key, window in zip(keys, windows, strict=True) if key not in known}
         self.shared += len(windows) - len(new)
         found = dict(zip(new, self.reader.window_nats(list(new.values())), strict=True))
@@ -69,11 +71,6 @@ class ScoreCache:
     def close(self) -> None:
         """Close the memory."""
         self._known.close()
-
-    def _find(self, keys: Sequence[bytes]) -> dict[bytes, float]:
-        question = "SELECT key, nats FROM scores WHERE key = ?"
-        with self._errors():
-            return dict(row for key in keys for row in self._known.execute(question, (key,)))
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
