@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 
+import pytest
 from click.testing import CliRunner
 from extraction_eval.__main__ import evaluate
 from extraction_eval.calls import (
@@ -19,6 +20,7 @@ from extraction_eval.measure import measure, measure_pages, read_page_files
 from tests.cases import each
 from tests.conftest import data
 from wikitext_builder.article import Page
+from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.macros import registry as names_of_removed
 from wikitext_builder.extraction.macros.call import template_name
 from wikitext_builder.pages.reading import StoredPage, StoredTemplates
@@ -28,6 +30,11 @@ from wikitext_builder.pages.xml_dump import read_pages
 
 def page(wikitext, title="A", number=1):
     return Page(title=title, page_id=number, revision_id=number, timestamp="", wikitext=wikitext)
+
+
+def rendered(texts):
+    """Calls with what a wiki shows for them."""
+    return [RenderedCall(wikitext=call, text=text, page="A") for call, text in texts.items()]
 
 
 def placed(wikitext):
@@ -47,11 +54,9 @@ def test_one_reference_template_does_not_dominate():
     """Cause: the weights once counted a thousand citations in references, beside ten calls in sentences."""
     places = CallPlaces()
     places.add(page("a<ref>{{cite web|title=T}}</ref> " * 1000 + "{{nowrap|b}} " * 10), "en")
-    calls = [
-        RenderedCall(wikitext="{{cite web|title=T}}", text="another style", page="A"),
-        RenderedCall(wikitext="{{nowrap|b}}", text="b", page="A"),
-    ]
-    found = compare_calls(calls, places=places)
+    found = compare_calls(
+        rendered({"{{cite web|title=T}}": "another style", "{{nowrap|b}}": "b"}), places=places
+    )
     assert {one.name: (one.kind, one.weight) for one in found} == {
         "Cite web": ("citation", 0),
         "Nowrap": ("text", 10),
@@ -62,11 +67,8 @@ def test_one_reference_template_does_not_dominate():
 def test_a_removed_call_with_text_in_sentences_is_wrong():
     places = CallPlaces()
     places.add(page("It is {{cite quote|so}} here.\n\n{{See also|B}}\n{{clear}}\nIt{{dubious}} is."), "en")
-    calls = [
-        RenderedCall(wikitext="{{cite quote|so}}", text="so", page="A"),
-        RenderedCall(wikitext="{{dubious}}", text="[dubious – discuss]", page="A"),
-        RenderedCall(wikitext="{{See also|B}}", text="See also: B", page="A"),
-    ]
+    shown = {"{{cite quote|so}}": "so", "{{dubious}}": "[dubious – discuss]", "{{See also|B}}": "See also: B"}
+    calls = rendered(shown)
     assert [one.equal for one in compare_calls(calls)] == [1, 1, 1]  # without pages nobody knows
     found = {one.name: one for one in compare_calls(calls, places=places)}
     assert {name: (one.kind, one.equal) for name, one in found.items()} == {
@@ -137,3 +139,30 @@ def test_braces_before_many_spaces_take_linear_time() -> None:
     assert not places.all
     places.add(page("{{" + " " * 300_000 + "x}}"), "en")
     assert places.all == {"X": 1}
+
+
+@each("extraction_eval", "calls, name, kind, equal", "kinds of calls")
+def test_calls_are_judged_by_kind(calls, name, kind, equal):
+    (found,) = compare_calls([RenderedCall(wikitext=call, text=text, page="A") for call, text in calls])
+    assert (found.name, found.kind, found.calls, found.equal) == (name, kind, len(calls), equal)
+
+
+def test_frequency_weighs():
+    places = CallPlaces(text=Counter({"Convert": 1, "Nowrap": 3}))
+    found = compare_calls(rendered({"{{convert|10|km}}": "wrong", "{{nowrap|a}}": "a"}), places=places)
+    assert [one.name for one in found] == ["Nowrap", "Convert"]
+    assert weighted_share(found) == 0.75
+
+
+def test_a_file_of_calls_that_is_none_is_an_error(tmp_path):
+    for name, content in (("a.jsonl", b'{"text": 1}\n'), ("b.jsonl.bz2", b"not bzip2"), ("c.jsonl", b"\xff")):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(BuilderError, match=name):
+            list(read_calls(tmp_path / name))
+
+
+def test_real_calls_in_running_text_are_ours():
+    found = compare_calls(read_calls(data("template_expansions.jsonl.bz2")))
+    # The style of citations has changed since 2016: tests/wikitext_builder/extraction/test_real_pages.py.
+    text = [one for one in found if one.kind == "text"]
+    assert sum(one.equal for one in text) / sum(one.calls for one in text) >= 0.98

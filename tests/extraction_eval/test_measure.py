@@ -10,7 +10,6 @@ from itertools import pairwise
 import pytest
 from click.testing import CliRunner
 from extraction_eval.__main__ import evaluate
-from extraction_eval.calls import CallPlaces, RenderedCall, compare_calls, read_calls, weighted_share
 from extraction_eval.compare import Score, compare, matching_runs, side_by_side, summarize, worst
 from extraction_eval.measure import (
     RESIDUE,
@@ -166,52 +165,6 @@ def test_each_pattern_finds_what_it_is_for(pattern, line):
 @each("extraction_eval", "line", "no residue")
 def test_text_that_only_looks_like_residue_is_none(line):
     assert [one.pattern for one in counted(line) if one.count] == []
-
-
-# --- template calls
-
-
-def test_calls_are_judged_by_kind():
-    calls = [
-        RenderedCall(wikitext="{{convert|10|km}}", text="10\u00a0kilometres (6.2\u00a0mi)", page="A"),
-        RenderedCall(wikitext="{{convert|10|km}}", text="ten kilometres", page="A"),
-        RenderedCall(wikitext="{{cite web|title=x}}", text='"x".', page="A"),
-        RenderedCall(wikitext="{{#invoke:cite news||title=x}}", text='"x".', page="A"),
-        RenderedCall(wikitext="{{mystery|x}}", text="y", page="A"),
-        RenderedCall(wikitext="{{coord|1|N|2|E|display=title}}", text="Coordinates: 1°N 2°E", page="A"),
-        RenderedCall(wikitext="|| {{won}}", text="Won", page="A"),
-        RenderedCall(wikitext="{{refbegin}} * a {{refend}}", text="a", page="A"),
-    ]
-    found = {one.name: (one.kind, one.calls, one.equal) for one in compare_calls(calls)}
-    assert found["Convert"] == ("text", 2, 1)
-    assert found["Cite web"] == found["#invoke:cite news"] == ("citation", 1, 1)
-    assert found["Mystery"] == ("unknown", 1, 0)
-    assert found["Coord"] == ("text", 1, 1)
-    assert found["(a piece of a page)"][0] == "unknown"
-
-
-def test_frequency_weighs():
-    calls = [
-        RenderedCall(wikitext="{{convert|10|km}}", text="wrong", page="A"),
-        RenderedCall(wikitext="{{nowrap|a}}", text="a", page="A"),
-    ]
-    found = compare_calls(calls, places=CallPlaces(text=Counter({"Convert": 1, "Nowrap": 3})))
-    assert [one.name for one in found] == ["Nowrap", "Convert"]
-    assert weighted_share(found) == 0.75
-
-
-def test_a_file_of_calls_that_is_none_is_an_error(tmp_path):
-    for name, content in (("a.jsonl", b'{"text": 1}\n'), ("b.jsonl.bz2", b"not bzip2"), ("c.jsonl", b"\xff")):
-        (tmp_path / name).write_bytes(content)
-        with pytest.raises(BuilderError, match=name):
-            list(read_calls(tmp_path / name))
-
-
-def test_real_calls_in_running_text_are_ours():
-    found = compare_calls(read_calls(data("template_expansions.jsonl.bz2")))
-    # The style of citations has changed since 2016: tests/wikitext_builder/extraction/test_real_pages.py.
-    text = [one for one in found if one.kind == "text"]
-    assert sum(one.equal for one in text) / sum(one.calls for one in text) >= 0.98
 
 
 # --- templates that a wiki does not have

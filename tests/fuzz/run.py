@@ -5,7 +5,7 @@
 
 Prints for each target how many inputs were tried, how many branches of our code they reached (with what was
 there before, and in the end), how many were kept, and for a finding the input. Then the laws over the kept
-inputs, see `laws.py`: the results in two processes with other hash seeds, and exponents of time and memory.
+inputs, see `child.py`: the results in two processes with other hash seeds, and exponents of time and memory.
 Inputs that reached something new are kept in the folder `build/fuzz`, where the next run begins. The exit
 status is 1 if there is a finding.
 """
@@ -23,10 +23,13 @@ from pathlib import Path
 
 import click
 
+from tests.fuzz import file_targets, model_targets, page_targets
 from tests.fuzz.mutate import fuzz
-from tests.fuzz.targets import TARGETS
+from tests.fuzz.target import Target
 
 ROOT = Path(__file__).parents[2]
+# What is fuzzed: each reader of foreign bytes, with its documented errors and the laws of its result.
+TARGETS: dict[str, Target] = {**page_targets.TARGETS, **file_targets.TARGETS, **model_targets.TARGETS}
 KEPT = ROOT / "build" / "fuzz"
 HASH_SEEDS = ("1", "2")
 STEEP = 1.4  # an exponent; one run of a busy machine is no exact measurement
@@ -57,7 +60,7 @@ def guided(name: str, seconds: float) -> bool:
         "-print_final_stats=1",
     ]
     options += [f"-dict={words}"] if escaped else []
-    command = [sys.executable, "-m", "tests.fuzz.guided", name, *options, str(corpus), str(seeds)]
+    command = [sys.executable, "-m", "tests.fuzz.child", "guided", name, *options, str(corpus), str(seeds)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace", check=False)
     log = done.stdout + done.stderr
     tried = re.search(r"number_of_executed_units: (\d+)", log)
@@ -87,7 +90,7 @@ def lawless(name: str) -> bool:
     inputs = [str(folder) for folder in folders(name)]
 
     def said(what: str, hash_seed: str) -> str:
-        command = [sys.executable, "-m", "tests.fuzz.laws", what, name, *inputs]
+        command = [sys.executable, "-m", "tests.fuzz.child", what, name, *inputs]
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
         return done.stdout if done.returncode == 0 else done.stderr[-2_000:]

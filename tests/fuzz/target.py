@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -67,3 +68,12 @@ def written(name: str, content: bytes) -> Path:
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
     return path
+
+
+def target_of(name: str) -> Target:
+    """A target; only the modules before it are imported, because instrumenting them takes a while."""
+    for kind in ("page", "file", "model"):
+        targets: dict[str, Target] = import_module(f"tests.fuzz.{kind}_targets").TARGETS
+        if name in targets:
+            return targets[name]
+    raise KeyError(name)

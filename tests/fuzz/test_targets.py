@@ -3,8 +3,8 @@
 import pytest
 
 from tests.fuzz.mutate import failure, fuzz
+from tests.fuzz.run import TARGETS
 from tests.fuzz.target import Target, outcome
-from tests.fuzz.targets import TARGETS
 
 INPUTS = 400
 

@@ -27,20 +27,14 @@ DATE = "2016-08-31T23:59:59Z"
 CHILD = """
 import sys
 from pathlib import Path
-from wikitext_builder.pages.fetch import fetch_pages
-from wikitext_builder.wiki.languages import LANGUAGES
-from wikitext_builder.pages.selections import Category
-from wikitext_builder.pages.store import Store
-from wikitext_builder.wiki.client import Wikipedia
+import wikitext_builder as wb
 
 def report(stage, done, total, note=""):
     print(stage.replace(" ", "-"), done, flush=True)
 
-api, path, as_of, limit, parallel = sys.argv[1:]
-options = {"as_of": as_of, "limit": int(limit) or None}
-with Store.create(Path(path)) as store:
-    with Wikipedia(api, language=LANGUAGES["en"], parallel=int(parallel)) as wikipedia:
-        fetch_pages(store, wikipedia, [Category(name="Good articles")], progress=report, **options)
+api, path, select, as_of, limit, parallel = sys.argv[1:]
+options = {"as_of": as_of or None, "limit": int(limit) or None, "parallel": int(parallel), "expand": False}
+wb.fetch(path, api=api, select=select, progress=report, **options)
 print("ended", 0, flush=True)
 """
 
@@ -92,10 +86,10 @@ def lock_text(store: Store) -> str:
 
 
 def child(
-    api: str, path: Path, *, as_of: str = "", limit: int = 0, parallel: int = 1
+    api: str, path: Path, select: str = "good", *, as_of: str = "", limit: int = 0, parallel: int = 1
 ) -> subprocess.Popen[str]:
-    """Start a fetch of the Good articles in a separate process."""
-    command = [sys.executable, "-c", CHILD, api, str(path), as_of, str(limit), str(parallel)]
+    """Start a fetch in a separate process."""
+    command = [sys.executable, "-c", CHILD, api, str(path), select, as_of, str(limit), str(parallel)]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, preexec_fn=hear_control_c)
 

@@ -25,6 +25,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
+from tests.cases import cases
 from tests.mediawiki.asking import GOOD, stored
 from tests.mediawiki.loopback import SITE, send, server
 from wikitext_builder.pages.database import sha1_of
@@ -58,28 +59,9 @@ class Fault:
         return self.delay == 0
 
 
-def refused(code: str) -> str:
-    return json.dumps({"errors": [{"code": code, "text": "later"}]})
-
-
-FAULTS = {
-    "503": Fault(status=503, body="<p>Busy</p>"),
-    "503 with Retry-After": Fault(status=503, body="<p>Busy</p>", retry_after="1"),
-    "429 with Retry-After 0": Fault(status=429, body="slow down", retry_after="0"),
-    "429 with Retry-After 1": Fault(status=429, body="slow down", retry_after="1"),
-    "502": Fault(status=502),
-    "500 of PHP": Fault(status=500, body=refused("internal_api_error_DBQueryError") + "<p>Error"),
-    "maxlag": Fault(body=refused("maxlag"), retry_after="1"),
-    "ratelimited": Fault(body=refused("ratelimited")),
-    "readonly": Fault(body=refused("readonly")),
-    "no answer": Fault(announced=False, status=0),
-    "no answer, reset": Fault(announced=False, status=0, reset=True),
-    "body cut": Fault(cut=0.5, announced=False),
-    "body reset": Fault(cut=0.5, announced=False, reset=True),
-    "half of the JSON": Fault(cut=0.5),
-    "HTML after the JSON": Fault(body='{"batchcomplete":true}<br />\n<b>Warning</b>'),
-    "empty": Fault(cut=0.0),
-    "slow": Fault(delay=0.3),
+FAULTS: dict[str, Fault] = {
+    row["fault"]: Fault(**{key: value for key, value in row.items() if key != "fault"})
+    for row in cases("wiki", "faults of a busy server")
 }
 
 

@@ -1,26 +1,21 @@
 """Real pages of April 2016 in a real MediaWiki: fetched and built, they give the same as their dump."""
 
-import contextlib
 import json
 import shutil
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.command import done, kill, start
+from tests.command import done
 from tests.conftest import data
 from tests.mediawiki.wiki import Wiki
 from tests.wikitext_builder.datasets import articles, digests
-from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.xml_dump import read_pages
 
 pytestmark = pytest.mark.slow
 
 FOLDER = "pages"
-LATER = "2030-01-01"  # the newest revisions, but with one request per page
 
 
 @pytest.fixture(scope="module")
@@ -64,33 +59,6 @@ def test_the_wiki_and_the_dump_give_the_same_lines(whole: Path, april: Path, tmp
     assert by_fetch.keys() == by_import.keys()
     assert len(by_fetch) == 56
     assert [title for title in by_fetch if by_fetch[title] != by_import[title]] == []
-
-
-def pages_in(path: Path) -> int:
-    """The number of pages that a store has so far; 0 before it is made."""
-    with contextlib.suppress(BuilderError), Store.open(path) as store:
-        return len(store.revisions("en"))
-    return 0
-
-
-def test_a_fetch_that_was_killed_resumes_and_gives_the_same_dataset(
-    real: Wiki, fetched: tuple[Path, list[str]], whole: Path, tmp_path: Path
-) -> None:
-    store, given = fetched
-    again = [*given, "--no-expand", "--as-of", LATER, "--store", tmp_path / "killed.store"]
-    real.fail({"match": "rvprop=", "delay_ms": 100})  # so that the kill comes in time
-    process = start(*again)
-    while (killed_at := pages_in(tmp_path / "killed.store")) < 15:
-        assert process.poll() is None, "it ended before it could be killed"
-        time.sleep(0.05)
-    kill(process)
-    real.heal()
-    report = json.loads(done(*again, "--json"))["fetch"]
-    assert report["present"] >= killed_at
-    assert 0 < report["fetched"] <= 56 - killed_at
-    lock = done("lock", "--store", tmp_path / "killed.store")
-    assert lock == done("lock", "--store", store)
-    assert digests(built(tmp_path / "killed.store", tmp_path / "killed")) == digests(whole)
 
 
 def test_a_lock_brings_the_same_bytes_from_the_wiki(

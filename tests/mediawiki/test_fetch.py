@@ -21,12 +21,20 @@ from wikitext_builder.pages.reading import status_of
 from wikitext_builder.pages.selections import Category, ListPage, LockFile
 from wikitext_builder.pages.store import Store, expect_wiki, item_of, items_of
 from wikitext_builder.wiki.classify import title_fault
+from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.languages import LANGUAGES
 
 NEWEST = [row["revisions"][-1][1] for row in PROMOTIONS.values()]
 MARKS = [*exports.CORE.values(), *(name.capitalize() for name in NEWEST), "Good"]  # of `Was a redirect`
 MEMBERS = exports.ARTICLES + MARKS.count("Good") + MARKS.count("Listed")
 STARRED = exports.BIG + MARKS.count("Featured")
+
+
+def revision_ids(wikipedia: Wikipedia, title: str) -> list[int]:
+    """All revisions of a page, oldest first."""
+    parts = wikipedia.query({"prop": "revisions", "titles": title, "rvlimit": "max", "rvdir": "newer",
+                             "rvprop": "ids", "rvslots": "main"})  # fmt: skip
+    return [one["revid"] for part in parts for one in part["query"]["pages"][0]["revisions"]]
 
 
 def reasons(store: Store) -> dict[str, str]:
@@ -146,9 +154,7 @@ def test_what_was_a_redirect_or_hidden_at_the_date_is_rejected(wiki: Wiki, tmp_p
 def test_a_list_page_at_a_date_and_at_a_revision(wiki: Wiki, tmp_path: Path) -> None:
     page = ListPage(title="Wikipedia:Good articles/Cities")
     with stored(tmp_path) as store, ask(wiki.api) as wikipedia:
-        versions = wikipedia.query({"prop": "revisions", "titles": page.title, "rvlimit": "max",
-                                    "rvdir": "newer", "rvprop": "ids", "rvslots": "main"})  # fmt: skip
-        ids = [r["revid"] for part in versions for r in part["query"]["pages"][0]["revisions"]]
+        ids = revision_ids(wikipedia, page.title)
         fetch_pages(store, wikipedia, [page], as_of="2016-07-01T00:00:00Z")
         assert {r.title for r in store.revisions("en")} == {"AT&T", "C++", "Łódź"}
         assert {r.timestamp for r in store.revisions("en")} == {exports.YEARS[1]}
@@ -188,9 +194,7 @@ def test_a_lock_file_brings_the_same_revisions_in_batches(wiki: Wiki, tmp_path: 
 def test_a_lock_file_of_what_is_gone_or_changed_is_rejected_line_by_line(wiki: Wiki, tmp_path: Path) -> None:
     lock = tmp_path / "titles.lock"
     with ask(wiki.api) as wikipedia:
-        old = wikipedia.query({"prop": "revisions", "titles": "Hidden old text", "rvlimit": "max",
-                               "rvdir": "newer", "rvprop": "ids", "rvslots": "main"})  # fmt: skip
-        ids = [r["revid"] for part in old for r in part["query"]["pages"][0]["revisions"]]
+        ids = revision_ids(wikipedia, "Hidden old text")
     good, when = sha1_of("Text 0 of a page."), exports.YEARS[0]
     rows = [
         ("Another name", ids[0], good),

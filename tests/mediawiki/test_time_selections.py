@@ -1,7 +1,5 @@
 """Selections by time, against a real MediaWiki whose pages have histories made for them: each trap counts."""
 
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import requests
 
 import wikitext_builder as wb
 from tests.mediawiki import histories
-from tests.mediawiki.asking import ask, lock_text, stored, titles, wait_for
+from tests.mediawiki.asking import ask, child, lock_text, stored, titles, wait_for
 from tests.mediawiki.histories import BOT_PAGE, RIVERS, SINCE
 from tests.mediawiki.wiki import Wiki
 from wikitext_builder.errors import BuilderError
@@ -113,13 +111,8 @@ def test_recent_takes_what_the_log_names_and_proves_nothing(wiki: Wiki, tmp_path
     with stored(tmp_path) as store:
         report = selected(wiki.api, store, f"recent:{SUMMER}")
         assert kept(store) == {*CREATED, "Got a past", "Merged into", "Split off"} - {"Fresh draft"}
-        assert set(reasons(store).values()) == {
-            "missing",
-            "redirect",
-            "other-namespace",
-            "list",
-            "disambiguation",
-        }
+        whys = {"missing", "redirect", "other-namespace", "list", "disambiguation"}
+        assert set(reasons(store).values()) == whys
         assert report.requests == 5
 
 
@@ -160,39 +153,44 @@ def test_any_selection_can_be_asked_whether_it_was_promoted_since(wiki: Wiki, tm
 
 
 ALL = set(CREATED)
+RECENT = {"By the same user on another day", BOT_PAGE, "In August"}
+
+
+OTHERS = len(ALL) - 1
 
 
 @pytest.mark.parametrize(
     ("include", "exclude", "titles_kept", "reason"),
     [
-        (("words:100-",), (), {"New article"}, {"too-short": len(ALL) - 1}),
-        (("words:-100",), (), ALL - {"New article"}, {"too-long": 1}),
-        (("bytes:0-70",), (), ALL - {"New article", "New stub", "Copied silently"}, {"too-long": 3}),
-        ((), ("stubs",), ALL - {"New stub"}, {"without-stubs": 1}),
-        (("stubs",), (), {"New stub"}, {"within-stubs": len(ALL) - 1}),
-        ((), ("series",), PERSONS, {"without-series": len(RIVERS) + 1}),
-        (("recent:2020-07-15",), (), {"By the same user on another day", BOT_PAGE, "In August"}, {}),
-        ((), (f"recent:{SUMMER}",), {"Fresh draft"}, {"without-recent": len(ALL) - 1}),
-        ((), ("created-since:2020-07-01",), {"Fresh draft"}, {"without-created-since": len(ALL) - 1}),
-        (("quality:B, GA",), (), {"New article", "In August"}, {"within-quality": len(ALL) - 2}),
+        ("words:100-", "", {"New article"}, {"too-short": OTHERS}),
+        ("words:-100", "", ALL - {"New article"}, {"too-long": 1}),
+        ("bytes:0-70", "", ALL - {"New article", "New stub", "Copied silently"}, {"too-long": 3}),
+        ("", "stubs", ALL - {"New stub"}, {"without-stubs": 1}),
+        ("stubs", "", {"New stub"}, {"within-stubs": OTHERS}),
+        ("", "series", PERSONS, {"without-series": len(RIVERS) + 1}),
+        ("recent:2020-07-15", "", RECENT, {"within-recent": len(ALL) - 3}),
+        ("", f"recent:{SUMMER}", {"Fresh draft"}, {"without-recent": OTHERS}),
+        ("", "created-since:2020-07-01", {"Fresh draft"}, {"without-created-since": OTHERS}),
+        ("quality:B, GA", "", {"New article", "In August"}, {"within-quality": len(ALL) - 2}),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",  # of a set: another each time
+    ids=lambda value: value if isinstance(value, str) else "",  # of a set: another each time
 )
 def test_conditions_filter_what_is_selected(
     wiki: Wiki,
     tmp_path: Path,
-    include: tuple[str, ...],
-    exclude: tuple[str, ...],
+    include: str,
+    exclude: str,
     titles_kept: set[str],
     reason: dict[str, int],
 ) -> None:
     wiki.set(ASSESSMENTS)
     file = titles(tmp_path, *CREATED)
     with stored(tmp_path) as store:
-        report = selected(wiki.api, store, f"titles:{file.path}", include=include, exclude=exclude)
+        within, without = ((one,) if one else () for one in (include, exclude))
+        report = selected(wiki.api, store, f"titles:{file.path}", include=within, exclude=without)
         assert kept(store) == titles_kept
         counted = Counter(one.reason for one in store.rejected("en") if one.title in CREATED)
-        assert dict(counted) == (reason or {"within-recent": len(ALL) - len(titles_kept)})
+        assert dict(counted) == reason
         assert report.fetched == len(titles_kept)
 
 
@@ -313,51 +311,31 @@ def test_overlap_finds_the_copy_that_no_log_names(wiki: Wiki, summer: Path, tmp_
 # --- faults
 
 
+BUSY, CUT = {"status": 503, "headers": {"Retry-After": "7"}}, {"cut_bytes": 30}
+OF_CREATED = ["letype=create", "letype=merge", "prop=info", "rvdir=newer", "ucuser="]
+
+
 @pytest.mark.parametrize(
-    "rule",
-    [{"status": 503, "headers": {"Retry-After": "7"}}, {"cut_bytes": 30}],
-    ids=str,
+    ("select", "matches", "rule", "found"),
+    [
+        (f"created-since:{SUMMER}", OF_CREATED, BUSY, PERSONS),
+        (f"created-since:{SUMMER}", OF_CREATED, CUT, PERSONS),
+        (f"promoted-since:{SINCE}", ["cmsort=timestamp", "clprop=timestamp"], CUT, PROMOTED.keys()),
+    ],
+    ids=["busy", "cut", "cut in the proof of a promotion"],
 )
 def test_a_fault_that_passes_costs_a_wait_and_nothing_else(
-    wiki: Wiki, tmp_path: Path, rule: dict[str, object]
+    wiki: Wiki, tmp_path: Path, select: str, matches: list[str], rule: dict[str, object], found: set[str]
 ) -> None:
     """Each kind of request fails twice; its waits show that each did."""
-    requests_of = ["letype=create", "letype=merge", "prop=info", "rvdir=newer", "ucuser="]
     waits: list[float] = []
-    wiki.fail(*({"match": one, "times": 2, **rule} for one in requests_of))
+    wiki.fail(*({"match": one, "times": 2, **rule} for one in matches))
     with stored(tmp_path) as store:
-        selected(wiki.api, store, f"created-since:{SUMMER}", exclude=("series",), waits=waits)
-        assert kept(store) == PERSONS
-        assert reasons(store).items() >= NOT_CREATED.items()
-    assert len(waits) == 2 * len(requests_of)
-
-
-def test_a_fault_in_the_proof_of_a_promotion_passes_too(wiki: Wiki, tmp_path: Path) -> None:
-    waits: list[float] = []
-    requests_of = ["cmsort=timestamp", "clprop=timestamp"]
-    wiki.fail(*({"match": one, "times": 2, "cut_bytes": 30} for one in requests_of))
-    with stored(tmp_path) as store:
-        selected(wiki.api, store, f"promoted-since:{SINCE}", waits=waits)
-        assert dates(store, "promoted") == PROMOTED
-    assert len(waits) == 2 * len(requests_of)
-
-
-CHILD = """
-import sys
-from pathlib import Path
-from tests.mediawiki.asking import ask
-from wikitext_builder.pages.fetch import fetch_pages
-from wikitext_builder.pages.selections import parse_selection
-from wikitext_builder.pages.store import Store
-from wikitext_builder.wiki.languages import LANGUAGES
-
-def report(stage, done, total, note=""):
-    print(stage.replace(" ", "-"), done, flush=True)
-
-api, path, select = sys.argv[1:]
-with Store.create(Path(path)) as store, ask(api) as wikipedia:
-    fetch_pages(store, wikipedia, [parse_selection(select, LANGUAGES["en"])], progress=report)
-"""
+        exclude = ("series",) if "ucuser=" in matches else ()
+        selected(wiki.api, store, select, exclude=exclude, waits=waits)
+        assert kept(store) == found
+        assert reasons(store).items() >= (NOT_CREATED if exclude else NOT_PROMOTED).items()
+    assert len(waits) == 2 * len(matches)
 
 
 @pytest.mark.parametrize(
@@ -368,8 +346,7 @@ def test_a_killed_selection_resumes(wiki: Wiki, summer: Path, tmp_path: Path, st
     with Store.open(summer) as store:
         whole = lock_text(store)
     wiki.fail({"match": "rvdir=newer|letype=move", "delay_ms": 300})
-    command = [sys.executable, "-c", CHILD, wiki.api, str(tmp_path / "a.store"), f"created-since:{SUMMER}"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = child(wiki.api, tmp_path / "a.store", f"created-since:{SUMMER}")
     wait_for(process, stage, least)
     process.kill()
     process.communicate()

@@ -16,13 +16,7 @@ import pytest
 import requests
 
 LAB = Path(__file__).parent / "lab"
-NEEDED = (
-    "apt-get",
-    "dpkg-deb",
-    "curl",
-    "flock",
-    "setsid",
-)  # on the machine; the script unpacks the rest
+NEEDED = ("apt-get", "dpkg-deb", "curl", "flock", "setsid")  # on the machine; the script unpacks the rest
 NUMBERS = itertools.count()
 
 
@@ -75,18 +69,8 @@ def start(
     """
     folder.mkdir(parents=True, exist_ok=True)
     imports = [argument for dump in dumps or () for argument in ("--dump", str(dump))]
-    command = [
-        str(LAB / "mediawiki-up"),
-        str(folder),
-        "--port",
-        "0",
-        "--workers",
-        "3",
-        "--front",
-        front,
-        *imports,
-        *(() if links else ("--no-links",)),
-    ]
+    options = ["--port", "0", "--workers", "3", "--front", front, *(() if links else ["--no-links"])]
+    command = [str(LAB / "mediawiki-up"), str(folder), *options, *imports]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(environment or {})})
     if done.returncode:
         raise RuntimeError(f"the MediaWiki did not start: {done.stderr[-3000:]}")

@@ -1,7 +1,10 @@
-"""Laws over the inputs that a fuzzer kept: the same results with other hash seeds; linear time and memory.
+"""What `tests.fuzz.run` does with one target in a process of its own.
 
-    python -m tests.fuzz.laws hashes NAME FOLDER...   # prints a hash of each result
-    python -m tests.fuzz.laws growth NAME FOLDER...   # prints the steepest exponents
+    python -m tests.fuzz.child guided NAME OPTION...   # fuzzes with atheris, with options of libFuzzer
+    python -m tests.fuzz.child hashes NAME FOLDER...   # prints a hash of the result of each input
+    python -m tests.fuzz.child growth NAME FOLDER...   # prints the steepest exponents of time and memory
+
+Laws over the inputs that a fuzzer kept: the same results with other hash seeds; linear time and memory.
 
 Growth: a piece of an input is repeated until the input has `SMALL` and then `LARGE` bytes. The exponent is
 the logarithm of the ratio of the times, to the base of the ratio of the lengths: 1 is linear, 2 quadratic.
@@ -19,8 +22,7 @@ import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from tests.fuzz.guided import target_of
-from tests.fuzz.target import Target, outcome
+from tests.fuzz.target import Target, outcome, target_of
 
 INPUTS = 300  # of a target, at most
 SMALL, LARGE = 1 << 14, 1 << 16  # bytes
@@ -91,15 +93,26 @@ def steepest(target: Target, contents: Iterable[bytes]) -> dict[str, tuple[float
     return found
 
 
-def main(what: str, name: str, folders: list[str]) -> None:
-    """Print the hashes of the results, or the exponents."""
-    target = target_of(name)
-    if what == "hashes":
-        for content in inputs_of(folders):
-            result = hashlib.sha256(result_of(target, content).encode()).hexdigest()
+def guide(name: str, options: list[str]) -> None:
+    """Fuzz a target with atheris, which ends the process."""
+    import atheris  # not in the extras: only this function needs it
+
+    with atheris.instrument_imports(include=["wikitext_builder", "ps_models", "lm_benchmarks"]):
+        target = target_of(name)
+    atheris.Setup([sys.argv[0], *options], lambda content: outcome(target, bytes(content)))
+    atheris.Fuzz()
+
+
+def main(what: str, name: str, words: list[str]) -> None:
+    """Fuzz, or print the hashes of the results, or the exponents."""
+    if what == "guided":
+        guide(name, words)
+    elif what == "hashes":
+        for content in inputs_of(words):
+            result = hashlib.sha256(result_of(target_of(name), content).encode()).hexdigest()
             sys.stdout.write(f"{hashlib.sha256(content).hexdigest()[:12]} {result[:12]}\n")
     else:
-        for kind, (exponent, most, piece) in steepest(target, inputs_of(folders)).items():
+        for kind, (exponent, most, piece) in steepest(target_of(name), inputs_of(words)).items():
             sys.stdout.write(f"{kind} {exponent:.2f} {most:.3g} {piece!r}\n")
 
 
