@@ -299,7 +299,13 @@ def test_examples_run_in_order(paths: list[Path], place: Path, monkeypatch: pyte
             if "import lm_benchmarks" in fence.text or "import ps_models" in fence.text:
                 pytest.importorskip("torch", reason="an example measures models")
             if "import transformers" in fence.text:
-                pytest.importorskip("transformers", reason="an example makes a model of this library")
+                library = pytest.importorskip(
+                    "transformers", reason="an example makes a model of this library"
+                )
+                # Imported here, and not in each copy of this process.
+                assert library.GPT2LMHeadModel
+                assert library.AutoModelForCausalLM
+                assert library.AutoTokenizer
             done = run_python(fence.text, place)
             assert done.returncode == 0, f"{fence.text}\n{done.stderr}"
         else:
