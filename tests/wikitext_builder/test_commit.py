@@ -40,15 +40,13 @@ def test_is_that_of_the_work_tree_and_says_if_code_differs(package: Path):
     assert _of_work_tree(package) == f"{head}+changed"
 
 
-def test_is_unknown_in_a_work_tree_of_something_else(package: Path):
-    """The environment of a user's own project lies in its work tree."""
-    installed = package.parent / ".venv" / "wikitext_builder"
+def test_is_unknown_without_git_a_work_tree_or_one_of_its_own(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = package.parent / ".venv" / "wikitext_builder"  # in the work tree of a user's own project
     installed.mkdir(parents=True)
     (installed / "__init__.py").write_text("A = 1\n")
     assert _of_work_tree(installed) == ""
-
-
-def test_is_unknown_without_git_and_without_a_work_tree(package: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", str(package))
     assert _of_work_tree(package) == ""
     monkeypatch.undo()

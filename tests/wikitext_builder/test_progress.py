@@ -17,44 +17,27 @@ from wikitext_builder.progress import (
     QUIET_SECONDS,
     _bars,
     _quiet_lines,
-    no_progress,
     set_verbosity,
     shown_progress,
 )
 
 
-def test_a_file_gets_a_line_at_the_start_each_ten_seconds_and_at_the_end() -> None:
+def test_a_file_gets_a_line_at_the_start_each_ten_seconds_for_a_note_and_at_the_end() -> None:
     stream, now = StringIO(), [0.0]
     report = _quiet_lines(stream, lambda: now[0])
     for done in range(1, 101):
         report("extract", done, 100, f"{done // 50} rejected" if done >= 50 else "")
         now[0] += QUIET_SECONDS / 40
+    for note in ("", "waiting 5 s", "waiting 5 s", ""):
+        report("fetching", 50, 120, note)
     assert stream.getvalue().splitlines() == [
         "extract: 1/100 pages",
         "extract: 41/100 pages",
         "extract: 81/100 pages, 1 rejected",
         "extract: 100/100 pages, 2 rejected",
-    ]
-
-
-def test_a_report_that_only_brings_a_note_is_a_line_at_once() -> None:
-    stream = StringIO()
-    report = _quiet_lines(stream, lambda: 0.0)
-    for note in ("", "waiting 5 s", "waiting 5 s", ""):
-        report("fetching", 50, 120, note)
-    assert stream.getvalue().splitlines() == [
         "fetching: 50/120 pages",
         *["fetching: 50/120 pages, waiting 5 s"] * 2,
     ]
-
-
-def test_who_wants_it_quiet_gets_nothing() -> None:
-    stream = StringIO()
-    set_verbosity(False)
-    with shown_progress(stream) as report:
-        report("extract", 1, 2)
-    set_verbosity(None)
-    assert stream.getvalue() == ""
 
 
 def test_a_log_gets_objects() -> None:
@@ -69,14 +52,20 @@ def test_a_log_gets_objects() -> None:
     ]
 
 
-def test_a_total_that_is_not_known_is_not_reported() -> None:
+@pytest.mark.parametrize(
+    ("quiet", "shown"), [(False, "listing: 7 titles\nfetching: 0/0 pages\n"), (True, "")]
+)
+def test_an_unknown_total_is_not_reported_and_who_wants_it_quiet_gets_nothing(
+    quiet: bool, shown: str
+) -> None:
     stream = StringIO()
+    set_verbosity(False if quiet else None)
     with shown_progress(stream) as report:
         report("listing", 7, None)
         report("listing", 9, None)
         report("fetching", 0, 0)
-    assert stream.getvalue() == "listing: 7 titles\nfetching: 0/0 pages\n"
-    assert no_progress("anything", 1, None) is None  # type: ignore[func-returns-value]
+    set_verbosity(None)
+    assert stream.getvalue() == shown
 
 
 @contextlib.contextmanager
@@ -115,10 +104,9 @@ def test_a_terminal_gets_bars_with_counts_rate_and_remaining_time() -> None:
     assert "3 [rejected] pages" in plain, "a note is text, not markup"
 
 
-@pytest.mark.parametrize("width", [80, 200])
-def test_numbers_and_note_have_room_on_a_narrow_terminal_too(width: int) -> None:
+def test_numbers_and_note_have_room_on_a_narrow_terminal_too() -> None:
     stream, note = StringIO(), "epoch 4 loss 4.650 perplexity 104.6 rate 0.003 valid 108.4"
-    console = Console(file=stream, width=width, force_terminal=True, color_system=None)
+    console = Console(file=stream, width=80, force_terminal=True, color_system=None)
     with _bars(console) as report:
         for done in range(3):
             report("train", done * 2500, 8366301, note)

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wikitext_builder.building.exports import LINES, TABLES, Table, parquet_tasks, write_parquet
+from wikitext_builder.building.exports import LINES, TABLES, parquet_tasks, write_parquet
 from wikitext_builder.dataset.plain import ARTICLES
 
 
 @given(st.lists(st.integers(1, 40)), st.integers(1, 50))
 def test_each_row_is_in_one_file_and_only_the_last_file_is_short(sizes: list[int], step: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(TABLES, "raw", _small("raw", step, 3))
+        patch.setitem(TABLES, "raw", replace(TABLES["raw"], rows_per_file=step, rows_per_group=3))
         tasks = list(parquet_tasks("raw", "train", {f"piece {n}": size for n, size in enumerate(sizes)}, ""))
     rows = [(f"piece {n}", row) for n, size in enumerate(sizes) for row in range(size)]
     for index, task in enumerate(tasks):
@@ -29,14 +29,10 @@ def test_each_row_is_in_one_file_and_only_the_last_file_is_short(sizes: list[int
     assert all(task.rows == step for task in tasks[:-1])
 
 
-def _small(kind: str, rows_per_file: int, rows_per_group: int) -> Table:
-    return replace(TABLES[kind], rows_per_file=rows_per_file, rows_per_group=rows_per_group)
-
-
 def test_the_bytes_are_those_of_the_whole_text_written_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(TABLES, "tokens", _small("tokens", 10, 4))
+    monkeypatch.setitem(TABLES, "tokens", replace(TABLES["tokens"], rows_per_file=10, rows_per_group=4))
     lines = [" \n" if n % 5 == 0 else f" word {n} \u2028 more \n" for n in range(23)]
     pieces = {}
     for start in range(0, len(lines), 7):

@@ -245,7 +245,6 @@ def test_a_section_is_what_stands_under_its_heading() -> None:
 
 def test_the_signs_of_a_formula_as_code_are_no_fault(tmp_path: Path) -> None:
     text = "Write <code>$x$</code> for a letter, such as <math>x</math>, in a text of some words."
-    pages = [*PAGES[:20], replace(PAGES[20], wikitext=text)]
-    store = store_of(tmp_path / "a.store", pages)
+    store = store_of(tmp_path / "a.store", [*PAGES[:20], replace(PAGES[20], wikitext=text)])
     build("demo", store, tmp_path / "out", articles="jsonl")
     assert not faults(tmp_path / "out")

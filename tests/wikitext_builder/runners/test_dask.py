@@ -7,9 +7,10 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,12 +21,6 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.runners.dask import ChildDiedError, Cluster, run_in_child
 
 pytestmark = pytest.mark.slow
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def address_in(file: Path) -> str:
@@ -98,8 +93,10 @@ def test_a_killed_worker_does_no_harm_and_without_its_scheduler_a_build_can_resu
 
 def test_an_address_where_no_scheduler_is_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wikitext_builder.runners.dask.SECONDS_TO_CONNECT", 1)
-    with pytest.raises(BuilderError, match="no Dask scheduler answers"):
-        Cluster(f"tcp://127.0.0.1:{free_port()}")
+    with socket.socket() as bound:  # and it does not listen
+        bound.bind(("127.0.0.1", 0))
+        with pytest.raises(BuilderError, match="no Dask scheduler answers"):
+            Cluster(f"tcp://127.0.0.1:{bound.getsockname()[1]}")
 
 
 # --- the child of a worker's thread
@@ -128,13 +125,8 @@ def write(number: int) -> None:
 
 
 def test_a_child_answers_from_any_thread_and_is_used_again() -> None:
-    answers: list[int] = []
-    threads = [threading.Thread(target=lambda n=n: answers.append(run_in_child(double, n))) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(answers) == [0, 2, 4, 6]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(partial(run_in_child, double), range(4))) == [0, 2, 4, 6]
     with pytest.raises(BuilderError, match="no 3"):
         run_in_child(refuse, 3)
 
