@@ -67,7 +67,7 @@ def test_a_dataset_is_what_it_says(small: Path) -> None:
     ("workers", "changes", "umask"),
     [
         (1, {"PYTHONHASHSEED": "1", "LC_ALL": "POSIX", "PYTHONUTF8": "0", "TZ": "Asia/Kathmandu"}, 0o077),
-        (3, {"PYTHONHASHSEED": "random", "LC_ALL": "tr_TR.UTF-8", "TZ": "America/St_Johns"}, 0o002),
+        (2, {"PYTHONHASHSEED": "random", "LC_ALL": "tr_TR.UTF-8", "TZ": "America/St_Johns"}, 0o002),
     ],
 )
 def test_neither_machine_nor_order_decides_the_bytes(
@@ -323,7 +323,7 @@ TEMPLATES = {
 def with_templates(path: Path, **texts: str) -> Path:
     """A store whose pages call templates that no macro knows, and some of these templates."""
     calls = "{{leagues|2}}, {{price|3}}, {{nowhere}}"
-    store_of(path, [replace(one, wikitext=f"It is {calls} away. {one.wikitext}") for one in PAGES])
+    store_of(path, [replace(one, wikitext=f"It is {calls} away. {one.wikitext}") for one in PAGES[:40]])
     for number, (name, text) in enumerate(texts.items(), 1):
         add_template(path, name, number, f"201{number}-01-01T00:00:00Z", text)
     return path
@@ -338,14 +338,14 @@ def add_template(store: Path, name: str, revision: int, timestamp: str, text: st
 def test_templates_of_the_store_fill_calls_and_reasons_are_counted(tmp_path: Path) -> None:
     store = with_templates(tmp_path / "a.store", **TEMPLATES)
     report = built(store, tmp_path / "out")
-    assert report.left_out == {"Price": 100, "Nowhere": 100}
-    assert report.left_out_reasons == {"lua": 100, "no-template": 100}
-    assert report.expanded == 100
+    assert report.left_out == {"Price": 40, "Nowhere": 40}
+    assert report.left_out_reasons == {"lua": 40, "no-template": 40}
+    assert report.expanded == 40
     text = (tmp_path / "out" / "wiki.train.raw").read_text()
-    assert text.count("It is 6 leagues , away") + text.count("It is 6 leagues away") == 94
+    assert text.count("It is 6 leagues , away") + text.count("It is 6 leagues away") == 34
     # those after the date are not used: Unit and Price are of later years
     dated = built(store, tmp_path / "dated", as_of="2011-06-01T00:00:00Z")
-    assert dated.left_out_reasons == {"no-template": 300}
+    assert dated.left_out_reasons == {"no-template": 120}
 
 
 def test_templates_give_the_same_bytes_in_processes_and_on_machines_without_the_store(
@@ -381,13 +381,13 @@ def test_templates_that_no_page_needs_change_nothing(small: Path, tmp_path: Path
 def test_templates_that_could_fill_something_are_another_dataset(tmp_path: Path) -> None:
     """A page can have no other text than that of a call: see the reason `no-text`."""
     call = with_templates(tmp_path / "a.store")
-    rejected = store_of(tmp_path / "b.store", [*PAGES, replace(page(101), wikitext="{{Unit}}")])
+    rejected = store_of(tmp_path / "b.store", [*PAGES[:40], replace(page(101), wikitext="{{Unit}}")])
     for store, reasons in ((call, {}), (rejected, {"no-text": 1})):
         out = store.with_suffix(".out")
         report = built(store, out)
         assert report.rejected == reasons
         if store == call:
-            assert (report.left_out["Leagues"], report.left_out_reasons) == (100, {})
+            assert (report.left_out["Leagues"], report.left_out_reasons) == (40, {})
         add_template(store, "Unit", 1, LATER, "miles")
         with pytest.raises(BuilderError, match="other templates"):
             built(store, out)
