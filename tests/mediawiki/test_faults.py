@@ -21,7 +21,6 @@ from wikitext_builder.wiki.http import Patience
 from wikitext_builder.wiki.responses import ApiError
 
 SITE = {"action": "query", "meta": "siteinfo"}
-LATE = '{"errors":[{"code":"internal_api_error_DBQueryError","text":"gone"}]}<!DOCTYPE html><p>Error'
 
 
 @each("wiki", "rule", "a fault that passes costs a wait and nothing else")
