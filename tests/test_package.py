@@ -74,7 +74,7 @@ def test_the_wheel_holds_the_three_packages_and_nothing_else(wheel: Path) -> Non
     assert {f"{package}/py.typed" for package in PACKAGES} <= names
     assert {"wikitext_builder/sample/sample.xml", "wikitext_builder/building/card.md.jinja"} <= names
     kinds = {Path(name).suffix for name in names}
-    templates = {".html", ".jinja", ".latex", ".markdown", ".md", ".tex", ".text"}
+    templates = {".html", ".jinja", ".latex", ".markdown", ".md", ".tex", ".text", ".txt", ".yaml"}
     assert kinds <= templates | {".bib", ".css", ".js", ".py", ".toml", ".tsv", ".typed", ".xml"}
 
 

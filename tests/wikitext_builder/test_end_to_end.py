@@ -68,11 +68,10 @@ def memory_of_tree(pid: int) -> int:
 
 
 @pytest.mark.slow
-def test_real_pages_are_built_with_two_workers_and_a_killed_build_resumes(tmp_path: Path) -> None:
-    dump, store = data("pages/pages-2018-06.xml.bz2"), tmp_path / "pages.store"
-    done("import", "--all", "--store", store, dump)
-    sizes = ("--valid-articles", 10, "--test-articles", 10)
-    recipe = ("build", "wikitext-103", "--store", store, "--workers", 2, *sizes, "--out")
+def test_all_shared_pages_are_built_with_two_workers_and_a_killed_build_resumes(tmp_path: Path) -> None:
+    dumps, store = sorted(data("pages").glob("pages-*.xml.bz2")), tmp_path / "pages.store"
+    done("import", "--all", "--store", store, *dumps)
+    recipe = ("build", "wikitext-103", "--store", store, "--workers", 2, "--out")
     process = start(*recipe, tmp_path / "whole")
     peak = 0
     while process.poll() is None:
