@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.patches import Rectangle
 
+import ps_models as pm
 from ps_models.analysis.figure import _one_word, draw_sentence, save_picture
 from ps_models.analysis.frequency import (
     Bucket,
@@ -32,6 +34,7 @@ from ps_models.evaluation.evaluate import token_nats
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.trained_model import draw_words
+from tests.ps_models.tiny import make_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 WORDS = Vocabulary(("<unk>", "<eos>", "$", "<b>", "a_b", "the", "cat", "dog", "naïve", "\\frac", "^"))
@@ -290,3 +293,17 @@ def test_buckets_of_the_same_words_are_drawn_as_one(parts):
     total = sum((one.difference or 0) * one.tokens for one in buckets)
     assert sum((one.difference or 0) * one.tokens for one in found) == pytest.approx(total, abs=1e-9)
     assert all((one.difference is None) == (one.tokens == 0) for one in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("pointer-sentinel-awd-lstm", ["embedding_size=6", "hidden_size=8"]),
+        ("pointer-sentinel-transformer", ["hidden_size=8", "heads=2", "layers=1", "inner_size=8"]),
+    ],
+)
+def test_pointers_of_other_models_are_explained(tmp_path: Path, name: str, settings: list[str]) -> None:
+    dataset, out = make_dataset(tmp_path), tmp_path / "run"
+    pm.train(name, dataset, out, preset="small", settings=[*settings, "epochs=2"], device="cpu")
+    explained = pm.explain(out, dataset, split="valid", words=5)
+    assert all(one.gate is not None and 0 < one.gate < 1 for one in explained.predictions)

@@ -2,14 +2,12 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-import ps_models as pm
 from ps_models.language_model import Penalised, reads_word_by_word, tensors_of
 from ps_models.layers.softmax import Softmax
 from ps_models.layers.window import NO_WORD, look_back, visible
@@ -17,7 +15,7 @@ from ps_models.models.awd_lstm import PointerSentinelAWDLSTM, PointerSentinelAWD
 from ps_models.models.lstm import LSTMLayer
 from ps_models.models.pointer_sentinel import PointerSentinel, PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.models.transformer import PointerSentinelTransformer, PointerSentinelTransformerConfig
-from tests.ps_models.tiny import assert_same, make_dataset
+from tests.ps_models.tiny import assert_same
 
 V, H = 7, 6
 
@@ -282,17 +280,3 @@ def test_awd_lstm_keeps_its_penalty() -> None:
 def test_a_transformer_with_a_pointer_reads_segments_whole() -> None:
     assert not reads_word_by_word(PointerSentinelTransformer(TRANSFORMER))
     assert reads_word_by_word(PointerSentinelAWDLSTM(AWD))
-
-
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("pointer-sentinel-awd-lstm", ["embedding_size=6", "hidden_size=8"]),
-        ("pointer-sentinel-transformer", ["hidden_size=8", "heads=2", "layers=1", "inner_size=8"]),
-    ],
-)
-def test_is_trained_and_explained(tmp_path: Path, name: str, settings: list[str]) -> None:
-    dataset, out = make_dataset(tmp_path), tmp_path / "run"
-    pm.train(name, dataset, out, preset="small", settings=[*settings, "epochs=2"], device="cpu")
-    explained = pm.explain(out, dataset, split="valid", words=5)
-    assert all(one.gate is not None and 0 < one.gate < 1 for one in explained.predictions)
