@@ -194,6 +194,31 @@ def _raise_if_broken(laws: Mapping[str, Law], trial: Trial) -> None:
                 raise BrokenLawError(f"{name}: {broken} (tolerance {trial.tolerance:g})")
 
 
+def state_law(trial: Trial) -> Iterator[str]:
+    """The first dimension of each tensor of a state is the batch, at the start of texts and after tokens."""
+    for rows in (2, 3):  # one size alone could be the number of layers
+        start = trial.model.initial_state(rows)
+        yield _batch_first(start, rows, f"initial_state({rows}) returned")
+        token = trial.tokens[:1, :1].repeat(rows, 1)
+        yield _batch_first(trial.call(token, start)[1], rows, f"a call with {rows} texts returned")
+
+
+def _batch_first(state: object, rows: int, what: str) -> str:
+    """What of a state has another shape; "" if nothing has."""
+    try:
+        map_state(lambda tensor: tensor, state)
+    except TypeError as error:
+        return f"{what} something else: {error}"
+    for tensor in tensors_of(state):
+        if tensor.shape[:1] != (rows,):
+            return (
+                f"{what} a tensor of shape {tuple(tensor.shape)}, expected ({rows}, …): the first dimension"
+                " of each tensor of a state is the batch. If it is another one, as in torch.nn.GRU's (layers,"
+                " batch, hidden), transpose(0, 1) the state before you return it, and again when you get it"
+            )
+    return ""
+
+
 def _log_probabilities(trial: Trial) -> Iterator[str]:
     """Scores are finite log-probabilities, one for each token."""
     whole, shape = trial.whole, trial.tokens.shape
@@ -308,6 +333,7 @@ def _next_words(trial: Trial) -> Iterator[str]:
 
 
 LAWS: Final[dict[str, Law]] = {
+    "state": state_law,
     "scores": _log_probabilities,
     "repeats": _repeatable,
     "chunks": chunks_law,

@@ -10,7 +10,7 @@ models of pieces.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from lm_benchmarks.choices import BEGINNING, CHECKED, CHUNK, EXACT
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.loaded_model import LoadedModel
+from lm_benchmarks.measuring.loaded_model import LoadedModel, users_line, users_trace
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.passages import read_passages
 from lm_benchmarks.measuring.run_samples import FEW, PLACES, Call, Trials, Watched
@@ -28,7 +28,7 @@ from lm_benchmarks.records.result import Tried
 from ps_models.data.dataset import Text
 from ps_models.evaluation.evaluate import evaluating, token_nats
 from ps_models.invariants import LAWS as INVARIANTS
-from ps_models.invariants import Law, Trial, check_language_model, chunks_law, future_law
+from ps_models.invariants import Law, Trial, check_language_model, chunks_law, future_law, state_law
 from ps_models.language_model import map_state
 from wikitext_builder.errors import ToolkitError, is_short_memory
 from wikitext_builder.progress import Progress, no_progress
@@ -42,9 +42,13 @@ SAMPLED: Final = 16  # words whose scores must be those of `next_log_probs`
 
 
 class Findings(dict[str, str]):
-    """By law, what breaks it; "" if the model keeps it. `tried` says where the laws were tried."""
+    """By law, what breaks it; "" if the model keeps it.
+
+    `tried` says where the laws were tried; `traces` has the tracebacks of exceptions in code of the user's.
+    """
 
     tried: Tried | None = None
+    traces: tuple[str, ...] = ()
 
 
 def check(
@@ -118,12 +122,14 @@ class Checks:
                     self.progress("read", min(done * CHUNK, len(stream)), len(stream), "")
         except Exception as error:
             findings["contract"] = findings["contract"] or _raised(error)
+            findings.traces = _distinct((*findings.traces, users_trace(error)))
             return findings
         return self.of_places(watched, findings)
 
     def of_beginning(self, stream: Tensor) -> Findings:
         """Try the laws on the beginning of a text, (time,)."""
         findings, errors, loaded = Findings(), dict[str, str](), self.loaded
+        traces: list[str] = []
         text, size = stream[:BEGINNING].to(self.device), len(loaded.vocabulary)
         for number, (name, law) in enumerate(LAWS.items()):
             self.progress("check", number, len(LAWS), name)
@@ -145,8 +151,11 @@ class Checks:
                 except Exception as error:
                     raised = _raised(error)
                     findings[name] = f"fails as in {errors[raised]}" if raised in errors else raised
+                    if raised not in errors:
+                        traces.append(users_trace(error))
                     errors.setdefault(raised, name)
         self.progress("check", len(LAWS), len(LAWS), "")
+        findings.traces = _distinct(traces)
         return findings
 
     def of_places(self, watched: Watched, findings: Mapping[str, str]) -> Findings:
@@ -163,6 +172,7 @@ class Checks:
         found = trials.findings()
         both = Findings({law: broken or found.get(law, "") for law, broken in findings.items()})
         both.tried = trials.tried()
+        both.traces = _distinct((*getattr(findings, "traces", ()), *trials.traces))
         return both
 
 
@@ -187,7 +197,7 @@ def _try_place(trials: Trials, loaded: LoadedModel, call: Call) -> None:
         depth=call.depth,
         reread=loaded.reread,
     )
-    trials.places += 1
+    trials.begin_place()
     trials.deepest = max(trials.deepest, call.depth + at)
     place, law = begin, "sum"
     try:
@@ -214,18 +224,25 @@ def _try_place(trials: Trials, loaded: LoadedModel, call: Call) -> None:
         trials.note(law, *future_law(begin))
     except Exception as error:
         trials.note(law, _raised(error))
+        trials.traces[users_trace(error)] = None
     trials.spent += begin.spent + (place.spent if place is not begin else 0)
 
 
 def _raised(error: Exception) -> str:
-    """What a model raised, in one line: it can be anyone's code, so that is a finding.
+    """What a model raised and where, in one line: it can be anyone's code, so that is a finding.
 
     Raises:
         Exception: The error itself, if no law is the cause: a program that died, or too little memory.
     """
     if isinstance(error, ToolkitError) or is_short_memory(error):
         raise error
-    return f"{type(error).__name__}: {error}".replace("\n", " ")[:300]
+    said = f"{type(error).__name__}: {error}".replace("\n", " ")[:300]
+    return f"{said} ({place})" if (place := users_line(error)) else said
+
+
+def _distinct(traces: Iterable[str]) -> tuple[str, ...]:
+    """Tracebacks, each once."""
+    return tuple(dict.fromkeys(filter(None, traces)))
 
 
 def _try_sum(trials: Trials, place: Trial, at: int) -> None:
@@ -288,7 +305,13 @@ def _drawn_change(trials: Trials, begin: Trial, at: int) -> tuple[Tensor, int]:
 
 
 def _contract(trial: Trial) -> Iterator[str]:
-    """All laws, on random texts of frequent words; another entry tries the sums over all words."""
+    """All laws, on random texts of frequent words; another entry tries the sums over all words.
+
+    Raises:
+        HarnessError: A state has another shape than all laws need.
+    """
+    if other := next(filter(None, state_law(trial)), ""):
+        raise HarnessError(f"state: {other}. docs/own-model.md shows a GRU")
     check_language_model(
         trial.model,
         min(trial.vocab_size, FEW),
@@ -320,7 +343,9 @@ def raise_if_broken(findings: Mapping[str, str], hint: str = "") -> None:
 
 
 def broken_error(findings: Mapping[str, str], hint: str = "") -> HarnessError:
-    """The error of a model that breaks laws; see `raise_if_broken`."""
+    """The error of a model that breaks laws, with the user's own tracebacks; see `raise_if_broken`."""
     broken = [f"{law}: {found}" for law, found in findings.items() if found]
     end = f". {hint}" if hint else ""
-    return HarnessError(f"the model breaks {len(broken)} of {len(findings)} laws; {'; '.join(broken)}{end}")
+    traces = "".join(f"\n{trace}" for trace in getattr(findings, "traces", ()))
+    laws = f"the model breaks {len(broken)} of {len(findings)} laws; {'; '.join(broken)}"
+    return HarnessError(f"{laws}{end}{traces}")

@@ -15,6 +15,8 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+import lm_benchmarks
+import ps_models
 from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.choices import DEFAULTS
 from lm_benchmarks.conventions.convention import Reader
@@ -95,7 +97,8 @@ def of_piece_model(name: str, model: PieceModel, vocabulary: Vocabulary) -> Load
     )
 
 
-OURS: Final = Path(__file__).resolve().parents[1]
+BETWEEN: Final = tuple(Path(module.__path__[0]).resolve() for module in (lm_benchmarks, ps_models, torch))
+"""Where the code stands that calls the user's."""
 
 
 def user_function(module: str, name: str) -> Callable[..., Any]:
@@ -147,18 +150,36 @@ def user_code(name: str) -> Iterator[None]:
     except Exception as error:
         if not name:
             raise
-        trace = "".join(traceback.format_exception(type(error), error, _users_frames(error.__traceback__)))
-        raise HarnessError(f"{name} failed: {type(error).__name__}: {error}\n{trace.rstrip()}") from error
+        trace = _formatted(error, _users_frames(error.__traceback__) or error.__traceback__)
+        raise HarnessError(f"{name} failed: {type(error).__name__}: {error}\n{trace}") from error
+
+
+def users_trace(error: BaseException) -> str:
+    """The traceback of an error from the first frame of the user's code on; "" if none of it is there."""
+    frames = _users_frames(error.__traceback__)
+    return _formatted(error, frames) if frames else ""
+
+
+def users_line(error: BaseException) -> str:
+    """The last line of the user's code that an error went through, such as `mine.py, line 3`; "" if none."""
+    frames = traceback.extract_tb(_users_frames(error.__traceback__))
+    users = [frame for frame in frames if not _is_between(frame.filename)]
+    return f"{Path(users[-1].filename).name}, line {users[-1].lineno}" if users else ""
+
+
+def _formatted(error: BaseException, frames: TracebackType | None) -> str:
+    return "".join(traceback.format_exception(type(error), error, frames)).rstrip()
 
 
 def _users_frames(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback from the first frame of the user's code on."""
-    importer = Path(importlib.__file__ or "").parent  # the machinery that imports modules, as frozen code is
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if not (
-            file.startswith("<frozen") or Path(file).is_relative_to(OURS) or Path(file).parent == importer
-        ):
-            break
+    """A traceback from the first frame of the user's code on; None if there is none."""
+    while trace is not None and _is_between(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next
     return trace
+
+
+def _is_between(file: str) -> bool:
+    """Whether a file is ours, torch's, or of the machinery that imports modules, as frozen code is."""
+    path = Path(file)
+    importer = Path(importlib.__file__ or "").parent
+    return file.startswith("<frozen") or path.parent == importer or any(map(path.is_relative_to, BETWEEN))

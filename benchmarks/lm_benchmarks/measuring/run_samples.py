@@ -40,10 +40,12 @@ class Trials:
     generator: torch.Generator = field(init=False)
     spent: int = 0  # predictions
     places: int = 0
+    at: int = 0  # the place that is tried, from 1
     whole: int = 0  # sums over the whole vocabulary
     fewest: int | None = None  # words of a sum over a part of the vocabulary
     deepest: int = 0  # tokens before a place
-    found: dict[str, list[str]] = field(default_factory=dict)
+    found: dict[str, dict[int, str]] = field(default_factory=dict)  # by law and place: what breaks it first
+    traces: dict[str, None] = field(default_factory=dict)  # of exceptions in code that is not ours
 
     def __post_init__(self) -> None:
         self.budget = self.limit
@@ -58,14 +60,19 @@ class Trials:
         """Whether there is budget for at least so many predictions more, or nothing was tried yet."""
         return not self.places or self.spent + least <= self.budget
 
+    def begin_place(self) -> None:
+        """Count a place; what is noted from now on is of it."""
+        self.places += 1
+        self.at = self.places
+
     def draw(self, end: int) -> int:
         """A random number below `end`."""
         return int(torch.randint(max(1, end), (), generator=self.generator))
 
     def note(self, law: str, *whats: str) -> None:
-        """Note what breaks a law; "" breaks nothing."""
-        if broken := list(filter(None, whats)):
-            self.found.setdefault(law, []).extend(broken)
+        """Note what breaks a law at the place that is tried; "" breaks nothing."""
+        for broken in filter(None, whats):
+            self.found.setdefault(law, {}).setdefault(self.at, broken)
 
     def note_sum(self, count: int, *, whole: bool, broken: str) -> None:
         """Count a sum of probabilities, and note what breaks it."""
@@ -78,7 +85,7 @@ class Trials:
     def findings(self) -> dict[str, str]:
         """By broken law, what breaks it first, and at how many places."""
         return {
-            law: f"{whats[0]}; so at {len(whats)} of {self.places} random places"
+            law: f"{next(iter(whats.values()))}; so at {len(whats)} of {self.places} random places"
             for law, whats in self.found.items()
         }
 
@@ -228,18 +235,18 @@ def try_windows(
     sample = watched.sample()
     some = list(dict.fromkeys(piece for window, _ in sample for piece in window.targets))[:FEW]
     trials = _WindowTrials(run=watched.pieces, seed=seed, tolerance=tolerance, reader=reader, some=some)
-    tried: list[tuple[Window, float]] = []
+    tried: list[tuple[int, Window, float]] = []
     for window, nats in sample:
         if not trials.can_afford(LEAST * len(window.inputs)):
             continue
-        trials.places += 1
+        trials.begin_place()
         trials.deepest = max(trials.deepest, len(window.inputs))
         (alone,) = trials.nats(window)
         trials.expect("batch", alone, nats, len(window.targets), "alone")
         _parts(trials, window, alone)
         _sum(trials, window)
-        tried.append((window, alone))
-    for window, alone in tried[:: max(1, len(tried) // LEAST)]:
+        tried.append((trials.at, window, alone))
+    for trials.at, window, alone in tried[:: max(1, len(tried) // LEAST)]:
         (again,) = trials.nats(window)
         trials.expect("memory", again, alone, len(window.targets), "when they are scored again")
     findings = dict.fromkeys(WINDOW_LAWS, "") | trials.findings()

@@ -1,7 +1,11 @@
 """A function of the user that fails is one error, with the user's own traceback and none of our frames."""
 
+import re
+
 import pytest
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.invariant_checks import check, raise_if_broken
+from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.measuring.models import open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
 
@@ -14,6 +18,50 @@ class Late:
 
     def __call__(self, tokens, state):
         raise RuntimeError("while scoring")
+
+class Oops(Late):
+    def __call__(self, tokens, state):
+        return self.scores(tokens), state
+
+    def scores(self, tokens):
+        return {}["oops"]
+
+class LayersFirst(torch.nn.Module):
+    def __init__(self, words, layers, fixed_start=False):
+        super().__init__()
+        self.gru = torch.nn.GRU(4, 8, num_layers=layers, batch_first=True)
+        self.embed, self.out = torch.nn.Embedding(words, 4), torch.nn.Linear(8, words)
+        self.fixed_start = fixed_start
+
+    def initial_state(self, batch_size):
+        sizes = (batch_size, self.gru.num_layers) if self.fixed_start else (self.gru.num_layers, batch_size)
+        return torch.zeros(*sizes, 8), torch.zeros(batch_size, dtype=torch.int64)
+
+    def forward(self, tokens, state):
+        hidden, last = state
+        if self.fixed_start and not hidden.any():
+            hidden = hidden.transpose(0, 1).contiguous()
+        read = torch.cat([last[:, None], tokens[:, :-1]], dim=1)
+        outputs, hidden = self.gru(self.embed(read), hidden)
+        scores = self.out(outputs).log_softmax(-1).gather(2, tokens[..., None])[..., 0]
+        return scores, (hidden, tokens[:, -1])
+
+def oops(inputs):
+    return Oops()
+
+def layers_first(inputs):
+    return LayersFirst(len(inputs.vocabulary), 1)
+
+def as_many_layers_as_texts(inputs):
+    return LayersFirst(len(inputs.vocabulary), 2)
+
+def layers_first_after_tokens(inputs):
+    return LayersFirst(len(inputs.vocabulary), 1, fixed_start=True)
+
+def listed(inputs):
+    model = Late()
+    model.initial_state = lambda batch_size: [torch.zeros(batch_size)]
+    return model
 
 def at_once(inputs):
     return [][3]
@@ -108,3 +156,37 @@ def test_other_code_is_another_model_in_signatures(module, inputs, tmp_path, mon
 def test_what_no_signature_holds_is_refused_before_it_is_measured(module, inputs, function, message):
     with pytest.raises(HarnessError, match=message):
         open_model(f"{module}:{function}", inputs)
+
+
+@pytest.mark.parametrize("trying", [check, measure])
+def test_an_error_while_the_laws_are_tried_shows_the_users_lines(module, data, trying):
+    if trying is check:
+        findings = check(f"{module}:oops", data)
+        assert re.fullmatch(rf"KeyError: 'oops' \({module}.py, line \d+\)", findings["contract"])
+    with pytest.raises(HarnessError) as error:
+        raise_if_broken(findings) if trying is check else measure(f"{module}:oops", data)
+    first, trace = message_of(error)
+    assert "contract: KeyError: 'oops'" in first
+    assert trace.count("Traceback") == 1
+    assert f'{module}.py", line ' in trace
+    assert 'return {}["oops"]' in trace
+    assert trace.endswith("KeyError: 'oops'")
+    assert "ps_models" not in trace
+
+
+@pytest.mark.parametrize(
+    ("function", "what"),
+    [
+        ("layers_first", r"initial_state\(2\) returned a tensor of shape \(1, 2, 8\), expected \(2, …\)"),
+        ("as_many_layers_as_texts", r"initial_state\(3\) returned a tensor of shape \(2, 3, 8\)"),
+        ("layers_first_after_tokens", r"a call with 2 texts returned a tensor of shape \(1, 2, 8\)"),
+        ("listed", "a state is a tensor, None or a tuple of states, but this one has list"),
+    ],
+)
+def test_a_state_whose_batch_is_not_first_is_refused_first_with_the_rule(module, data, function, what):
+    for trying in (check, measure):
+        with pytest.raises(HarnessError, match=what) as error:
+            trying(f"{module}:{function}", data)
+        assert str(error.value).startswith("state: ")
+        if function != "listed":
+            assert "the first dimension of each tensor of a state is the batch" in str(error.value)
