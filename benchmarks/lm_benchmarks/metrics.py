@@ -68,7 +68,15 @@ class Sums(Record, frozen=True, kw_only=True):
 COUNTS: Final = tuple(name for name in Sums.__struct_fields__ if not name.endswith("nats"))
 
 
-def sums_of(text: Text, nats: Tensor, vocabulary: Vocabulary, *, pieces: int, page: str = "") -> Sums:
+def sums_of(
+    text: Text,
+    nats: Tensor,
+    vocabulary: Vocabulary,
+    *,
+    pieces: int,
+    page: str = "",
+    read: Tensor | None = None,
+) -> Sums:
     """The sums of a text that was scored token by token.
 
     Args:
@@ -77,8 +85,10 @@ def sums_of(text: Text, nats: Tensor, vocabulary: Vocabulary, *, pieces: int, pa
         vocabulary: Of its ids.
         pieces: The number of predictions of the model itself.
         page: The text as it is in the file, if pages are counted.
+        read: The tokens as the model reads them, if it knows fewer words: more of them are `<unk>`, 0.
     """
-    eos, unknown = text.tokens == vocabulary.ids[EOS], text.tokens == vocabulary.ids[UNK]
+    eos = text.tokens == vocabulary.ids[EOS]
+    unknown = (text.tokens if read is None else read) == vocabulary.ids[UNK]
     lines = [detokenize_line(line) for line in lines_of(text.tokens, vocabulary)]
     return Sums(
         nats=float(nats.sum()),

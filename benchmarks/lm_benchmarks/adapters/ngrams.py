@@ -144,8 +144,11 @@ class NGramFile:
 
     A file that has `<eos>` was estimated on one stream of words, and scores one. Otherwise each line is a
     sentence from `<s>` to `</s>`, and `</s>` takes the place of `<eos>`. A word that is not in the file is
-    scored as its `<unk>`. If there are several, the probabilities of a vocabulary can sum to more than one:
-    `check` reports it.
+    scored as its `<unk>`, which stands for any word, so the model's own `vocabulary` has only words of the file.
+
+    Attributes:
+        vocabulary: `<unk>`, `<eos>` and the words that the file has: of the ids that are scored.
+        missing: How many words of the dataset it lacks.
     """
 
     def __init__(self, grams: NGrams, vocabulary: Vocabulary, *, unknown: str | None = None) -> None:
@@ -153,7 +156,7 @@ class NGramFile:
 
         Args:
             grams: The file.
-            vocabulary: Of the ids that are scored.
+            vocabulary: The words of a dataset.
             unknown: The word of the file for `<unk>`. KenLM's estimator does not accept `<unk>` itself.
 
         Raises:
@@ -170,13 +173,13 @@ class NGramFile:
         if not self.joined and END not in grams:
             raise HarnessError(f"the n-grams have neither {EOS} nor {END} to end a line")
         self._grams = grams
-        self._words = [
-            found[0] if token == UNK or token not in grams else token for token in vocabulary.tokens
-        ]
-        self._eos = vocabulary.ids[EOS]
+        known = tuple(token for token in vocabulary.tokens if token in (UNK, EOS) or token in grams)
+        self.missing = len(vocabulary) - len(known)
+        self.vocabulary = Vocabulary(known) if self.missing else vocabulary
+        self._words = [found[0] if token == UNK else token for token in known]
+        self._eos = self.vocabulary.ids[EOS]
         if not self.joined:
             self._words[self._eos] = END
-        self.missing = sum(1 for token in vocabulary.tokens if token not in grams) - (not self.joined)
 
     def initial_state(self, batch_size: int) -> Tensor:
         """The start of a line."""

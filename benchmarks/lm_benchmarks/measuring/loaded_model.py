@@ -25,7 +25,7 @@ from lm_benchmarks.records.trained import Trained
 from ps_models.evaluation.signature import signature_value
 from ps_models.language_model import LanguageModel
 from wikitext_builder.dataset.load import Dataset
-from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.errors import ToolkitError
 from wikitext_builder.hashing import file_sha256
 
@@ -51,6 +51,9 @@ class LoadedModel:
     identity: str  # in signatures: distinguishes it from other models of the same name
     model: LanguageModel[Any]
     vocabulary: Vocabulary
+    words: Vocabulary | None = (
+        None  # of the dataset, if `vocabulary` has only some of them: the rest is <unk>
+    )
     open_vocabulary: bool = False  # its words sum to less than one: other words have probability too
     parameters: int | None = None
     facts: Mapping[str, object] = field(default_factory=dict)  # what else decides its numbers, for signatures
@@ -70,6 +73,20 @@ class LoadedModel:
     def pieces(self, tokens: Tensor) -> int:
         """The number of predictions that it makes for some tokens."""
         return self.model.piece_count(tokens) if isinstance(self.model, PieceModel) else len(tokens)
+
+    def said_unknown(self, read: Tensor, written: Tensor) -> str:
+        """How much of a text is its `<unk>`, as KenLM says it: much of it makes a low perplexity.
+
+        Args:
+            read: The text in the model's own vocabulary, (time,).
+            written: The same in the words of the dataset.
+        """
+        words = len(self.words or self.vocabulary)
+        lost = int(((read == self.vocabulary.ids[UNK]) & (written != self.vocabulary.ids[UNK])).sum())
+        return (
+            f"{self.name} has {words - len(self.vocabulary):,} of the {words:,} words of the dataset only as its"
+            f" {UNK}: {lost:,} of {len(written):,} tokens"
+        )
 
     def text_facts(self, tokens: Tensor) -> Mapping[str, object]:
         """What else decides its numbers on a text, for signatures."""

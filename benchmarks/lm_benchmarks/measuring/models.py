@@ -250,7 +250,10 @@ def _mixed(line: str, inputs: Inputs) -> LoadedModel:
     members = [open_model(name.strip(), inputs) for name in line.split(",") if name.strip()]
     words = {one.vocabulary.tokens for one in members}
     if len(words) != 1:
-        raise HarnessError(f"mix:{line}: {len(words)} vocabularies; expected models over the same words")
+        raise HarnessError(
+            f"mix:{line}: {len(words)} vocabularies; expected models over the same words. A file of n-grams that"
+            " lacks some knows them only as its <unk>: estimate it on the dataset's train"
+        )
     users = ",".join(one.users for one in members if one.users)
     with user_code(users):
         mixture = interpolate(
@@ -262,6 +265,7 @@ def _mixed(line: str, inputs: Inputs) -> LoadedModel:
         identity=signature_value(".".join(one.identity for one in members)),
         model=mixture,
         vocabulary=members[0].vocabulary,
+        words=next((one.words for one in members if one.words is not None), None),
         open_vocabulary=any(one.open_vocabulary for one in members),
         is_program=any(one.is_program for one in members),
         reread=max(one.reread for one in members),
@@ -310,7 +314,8 @@ def _of_grams(kind: str, read: Callable[[Path], NGrams], path: str, inputs: Inpu
         name=file.name,
         identity=f"{kind}+{file_sha256(file)[:8]}",
         model=model,
-        vocabulary=inputs.vocabulary,
+        vocabulary=model.vocabulary,
+        words=inputs.vocabulary if model.missing else None,
         open_vocabulary=True,
         facts={
             "lines": "joined" if model.joined else "apart",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,6 +44,7 @@ from ps_models.language_model import LanguageModel
 from wikitext_builder.hashing import commit, file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
+LOG: Final = logging.getLogger(__name__)
 PACKAGES: Final = ("torch", "numpy", "transformers", "tokenizers", "kenlm")  # whose versions may matter
 
 
@@ -192,9 +194,11 @@ class _Run:
         """Word by word, over the dataset's vocabulary."""
         loaded, protocol, dataset = self.loaded, self.protocol, self.inputs.dataset
         context = protocol.context if protocol.convention == PAPER else "article"
-        unit, passages = read_passages(
-            dataset, protocol.split, loaded.vocabulary, convention=protocol.convention, context=context
+        read = partial(
+            read_passages, dataset, protocol.split, convention=protocol.convention, context=context
         )
+        unit, passages = read(loaded.vocabulary)
+        whole = passages if loaded.words is None else read(loaded.words)[1]
         stream = torch.cat([passage.text.tokens for passage in passages])
         return _Way(
             data=dataset.file(protocol.split),
@@ -207,12 +211,21 @@ class _Run:
                 "eos": "yes",
                 **{key: str(value) for key, value in loaded.text_facts(stream).items()},
             },
-            score=partial(self._score_words, passages, stream, context, unit),
+            score=partial(self._score_words, passages, whole, context, unit),
         )
 
-    def _score_words(self, passages: Sequence[Passage], stream: Tensor, context: str, unit: str) -> _Scored:
-        """The sums of all passages, with the laws tried before and after the run."""
+    def _score_words(
+        self, passages: Sequence[Passage], whole: Sequence[Passage], context: str, unit: str
+    ) -> _Scored:
+        """The sums of all passages, with the laws tried before and after the run.
+
+        `whole` are the same passages in the words of the dataset, of which the model may know only some.
+        """
         loaded, laws, checks = self.loaded, self._checks, None
+        stream = torch.cat([passage.text.tokens for passage in passages])
+        if loaded.words is not None:
+            written = torch.cat([passage.text.tokens for passage in whole])
+            LOG.warning("%s: %s", self.protocol.split, loaded.said_unknown(stream, written))
         if self.protocol.check:
             checks = laws.of_beginning(stream)
             if not self.protocol.allow_broken:
@@ -225,18 +238,16 @@ class _Run:
         seconds = time.monotonic() - start
         if checks is not None:
             checks = laws.of_places(watched, checks)
-        scored, groups = list(zip(passages, nats, strict=True)), tuple[TokenGroup, ...]()
+        words, groups = loaded.words or loaded.vocabulary, tuple[TokenGroup, ...]()
         if self.protocol.groups:
-            rows = [(one.text.tokens.tolist(), found.tolist()) for one, found in scored]
-            counts = train_counts(self.inputs.dataset, loaded.vocabulary)
+            rows = [(one.text.tokens.tolist(), n.tolist()) for one, n in zip(whole, nats, strict=True)]
+            counts = train_counts(self.inputs.dataset, words)
             articles = not unit.endswith("lines")
-            groups = groups_of(rows, loaded.vocabulary, counts, context=context, articles=articles)
+            groups = groups_of(rows, words, counts, context=context, articles=articles)
         return _Scored(
             articles=[
-                sums_of(
-                    one.text, found, loaded.vocabulary, pieces=loaded.pieces(one.text.tokens), page=one.page
-                )
-                for one, found in scored
+                sums_of(one.text, n, words, pieces=loaded.pieces(tokens), page=one.page, read=tokens)
+                for one, tokens, n in zip(whole, (one.text.tokens for one in passages), nats, strict=True)
             ],
             seconds=seconds,
             groups=groups,

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import lm_benchmarks as lb
 import pytest
 import torch
 from lm_benchmarks.adapters.ngrams import ArpaFile
@@ -10,7 +11,7 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.invariant_checks import LAWS, Checks
 from lm_benchmarks.measuring.models import open_model
 
-from ps_models.data.dataset import Text
+from ps_models.data.dataset import Text, read_stream
 from ps_models.evaluation.evaluate import token_nats
 from wikitext_builder.dataset.vocabulary import EOS
 
@@ -105,13 +106,53 @@ def test_unknown_words_are_spelled_as_the_file_does(tmp_path, inputs):
     assert loaded.facts["unknown_word"] == "xunkx"  # with another one it gives other numbers
 
 
-def test_a_file_of_few_words_is_found_out(tmp_path, inputs, stream):
-    """Each word that the file does not know is given the probability of its <unk>: together too much."""
+def test_words_that_the_file_lacks_are_its_unk_and_said_before_the_run(
+    tmp_path, data, inputs, stream, caplog
+):
+    """Each had the probability of `<unk>` for itself, so that the words summed to far more than one."""
     path = tmp_path / "few.arpa"
     path.write_text(arpa(CASES), encoding="utf-8")
     loaded = open_model(f"arpa:{path}", inputs)
-    assert loaded.facts["unknown_to_file"] == len(inputs.vocabulary) - len(CASES) - 2
-    assert Checks(loaded).of_text(stream)["sum"]
+    lost = len(inputs.vocabulary) - len(CASES) - 2
+    assert loaded.facts["unknown_to_file"] == lost > 0
+    assert set(loaded.vocabulary.tokens) == {"<unk>", EOS, *CASES}
+    assert Checks(loaded).of_text(read_stream(inputs.dataset, "test", loaded.vocabulary)) == dict.fromkeys(
+        LAWS, ""
+    )
+    (result,) = lb.measure(f"arpa:{path}", data)
+    words = [inputs.vocabulary.tokens[token] for token in stream.tolist()]
+    unknown = sum(word not in (EOS, *CASES) for word in words)
+    said = f"few.arpa has {lost} of the {len(inputs.vocabulary)} words of the dataset only as its <unk>"
+    assert f"{said}: {unknown - words.count('<unk>')} of {len(words)} tokens" in caplog.text
+    (other,) = lb.measure("unigram", data)
+    assert result.total.unknown == unknown
+    assert result.total.text_bytes == other.total.text_bytes  # of the text, and not of `<unk>` in its place
+    assert [(one.label, one.tokens) for one in result.groups] == [
+        (one.label, one.tokens) for one in other.groups
+    ]
+    assert result.signature["vocabulary"] != other.signature["vocabulary"]  # fewer words are easier
+    with pytest.raises(HarnessError, match="2 vocabularies"):
+        open_model(f"mix:arpa:{path},unigram", inputs)
+
+
+def test_kenlm_counts_the_same_unknown_words(tmp_path, inputs, stream):
+    kenlm = pytest.importorskip("kenlm", reason="needs the package kenlm")
+    path = tmp_path / "few.arpa"
+    path.write_text(arpa(CASES), encoding="utf-8")
+    loaded, itself = open_model(f"arpa:{path}", inputs), kenlm.Model(str(path))
+    words = [inputs.vocabulary.tokens[token] for token in stream.tolist()]
+    expected, unknown, line = 0.0, 0, list[str]()
+    for word in words:
+        if word != EOS:
+            line.append(word)
+            continue
+        for score, _, is_unknown in itself.full_scores(" ".join(line), bos=True, eos=True):
+            expected -= math.log(10) * score
+            unknown += is_unknown
+        line = []
+    read = read_stream(inputs.dataset, "test", loaded.vocabulary)
+    assert float(scored(loaded, read).sum()) == pytest.approx(expected, 1e-5)
+    assert int((read == 0).sum()) == unknown
 
 
 @pytest.mark.parametrize(
