@@ -37,6 +37,7 @@ __all__ = [
     "cite",
     "compare",
     "contamination",
+    "contamination_csv",
     "draw_months",
     "draw_positions",
     "lm_eval_task",
@@ -55,7 +56,7 @@ __all__ = [
 if TYPE_CHECKING:
     from lm_benchmarks.conventions.convention import Convention
     from lm_benchmarks.measuring.compare import ModelDifference, compare
-    from lm_benchmarks.measuring.contamination import Contamination, contamination
+    from lm_benchmarks.measuring.contamination import Contamination, contamination, contamination_csv
     from lm_benchmarks.measuring.invariant_checks import check, raise_if_broken
     from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, Opened
     from lm_benchmarks.measuring.measure import ByConvention, measure, measure_conventions
@@ -64,7 +65,8 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.windows import Positions, by_position
     from lm_benchmarks.metrics import METRICS, Metric
     from lm_benchmarks.records.result import Result, read_results
-    from lm_benchmarks.reporting.charts import draw_months, draw_positions, positions_csv
+    from lm_benchmarks.reporting.charts import draw_positions, positions_csv
+    from lm_benchmarks.reporting.months import draw_months
     from lm_benchmarks.reporting.published import cite
     from lm_benchmarks.reporting.report import report
     from lm_benchmarks.reporting.rows import rows

@@ -144,7 +144,8 @@ class NGramFile:
 
     A file that has `<eos>` was estimated on one stream of words, and scores one. Otherwise each line is a
     sentence from `<s>` to `</s>`, and `</s>` takes the place of `<eos>`. A word that is not in the file is
-    scored as its `<unk>`, which stands for any word, so the model's own `vocabulary` has only words of the file.
+    scored as its `<unk>`, which stands for any word: the model's own `vocabulary` has only words of
+    the file.
 
     Attributes:
         vocabulary: `<unk>`, `<eos>` and the words that the file has: of the ids that are scored.

@@ -224,7 +224,10 @@ def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
 @click.option("--after", type=EXISTING, required=True, help="Dataset of articles from after it.")
 @split_option
 @click.option("--reference", default="", help="A model that has read neither: its difference is subtracted.")
-@click.option("--plot", type=OUTPUT_FILE, help="SVG file to write: bits per byte by month.")
+@click.option("--plot", type=OUTPUT_FILE, help="Picture of bits per byte by month: .pdf, .svg or .png.")
+@click.option(
+    "--csv", "csv_path", type=OUTPUT_FILE, help="File to write: one row per article, with its dates."
+)
 @click.option(
     "--by",
     type=click.Choice(DATES),
@@ -235,16 +238,24 @@ def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
 @click.option("--check/--no-check", default=True, help="Test whether the model keeps the laws.")
 @model_options
 @json_option
-def contamination(*, by: str | None, plot: Path | None, as_json: bool, **options: Any) -> None:
+def contamination(
+    *, by: str | None, plot: Path | None, csv_path: Path | None, as_json: bool, **options: Any
+) -> None:
     """Measure MODEL on matched articles of before and after a date: has it read the first?"""
+    if plot:
+        from lm_benchmarks.reporting.charts import expect_picture  # here, for a quick --help
+
+        expect_picture(plot)  # before hours of measuring
     with shown_progress() as progress:
         found = lb.contamination(by=by or "", progress=progress, **options)
     if as_json:
-        click.echo(json.dumps({**asdict(found), "is_found": found.is_found}))
+        click.echo(json.dumps({**asdict(found), "is_found": found.is_found, "verdict": found.verdict}))
     else:
         _show(found)
     if plot:
         lb.draw_months(found, plot)
+    if csv_path:
+        csv_path.write_text(lb.contamination_csv(found), encoding="utf-8")
 
 
 def _show(found: lb.Contamination) -> None:
@@ -264,14 +275,13 @@ def _show(found: lb.Contamination) -> None:
             f"  {one.metric:14} before {one.before:.4f}, after {one.after:.4f}: {one.difference:+.4f}"
             f"{without} ({100 * found.level:.4g}% interval {low:+.4f} to {high:+.4f})"
         )
-    if found.step:
-        what = "of the revision" if found.dated == "revision" else f"in which it was {found.dated}"
-        click.echo(f"  largest step by month {what}: {found.step[1]:+.4f} at {found.step[0]}")
-    click.echo(
-        "The model finds the earlier articles clearly easier: it has probably read them."
-        if found.is_found
-        else "No clear sign that the model has read the earlier articles."
-    )
+    what = "of the revision" if found.dated == "revision" else f"in which it was {found.dated}"
+    if step := found.step:
+        after = f" (after {step.last}, the last month before it with articles)"
+        click.echo(f"  step by month {what}: {step.rise:+.4f} at {step.month}{after}")
+    elif found.dated:
+        click.echo(f"  step by month {what}: none that is larger than chance makes")
+    click.echo(found.verdict)
 
 
 COMMANDS: Final = (list_models, run, check, contamination, conventions, positions)

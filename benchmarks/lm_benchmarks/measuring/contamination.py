@@ -8,38 +8,36 @@ pairs differ less than two sets do, because pairs are alike: that would give mor
 News is harder to predict for every model: new names, new events. A reference model that has read neither side
 takes that into account. The difference of the reference on the same pairs is then subtracted, draw by draw.
 
-By month the model's bits per byte show a step at its cut-off, if it has read the earlier articles.
+By month the model's bits per byte show a step at its cut-off, if it has read the earlier articles; see
+`months`.
 """
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from lm_benchmarks.choices import DATES, FEWEST, LEVEL, RESAMPLES
+from lm_benchmarks.choices import FEWEST, LEVEL, RESAMPLES
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.compare import bootstrap, expect_draws, interval_of
 from lm_benchmarks.measuring.matching import Measured, match
 from lm_benchmarks.measuring.measure import measure
+from lm_benchmarks.measuring.months import Dates, Month, Step, by_month, dates_of, find_step, months_of
 from lm_benchmarks.metrics import METRICS, Metric, Sums
 from lm_benchmarks.records.result import Result
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.plain import ARTICLES
-from wikitext_builder.pages.lock import ATTRIBUTION, LOCK, read_attribution, read_lock
 from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.tables import csv_text
 from wikitext_builder.text_overlap.words import words_of
 
-Month = tuple[str, int, float]  # such as 2024-05, the number of articles, their bits per byte
-
-MONTH: Final = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])")
+Pairs = Sequence[Sequence[Measured]]  # of two articles; or two sides, each of its articles
 PER_WORD: Final = Metric(
     label="bits per word",
     numerator="bits of the whole text",
@@ -61,6 +59,22 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ArticleRow:
+    """An article of one side: its dates, and how well it was predicted."""
+
+    side: str  # before or after
+    title: str
+    created: str  # dates, ISO 8601 in UTC; empty if they are not known
+    promoted: str
+    revision: str
+    partner: str  # the title of the article of the other side; empty: it has none
+    tokens: int
+    bytes: int  # UTF-8 of the plain text
+    bits_per_byte: float
+    reference_bits_per_byte: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contamination:
     """What the difference between before and after says about a model."""
 
@@ -71,9 +85,10 @@ class Contamination:
     articles: tuple[int, int]  # of before and after, matched or not
     matched_by: tuple[str, ...]  # words, length and, if they are known, categories and quality
     unmatched: tuple[Mapping[str, int], Mapping[str, int]]  # of before and after: see `match`
+    rows: tuple[ArticleRow, ...]  # of before, then of after
     dated: str  # which date of an article `months` counts: created, promoted, revision; empty: none is known
     months: tuple[Month, ...]  # empty: dates are not known
-    step: tuple[str, float] | None  # the first month after the largest step, and by how much it rises
+    step: Step | None  # in the difference to the reference, if there is one; None: no larger than by chance
     level: float
     resamples: int
     seed: int
@@ -82,6 +97,27 @@ class Contamination:
     def is_found(self) -> bool:
         """Returns True if the articles of before are clearly easier for the model, by bits per byte."""
         return self.differences[0].interval[0] > 0
+
+    @property
+    def verdict(self) -> str:
+        """What the interval says, in a sentence."""
+        compared = f"compared with {self.reference}, " if self.reference else ""
+        if self.is_found:
+            return (
+                f"The model has probably read some of the earlier articles: {compared}they are easier for it"
+                " than later ones like them, by more than chance explains."
+            )
+        return (
+            f"No sign that the model has read the earlier articles: {compared}they are not easier for it than"
+            f" later ones like them, by more than chance explains. {len(self.pairs)} pairs do not show a"
+            f" difference below about {self.least:.2g} bits per byte."
+        )
+
+    @property
+    def least(self) -> float:
+        """The smallest difference in bits per byte whose interval would be above zero: what can be found."""
+        one = self.differences[0]
+        return one.difference - one.interval[0]
 
 
 def contamination(
@@ -118,7 +154,8 @@ def contamination(
     """
     expect_draws(level, resamples, seed)
     sides = [load_dataset(Path(one)) for one in (before, after)]
-    dated, months_of_sides = months_of(sides, split, by)
+    dates = [dates_of(side, split) for side in sides]
+    dated, months_of_sides = months_of(dates, by)
     shared = sides, split, months_of_sides, progress, {**options, "seed": seed}
     old, new = _measured(model, *shared)
     matching = match(old, new)
@@ -129,27 +166,53 @@ def contamination(
             " take larger datasets"
         )
     others = _measured(reference, *shared) if reference else None
-    months = by_month([*old, *new])
+    every, every_other = [*old, *new], [*others[0], *others[1]] if others else None
+    drawn: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     chosen = [[old[one], new[other]] for one, other in matching.pairs]
     control = others and [[others[0][one], others[1][other]] for one, other in matching.pairs]
     return Contamination(
         model=model,
         reference=reference,
         differences=tuple(
-            difference_of(name, metric, chosen, control, level=level, resamples=resamples, seed=seed)
+            difference_of(name, metric, chosen, control, **drawn)
             for name, metric in (("bits-per-byte", METRICS["bits-per-byte"]), ("bits-per-word", PER_WORD))
         ),
         pairs=tuple((one.title, other.title) for one, other in chosen),
         articles=(len(old), len(new)),
         matched_by=matching.by,
         unmatched=matching.unmatched,
+        rows=tuple(_rows((old, new), others, dates, matching.pairs)),
         dated=dated,
-        months=tuple(months),
-        step=largest_step(months),
-        level=level,
-        resamples=resamples,
-        seed=seed,
+        months=tuple(by_month(every, every_other, level=level)),
+        step=find_step(every, every_other, **drawn),
+        **drawn,
     )
+
+
+def _rows(
+    sides: Pairs, others: Pairs | None, dates: Sequence[Sequence[Dates]], pairs: Iterable[tuple[int, int]]
+) -> Iterator[ArticleRow]:
+    """The articles of both sides."""
+    partners: tuple[dict[int, str], dict[int, str]] = ({}, {})
+    for old, new in pairs:
+        partners[0][old], partners[1][new] = sides[1][new].title, sides[0][old].title
+    for side, name in enumerate(("before", "after")):
+        for number, (one, known) in enumerate(zip(sides[side], dates[side], strict=True)):
+            yield ArticleRow(
+                side=name,
+                title=one.title,
+                **known,
+                partner=partners[side].get(number, ""),
+                tokens=one.sums.tokens,
+                bytes=one.sums.text_bytes,
+                bits_per_byte=one.bits_per_byte,
+                reference_bits_per_byte=others[side][number].bits_per_byte if others else None,
+            )
+
+
+def contamination_csv(found: Contamination) -> str:
+    """The articles of both sides with their dates, one row per article."""
+    return csv_text(map(asdict, found.rows))
 
 
 def said_unmatched(unmatched: Sequence[Mapping[str, int]]) -> str:
@@ -209,9 +272,6 @@ def measured_articles(dataset: Dataset, split: str, result: Result, months: Sequ
     ]
 
 
-Pairs = Sequence[Sequence[Measured]]
-
-
 def difference_of(
     name: str,
     metric: Metric,
@@ -246,74 +306,3 @@ def difference_of(
     return Difference(
         metric=name, before=values[0], after=values[1], difference=total, interval=interval_of(draws, level)
     )
-
-
-def months_of(sides: Sequence[Dataset], split: str, by: str = "") -> tuple[str, list[list[str]]]:
-    """By which date months are counted, and the month of each article of some datasets.
-
-    Args:
-        sides: Datasets.
-        split: Of each.
-        by: One of `DATES`; empty: the first one that is known for all articles.
-
-    Raises:
-        HarnessError: `by` is something else, or this date is known for no article.
-    """
-    if by and by not in DATES:
-        raise HarnessError(f"--by {by}: expected {', '.join(DATES)}")
-    found = [_dates(side, split) for side in sides]
-    chosen = by or next(
-        (name for name in DATES if all(_month(one[name]) for rows in found for one in rows)), ""
-    )
-    if by and not any(_month(one[by]) for rows in found for one in rows):
-        raise HarnessError(f"--by {by}: no article has this date; {LOCK} and {ATTRIBUTION} have the dates")
-    return chosen, [[_month(one.get(chosen, "")) for one in rows] for rows in found]
-
-
-def _month(date: str) -> str:
-    """The month of a date, such as 2016-04; empty if it is not known."""
-    return date[:7] if MONTH.match(date) else ""
-
-
-def _dates(dataset: Dataset, split: str) -> list[dict[str, str]]:
-    """The dates of each article of a split that its files give."""
-    if not (dataset.path / ATTRIBUTION).is_file():
-        return [dict.fromkeys(DATES, "") for _ in dataset.articles(split)]
-    locked = {}
-    if dataset.manifest and (dataset.path / LOCK).is_file():
-        language = dataset.manifest.recipe.language
-        locked = {one.revision_id: one for one in read_lock(dataset.path / LOCK, language=language)}
-    rows = []
-    for one in read_attribution(dataset.path):
-        if one.split == split:
-            known = locked.get(one.revision_id)
-            dates = (known.created, known.promoted) if known else ("", "")
-            rows.append(dict(zip(DATES, (*dates, one.timestamp), strict=True)))
-    if (count := sum(1 for _ in dataset.articles(split))) != len(rows):
-        raise HarnessError(
-            f"{dataset.path}: {ATTRIBUTION} has {len(rows)} articles of {split}, and the dataset {count};"
-            " see `wikitext-builder verify`"
-        )
-    return rows
-
-
-def by_month(articles: Sequence[Measured]) -> list[Month]:
-    """Month, number of articles and their bits per byte, in order; articles without a date are left out."""
-    months: dict[str, list[Sums]] = defaultdict(list)
-    for one in articles:
-        if one.month:
-            months[one.month].append(one.sums)
-    metric = METRICS["bits-per-byte"]
-    return [(month, len(s), metric.of(sum(s, Sums())) or 0.0) for month, s in sorted(months.items())]
-
-
-def largest_step(months: Sequence[Month]) -> tuple[str, float] | None:
-    """Where one level before and another after fit the months best (least squares, weighted by articles)."""
-    best: tuple[float, str, float] | None = None
-    for at in range(1, len(months)):
-        parts = [np.array([row[1:] for row in part], float) for part in (months[:at], months[at:])]
-        means = [float(np.average(part[:, 1], weights=part[:, 0])) for part in parts]
-        error = sum(float((p[:, 0] * (p[:, 1] - m) ** 2).sum()) for p, m in zip(parts, means, strict=True))
-        if best is None or error < best[0]:
-            best = (error, months[at][0], means[1] - means[0])
-    return best and best[1:]

@@ -84,8 +84,8 @@ class LoadedModel:
         words = len(self.words or self.vocabulary)
         lost = int(((read == self.vocabulary.ids[UNK]) & (written != self.vocabulary.ids[UNK])).sum())
         return (
-            f"{self.name} has {words - len(self.vocabulary):,} of the {words:,} words of the dataset only as its"
-            f" {UNK}: {lost:,} of {len(written):,} tokens"
+            f"{self.name} has {words - len(self.vocabulary):,} of the {words:,} words of the dataset only as"
+            f" its {UNK}: {lost:,} of {len(written):,} tokens"
         )
 
     def text_facts(self, tokens: Tensor) -> Mapping[str, object]:

@@ -251,8 +251,8 @@ def _mixed(line: str, inputs: Inputs) -> LoadedModel:
     words = {one.vocabulary.tokens for one in members}
     if len(words) != 1:
         raise HarnessError(
-            f"mix:{line}: {len(words)} vocabularies; expected models over the same words. A file of n-grams that"
-            " lacks some knows them only as its <unk>: estimate it on the dataset's train"
+            f"mix:{line}: {len(words)} vocabularies; expected models over the same words. A file of n-grams"
+            " that lacks some knows them only as its <unk>: estimate it on the dataset's train"
         )
     users = ",".join(one.users for one in members if one.users)
     with user_code(users):

@@ -1,4 +1,4 @@
-"""Charts by matplotlib: as SVG in a page, and the pictures of perplexity by position and by month.
+"""Charts by matplotlib: as SVG in a page, and the picture of perplexity by position.
 
 A page has a strict content policy, so its charts have no style attribute: styles become attributes of their
 own. Text and axes have the colour of the page's text, so that they can be read on dark and on light.
@@ -17,18 +17,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import numpy as np
-
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.record_versions import one_line
-from wikitext_builder.pages.lock import ATTRIBUTION
 from wikitext_builder.stats.plots import COLORS, METADATA, STYLE
 from wikitext_builder.tables import csv_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from lm_benchmarks.measuring.contamination import Contamination
     from lm_benchmarks.measuring.windows import Positions
 
 PICTURES: Final[dict[str, dict[str, None]]] = {**METADATA, ".pdf": {"CreationDate": None, "ModDate": None}}
@@ -50,8 +46,6 @@ LONGEST_NAME: Final = 48  # characters in a legend
 HIGHEST: Final = 1e150  # a value beyond has no place: its axis would reach to infinity
 LOWEST: Final = 1 / HIGHEST  # of what has a logarithm
 DASHES: Final = ("-", (0, (4, 2)), (0, (1, 1.5)))  # of curves, if there are more than colours
-STEPS: Final = (1, 2, 3, 6, 12, 24, 60, 120, 240)  # months between two labels
-MOST_STEPS: Final = 7  # on an axis of months
 MARKED: Final = 6  # curves of no more points show them
 
 Points = Sequence[tuple[float, float]]
@@ -73,7 +67,6 @@ def line_chart(
     y_label: str,
     log_x: bool = False,
     log_y: bool = False,
-    x_ticks: Mapping[float, str] | None = None,
 ) -> str:
     """Curves over a common axis. Points without a logarithm are left out on logarithmic axes.
 
@@ -84,7 +77,6 @@ def line_chart(
         y_label: Of the vertical axis.
         log_x: Whether the horizontal axis is logarithmic.
         log_y: Whether the vertical axis is.
-        x_ticks: Labels of the horizontal axis by value; None: round numbers.
 
     Returns:
         The SVG, or "" if there is nothing to show.
@@ -109,8 +101,6 @@ def line_chart(
             )
         _scale(axes, "x", [x for x, _ in points], log=log_x)
         _scale(axes, "y", [y for _, y in points], log=log_y)
-        if x_ticks is not None:
-            axes.set_xticks(list(x_ticks), list(x_ticks.values()))
         axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)
         return finish(axes.lines, list(shown))
@@ -155,7 +145,7 @@ def bar_chart(
                         )
                         ends.lines[2][0].set_gid("error")
         axes.axhline(0, color=INK, linewidth=1)
-        axes.set_xticks(range(len(labels)), list(map(_name, labels)), rotation=25, ha="right")
+        axes.set_xticks(range(len(labels)), list(map(legend_name, labels)), rotation=25, ha="right")
         axes.set_xlim(-0.5, len(labels) - 0.5)
         axes.grid(visible=False, axis="x")
         _scale(axes, "y", [], log=False)
@@ -176,7 +166,7 @@ def _inline(title: str, names: int) -> Iterator[tuple[Axes, Callable[[Any, Seque
         def finish(handles: Any, legend: Sequence[str]) -> str:  # noqa: ANN401 - artists of several kinds
             axes.legend(
                 handles=list(handles),
-                labels=list(map(_name, legend)),
+                labels=list(map(legend_name, legend)),
                 loc="lower left",
                 bbox_to_anchor=(0, 1),
                 frameon=False,
@@ -207,7 +197,7 @@ def _attributes(style: str) -> str:
     return "".join(f' {name}="{value}"' for name, _, value in pairs if not name.startswith("font"))
 
 
-def _name(name: str) -> str:
+def legend_name(name: str) -> str:
     """A name in a legend: short, and of one line. matplotlib would hide one that begins with `_`."""
     name = one_line(name)
     short = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
@@ -257,7 +247,7 @@ def positions_csv(found: Sequence[Positions]) -> str:
 
 
 def expect_picture(path: Path) -> None:
-    """Refuse a file whose suffix is of no picture that `draw_positions` can write.
+    """Refuse a file whose suffix is of no picture that can be written.
 
     Raises:
         HarnessError: It is.
@@ -312,41 +302,3 @@ def draw_positions(found: Sequence[Positions], out: str | Path) -> Path:
         axes.legend(frameon=False)
         drawing.savefig(path, dpi=150, metadata=PICTURES[path.suffix])
     return path
-
-
-def draw_months(found: Contamination, path: str | Path) -> Path:
-    """Write the months of a contamination, and the largest step, as an SVG file; return its path.
-
-    Raises:
-        HarnessError: No two months are known.
-    """
-    if found.step is None:
-        raise HarnessError(f"no two months are known; expected datasets with {ATTRIBUTION}")
-    names, counts, bits = zip(*found.months, strict=True)
-    places = [12 * int(month[:4]) + int(month[5:]) - 1 for month in names]
-    at = names.index(found.step[0])
-    low, high = (float(np.average(bits[s], weights=counts[s])) for s in (slice(at), slice(at, None)))
-    middle = (places[at - 1] + places[at]) / 2
-    step = [(places[0], low), (middle, low), (middle, high), (places[-1], high)]
-    curves: dict[str, Points] = {
-        f"articles of a month ({found.dated})": list(zip(places, bits, strict=True)),
-        f"the largest step: {found.step[1]:+.3f}": step,
-    }
-    look: dict[str, Any] = {"x_label": "month", "y_label": "bits per byte"}
-    chart = line_chart(f"{found.model} by month", curves, x_ticks=_ticks(places[0], places[-1]), **look)
-    svg = chart.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
-    (path := Path(path)).write_text(f"{svg}\n", encoding="utf-8", newline="\n")
-    return path
-
-
-def _ticks(first: int, last: int) -> dict[float, str]:
-    """Labels of the axis, by the number of months since year 0.
-
-    >>> _ticks(12 * 2021 + 10, 12 * 2022 + 2)
-    {24262: '2021-11', 24263: '2021-12', 24264: '2022-01', 24265: '2022-02', 24266: '2022-03'}
-    >>> _ticks(12 * 2006 + 3, 12 * 2016 + 3)
-    {24096: '2008', 24120: '2010', 24144: '2012', 24168: '2014', 24192: '2016'}
-    """
-    step = next((one for one in STEPS if last - first <= one * MOST_STEPS), STEPS[-1])
-    places = range(-(-first // step) * step, last + 1, step)
-    return {at: f"{at // 12}" + (f"-{at % 12 + 1:02}" if step < 12 else "") for at in places}

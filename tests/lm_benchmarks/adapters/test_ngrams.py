@@ -119,6 +119,7 @@ def test_words_that_the_file_lacks_are_its_unk_and_said_before_the_run(
     assert Checks(loaded).of_text(read_stream(inputs.dataset, "test", loaded.vocabulary)) == dict.fromkeys(
         LAWS, ""
     )
+    caplog.set_level("WARNING", logger="lm_benchmarks")
     (result,) = lb.measure(f"arpa:{path}", data)
     words = [inputs.vocabulary.tokens[token] for token in stream.tolist()]
     unknown = sum(word not in (EOS, *CASES) for word in words)

@@ -6,25 +6,23 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import lm_benchmarks as lb
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lm_benchmarks.cli import commands
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.contamination import (
-    by_month,
-    difference_of,
-    largest_step,
-    months_of,
-    said_unmatched,
-)
+from lm_benchmarks.measuring import months as by_months
+from lm_benchmarks.measuring.contamination import difference_of, said_unmatched
 from lm_benchmarks.measuring.matching import Measured, match
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.metrics import METRICS, Sums
+from lm_benchmarks.reporting.months import figure_of, place_of
 
 import wikitext_builder as wb
 from tests.dumps import numbered_page
+from tests.lm_benchmarks.adapters.test_ngrams import arpa
 from tests.lm_benchmarks.tiny_causal import make_causal_model
 from wikitext_builder.article import Article
 from wikitext_builder.dataset.manifest import file_line
@@ -80,14 +78,22 @@ def test_what_was_read_is_found_and_what_was_not_is_not(studies, tmp_path):
     assert len(dirty.pairs) == 10
     assert (dirty.matched_by, dirty.dated) == (("words", "length"), "revision")
     assert dirty.step is not None
-    assert dirty.step[0] == "2024-01"
-    assert dirty.step[1] > 0.2
-    svg = ElementTree.parse(lb.draw_months(dirty, tmp_path / "plot.svg")).getroot()
-    assert svg.tag == "{http://www.w3.org/2000/svg}svg"
-    texts = {one.text for one in svg.iter("{http://www.w3.org/2000/svg}text")}
-    assert {"month", "2020", "2021", "2022", "2023", "2024"} <= texts
+    assert (dirty.step.month, dirty.step.last) == ("2024-01", "2020-03")
+    assert dirty.step.rise > 0.2
+    assert dirty.verdict.startswith(
+        "The model has probably read some of the earlier articles: they are easier"
+    )
+    assert {(one.side, one.created, one.revision[:4]) for one in dirty.rows} == {
+        ("before", "", "2020"),
+        ("after", "", "2024"),
+    }
+    assert sum(one.partner != "" for one in dirty.rows) == 20
     clean = lb.contamination("kn-5", before=studies["clean"][0], after=studies["clean"][1], check=False)
     assert not clean.is_found
+    assert clean.verdict.startswith(
+        "No sign that the model has read the earlier articles: they are not easier"
+    )
+    assert clean.step is None  # a "largest step" is always there, and was always reported
     assert abs(clean.differences[0].difference) < dirty.differences[0].difference / 2
 
 
@@ -96,10 +102,13 @@ def test_a_reference_is_subtracted(studies):
     same = lb.contamination("kn-5", before=before, after=after, check=False, reference="kn-5")
     assert (same.differences[0].difference, same.differences[0].interval) == (0, (0, 0))
     assert not same.is_found
+    assert "compared with kn-5" in same.verdict
+    assert {one.difference.value for one in same.months if one.difference} == {0}
+    assert same.step is None
     assert lb.contamination("kn-5", before=before, after=after, check=False, reference="unigram").is_found
 
 
-def test_the_command(studies):
+def test_the_command(studies, tmp_path):
     before, after = studies["dirty"]
     words = ["contamination", "kn-5", "--before", str(before), "--after", str(after), "-q"]
     done = CliRunner().invoke(commands, [*words, "--json"], catch_exceptions=False)
@@ -107,10 +116,30 @@ def test_the_command(studies):
     assert found["is_found"]
     assert found["articles"] == [10, 10]
     text = CliRunner().invoke(commands, words, catch_exceptions=False).stdout
-    assert "The model finds the earlier articles clearly easier: it has probably read them." in text
+    assert "The model has probably read some of the earlier articles" in text
     assert "matched by words, length; without a partner: none" in text
     assert "categories and quality not known on both sides" in text
-    assert "largest step by month of the revision" in text
+    assert "step by month of the revision" in text
+    assert "at 2024-01 (after 2020-03, the last month before it with articles)" in text
+    plot, table = tmp_path / "plot.png", tmp_path / "articles.csv"
+    files = ["--plot", str(plot), "--csv", str(table)]
+    CliRunner().invoke(commands, [*words, *files], catch_exceptions=False)
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    head, *lines = table.read_text(encoding="utf-8").splitlines()
+    assert head.startswith("side,title,created,promoted,revision,partner,tokens,bytes,bits_per_byte")
+    assert len(lines) == 20
+    refused = CliRunner().invoke(commands, [*words, "--plot", str(tmp_path / "plot.txt")])
+    assert isinstance(refused.exception, HarnessError)  # before it measures
+
+
+def test_a_file_of_n_grams_that_lacks_most_words_is_a_model(studies, tmp_path, caplog):
+    """It ended, after all tokens, in "the probabilities of 28,152 words sum to 100.39"."""
+    caplog.set_level("WARNING", logger="lm_benchmarks")
+    (tmp_path / "few.arpa").write_text(arpa(["the", "of", "and"]), encoding="utf-8")
+    before, after = studies["dirty"]
+    found = lb.contamination(f"arpa:{tmp_path / 'few.arpa'}", before=before, after=after, resamples=100)
+    assert len(found.pairs) == 10
+    assert caplog.text.count("words of the dataset only as its <unk>") == 2
 
 
 def test_models_that_differ_and_too_few_articles_are_refused(studies, tmp_path):
@@ -198,6 +227,10 @@ def test_pairs_are_alike_and_all_others_are_counted(before, after):
     assert not all(left) or not match(*left).pairs
 
 
+def months_of(sides, split, by=""):
+    return by_months.months_of([by_months.dates_of(side, split) for side in sides], by)
+
+
 def test_months_are_those_of_creation_if_they_are_known(tmp_path):
     pages = [replace(page, page_id=n, revision_id=n, title=f"Page {n}")
              for n, page in enumerate([numbered_page(1, "Some words. " * 9)] * 6, start=1)]  # fmt: skip
@@ -242,16 +275,107 @@ def test_the_difference_is_of_sums_and_chance_is_of_both_sides():
     assert difference_of("x", BITS, pairs, pairs).interval == (0, 0)
 
 
-def test_the_largest_step_is_where_the_level_changes():
-    levels = {"2023-01": 1.0, "2023-02": 1.1, "2023-03": 0.9, "2023-04": 2.0, "2023-05": 2.1}
-    some = [article("a", nats=100 * level * 0.6931471805599453, month=m) for m, level in levels.items()]
-    months = by_month([*some[::-1], article("undated")])
-    assert [(month, count) for month, count, _ in months] == [(month, 1) for month in levels]
-    step = largest_step(months)
+def some(month, *levels):
+    return [article("a", nats=100 * level * math.log(2), month=month) for level in levels]
+
+
+STEPPED = {"2023-01": 1.0, "2023-02": 1.1, "2023-04": 0.9, "2026-01": 2.0, "2026-02": 2.1}
+
+
+def test_the_step_is_where_the_level_changes():
+    articles = [one for month, level in STEPPED.items() for one in some(month, level, level)]
+    months = by_months.by_month([*articles[::-1], article("undated")])
+    assert [(one.month, one.articles) for one in months] == [(month, 2) for month in STEPPED]
+    step = by_months.find_step(articles)
     assert step is not None
-    assert step[0] == "2023-04"
-    assert step[1] == pytest.approx(1.05)
-    assert largest_step(months[:1]) is None
+    assert (step.month, step.last) == ("2026-01", "2023-04")
+    assert (step.before, step.after, step.rise) == pytest.approx((1.0, 2.05, 1.05))
+    assert step.chance < 0.05
+    assert by_months.find_step(articles[:2]) is None
+
+
+def test_the_step_is_that_of_a_loop_over_all_months():
+    rng = np.random.default_rng(1)
+    articles = [one for month, n in (("2023-01", 3), ("2023-02", 5), ("2024-01", 4), ("2024-02", 2))
+                for one in some(month, *rng.normal(1 if n > 3 else 2, 0.1, n))]  # fmt: skip
+    months, best = by_months.by_month(articles), []
+    for at in range(1, len(months)):
+        parts = [[one for one in part for _ in range(one.articles)] for part in (months[:at], months[at:])]
+        means = [sum(one.model.value for one in part) / len(part) for part in parts]
+        squares = sum(
+            (one.model.value - m) ** 2 for part, m in zip(parts, means, strict=True) for one in part
+        )
+        if means[1] > means[0]:
+            best.append((squares, months[at].month, *means))
+    found = by_months.find_step(articles, level=1e-9)
+    assert found is not None
+    assert found.month == min(best)[1]
+    assert (found.before, found.after) == pytest.approx(min(best)[2:])
+
+
+def test_without_a_step_one_is_rarely_found():
+    """200 sets of 24 months without a step: at most a tenth has one, where 5 % are expected."""
+    rng = np.random.default_rng(7)
+    names = [f"{year}-{month:02}" for year in (2022, 2023) for month in range(1, 13)]
+    found = 0
+    for _ in range(200):
+        articles = [one for name in names for one in some(name, *rng.normal(1, 0.2, 3))]
+        found += by_months.find_step(articles, resamples=199) is not None
+    assert found <= 20
+
+
+def test_intervals_of_months_cover_as_often_as_they_say():
+    rng, covered = np.random.default_rng(3), 0
+    for _ in range(400):
+        (month,) = by_months.by_month(some("2023-01", *rng.normal(1, 0.2, 6)))
+        assert month.model.interval is not None
+        covered += month.model.interval[0] <= 1 <= month.model.interval[1]
+    assert 0.92 <= covered / 400 <= 0.98
+    (few,) = by_months.by_month(some("2023-01", 1.0, 2.0, 3.0, 4.0))
+    assert few.model.interval is None
+
+
+def test_a_difference_to_a_reference_has_the_interval_of_its_own_articles():
+    """Articles differ, and both models see it: their difference is known much better than either."""
+    rng = np.random.default_rng(6)
+    hard = rng.normal(2, 0.5, 20)
+    model, reference = some("2023-01", *hard), some("2023-01", *hard + rng.normal(0.1, 0.01, 20))
+    (month,) = by_months.by_month(model, reference)
+    assert month.difference is not None
+    assert month.difference.value == pytest.approx(-0.1, abs=0.01)
+    low, high = month.difference.interval or (0, 0)
+    assert low < -0.1 < high
+    wide = month.model.interval or (0, 0)
+    assert high - low < (wide[1] - wide[0]) / 10
+
+
+def test_the_picture_has_gaps_and_names_and_the_step_where_the_text_says(studies, tmp_path):
+    before, after = studies["dirty"]
+    found = lb.contamination("kn-5", before=before, after=after, check=False)
+    axes = drawn(found)
+    line = next(one for one in axes[0].lines if len(one.get_xdata()) > 4)
+    x, y = (np.asarray(one, float) for one in (line.get_xdata(), line.get_ydata()))
+    assert set(x[np.isfinite(y)]) == {place_of(one.month) for one in found.months}
+    assert np.isnan(y[3])  # no line crosses 2020-03 to 2024-01
+    step = [one for one in axes[0].lines if one.get_linestyle() == ":"]
+    assert [list(one.get_xdata()) for one in step] == [[place_of("2024-01") - 0.5] * 2]
+    assert [bar.get_height() for bar in axes[-1].patches][-6:] == [one.articles for one in found.months]
+    svg = ElementTree.parse(lb.draw_months(found, tmp_path / "plot.svg")).getroot()
+    texts = " ".join(one.text or "" for one in svg.iter("{http://www.w3.org/2000/svg}text"))
+    for said in ("kn-5", "The model has probably read", "no articles", "step at 2024-01", "2022", "articles"):
+        assert said in texts
+    assert len(axes) == 2
+    other = lb.contamination("kn-5", before=before, after=after, check=False, reference="unigram")
+    assert len(drawn(other)) == 3
+    clean = lb.contamination("kn-5", before=studies["clean"][0], after=studies["clean"][1], check=False)
+    assert not [one for one in drawn(clean)[0].lines if one.get_linestyle() == ":"]
+    with pytest.raises(HarnessError, match="no month is known"):
+        lb.draw_months(replace(found, months=()), tmp_path / "plot.svg")
+
+
+def drawn(found):
+    """The panels of the picture."""
+    return figure_of(found).axes
 
 
 def test_a_model_of_pieces_is_the_same_model_on_two_sets_of_other_words(studies, tmp_path):
