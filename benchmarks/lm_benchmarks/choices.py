@@ -32,6 +32,18 @@ COMPARE_ONLY: Final = {
 }
 """Fields that must agree for a difference; a table can show both, and says which vocabulary is open."""
 
+SAME: Final = {
+    "data": "--data",
+    "split": "--split",
+    "convention": "--convention",
+    "passage": "--convention",
+    "text": "--convention",
+    "vocabulary": "--data",
+    "eos": "--convention",
+    "context": "--context",
+}
+"""By field of a signature, the option of `run` that decides it; `words` has none."""
+
 EXACT: Final = ("float32", "float64")
 """Types of weights that add no rounding of their own."""
 

@@ -21,15 +21,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from lm_benchmarks.choices import COMPARE_ONLY, EXACT, FEWEST, LEVEL, MUST_AGREE, RESAMPLES
+from lm_benchmarks.choices import EXACT, FEWEST, LEVEL, RESAMPLES
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.likeness import expect_alike
 from lm_benchmarks.measuring.select import find_runs
 from lm_benchmarks.metrics import METRICS, Metric, Sums
 from lm_benchmarks.records.result import Result, read_results
 
 AT_ONCE: Final = 2**22  # numbers drawn at once: bounds memory
 ROUNDING: Final = {"fp32": 1e-5, "tf32": 1e-4, "bf16": 1e-3}  # of a perplexity, by the precision
-OTHER_TEXT: Final = {"data", "split", "convention", "passage", "text", "eos"}  # may score other tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,34 +119,6 @@ def compare(
     return compare_runs(one, other, metric=metric, level=level, resamples=resamples, seed=seed, allow=allow)
 
 
-def why_unlike(first: Result, second: Result, allow: Collection[str] = ()) -> list[str]:
-    """The reasons why two results cannot be compared; none if they can."""
-    reasons, allowed = [], set()
-    for field, why in {**MUST_AGREE, **COMPARE_ONLY}.items():
-        one, other = (result.signature.get(field, "-") for result in (first, second))
-        if one != other and field in allow:
-            allowed.add(field)
-        elif one != other:
-            reasons.append(f"{why} ({field}: {one} and {other})")
-    if not reasons and not allowed & OTHER_TEXT and _scored(first) != _scored(second):
-        if _in_windows(first):
-            reasons.append("the windows of the two tokenizers stand for different parts of the text")
-        else:
-            reasons.append(f"different tokens were scored ({first.total.tokens} and {second.total.tokens})")
-    return reasons
-
-
-def _scored(result: Result) -> list[tuple[int, ...]]:
-    """What each passage is, as far as it was counted."""
-    if _in_windows(result):
-        return [(one.file_bytes,) for one in result.articles]
-    return [(one.tokens, one.page_words) for one in result.articles]
-
-
-def _in_windows(result: Result) -> bool:
-    return result.signature.get("context") == "window"
-
-
 def compare_results(first: Result, second: Result, **options: Any) -> ModelDifference:
     """Compare two results, as `compare_runs` of one run each."""
     return compare_runs([first], [second], **options)
@@ -191,12 +163,12 @@ def compare_runs(
     """
     expect_draws(level, resamples, seed)
     for run in (*first[1:], *second):
-        _check_alike(first[0], run, allow)
+        expect_alike(first[0], run, allow)
     counted = _metric(metric)
     if metric == "piece-perplexity" and len({_pieces(run) for run in (*first, *second)}) > 1:
         raise HarnessError(
             f"{first[0].model} and {second[0].model} predict other pieces of words, so their perplexities of"
-            " pieces cannot be compared; choose another metric, such as bits-per-byte"
+            " pieces cannot be compared; choose --metric bits-per-byte"
         )
     each = [tuple(_value(run, metric) for run in runs) for runs in (first, second)]
     means = [mean_number(runs, counted) for runs in (first, second)]
@@ -230,19 +202,6 @@ def _draws(
     with np.errstate(over="ignore", invalid="ignore"):
         draws = bootstrap_runs(first, second, metric, resamples, seed)
     return draws if np.isfinite(draws).all() else None
-
-
-def _check_alike(first: Result, second: Result, allow: Collection[str]) -> None:
-    if reasons := why_unlike(first, second, allow):
-        raise HarnessError(
-            f"{first.model} and {second.model} cannot be compared: {'; '.join(reasons)}. Measure both on the"
-            " same data with the same options"
-        )
-    if len(first.articles) != len(second.articles):
-        raise HarnessError(
-            f"{first.model} and {second.model} have {len(first.articles)} and {len(second.articles)}"
-            " passages; expected the same ones"
-        )
 
 
 def _pieces(result: Result) -> tuple[int, ...]:
@@ -279,10 +238,17 @@ def _metric(name: str) -> Metric:
 def _value(result: Result, metric: str) -> float:
     value = METRICS[metric].of(result.total)
     if value is None:
-        raise HarnessError(f"{result.model}: {metric} was not counted; choose another metric")
+        raise HarnessError(f"{result.model}: {metric} was not counted; choose {_counted(result)}")
     if not math.isfinite(value):
-        raise HarnessError(f"{result.model}: {metric} is too large for a number; choose bits-per-byte")
+        raise HarnessError(
+            f"{result.model}: {metric} is too large for a number; choose --metric bits-per-byte"
+        )
     return value
+
+
+def _counted(result: Result) -> str:
+    """The metrics that a result has, as options."""
+    return " or ".join(f"--metric {name}" for name, metric in METRICS.items() if metric.of(result.total))
 
 
 def bootstrap_runs(

@@ -36,7 +36,11 @@ def find_runs(results: Sequence[Result], name: str, split: str, path: Path) -> l
     on_split = [result for result in results if result.signature["split"] in (split, "file")]
     found = [result for result in on_split if wanted & names_of(result)]
     if not found:
-        raise HarnessError(f"{path}: no result of {name} on {split}; there are {_nearest(results, wanted)}")
+        others = {one.signature["split"]: None for one in results if wanted & names_of(one)}
+        hint = f". Choose {' or '.join(f'--split {other}' for other in others)}" if others else ""
+        raise HarnessError(
+            f"{path}: no result of {name} on {split}; there are {_nearest(results, wanted)}{hint}"
+        )
     if fields:
         fitting = [one for one in found if fields.items() <= dict(one.signature).items()]
         if not fitting:
@@ -47,7 +51,8 @@ def find_runs(results: Sequence[Result], name: str, split: str, path: Path) -> l
     last = {_identity(result): result for result in found}
     if len(last) > 1 and not _differ_by_seed(last.values()):
         raise HarnessError(
-            f"{path}: {name} on {split} fits several models: {_listed(found)}; use a name that fits one."
+            f"{path}: {name} on {split} fits several models: {_listed(found)}; use a name that fits one,"
+            f' such as "{name}[model={found[-1].signature["model"]}]".'
             " Seeds of one recipe count together if nothing else differs and their logs say that all ended"
         )
     return sorted(last.values(), key=_seed)

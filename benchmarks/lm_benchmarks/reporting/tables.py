@@ -13,7 +13,8 @@ import pandas as pd
 
 from lm_benchmarks.choices import CONVENTIONS, PAPER
 from lm_benchmarks.conventions.rules import REGISTRY
-from lm_benchmarks.measuring.compare import compare_results, why_unlike
+from lm_benchmarks.measuring.compare import compare_results
+from lm_benchmarks.measuring.likeness import why_unlike
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.record_versions import one_line
 from lm_benchmarks.records.result import Result

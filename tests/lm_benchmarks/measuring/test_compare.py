@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lm_benchmarks.choices import MUST_AGREE
+from lm_benchmarks.choices import MUST_AGREE, SAME
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.compare import (
     ModelDifference,
@@ -18,8 +18,8 @@ from lm_benchmarks.measuring.compare import (
     compare_runs,
     expect_draws,
     interval_of,
-    why_unlike,
 )
+from lm_benchmarks.measuring.likeness import why_unlike
 from lm_benchmarks.metrics import METRICS, Metric, Sums
 from lm_benchmarks.record_versions import append_record
 from lm_benchmarks.records.result import Result
@@ -136,6 +136,8 @@ def test_open_and_closed_vocabularies_are_compared_only_if_allowed():
     )
     with pytest.raises(HarnessError, match=r"an open and a closed vocabulary: .*\(words: closed and open\)"):
         compare_results(first, second)
+    with pytest.raises(HarnessError, match=r"\. Compare them as they are with --allow words$"):
+        compare_results(first, second)
     assert compare_results(first, second, allow=["words"]).is_clear
     older, _ = sample(np.random.default_rng(0))
     assert "(words: - and open)" in why_unlike(older, second)[0]
@@ -200,8 +202,11 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says():
 def test_unlike_data_are_refused_and_the_reason_is_told(field):
     first, _ = sample(np.random.default_rng(0))
     other = replace(first, signature=Signature(**{**first.signature, field: "other"}))
-    with pytest.raises(HarnessError, match=rf"cannot be compared: (a )?different .*\({field}: "):
+    with pytest.raises(HarnessError, match=rf"cannot be compared: (a )?different .*\({field}: ") as error:
         compare_results(first, other)
+    assert str(error.value).endswith(
+        f". Measure both with the same {SAME[field]}, or compare them as they are with --allow {field}"
+    )
     assert MUST_AGREE[field] in why_unlike(first, other)[0]
     assert compare_results(first, other, allow=[field]).difference == 0
 
@@ -215,7 +220,9 @@ def test_other_tokens_are_refused_whatever_the_signatures_say():
     ended = replace(other, signature=Signature(**{**first.signature, "eos": "no"}))
     assert compare_results(first, ended, allow=["eos"]).second != compare_results(first, first).second
     fewer = replace(ended, articles=first.articles[:-1])
-    with pytest.raises(HarnessError, match=r"60 and 59 passages; expected the same ones$"):
+    with pytest.raises(
+        HarnessError, match=r"60 and 59 passages; expected the same ones: measure both with the same --data"
+    ):
         compare_results(first, fewer, allow=["eos"])
 
 
@@ -226,7 +233,8 @@ def test_all_reasons_are_given_at_once():
         compare_results(first, other)
     assert str(error.value) == (
         f"first and first cannot be compared: {MUST_AGREE['split']} (split: test and valid);"
-        f" {MUST_AGREE['eos']} (eos: yes and no). Measure both on the same data with the same options"
+        f" {MUST_AGREE['eos']} (eos: yes and no). Measure both with the same --split and --convention,"
+        " or compare them as they are with --allow split --allow eos"
     )
 
 
@@ -371,7 +379,7 @@ def test_numbers_that_are_too_large_are_no_interval_and_no_traceback():
     found = compare_results(first, second)  # a draw with three of the last passage is beyond exp(709)
     assert math.isfinite(found.second)
     assert (found.interval, found.better, found.is_clear) == (None, None, False)
-    with pytest.raises(HarnessError, match="too large for a number; choose bits-per-byte"):
+    with pytest.raises(HarnessError, match="too large for a number; choose --metric bits-per-byte"):
         compare_results(first, made([8_000.0] * 6, tokens))
 
 
@@ -419,7 +427,8 @@ def in_windows(nats, pieces, file_bytes, **fields):
 def test_windows_that_stand_for_other_parts_of_the_text_are_refused():
     first, second = (in_windows(90.0, [32] * 9, [size] * 9) for size in (120, 131))
     with pytest.raises(
-        HarnessError, match="windows of the two tokenizers stand for different parts of the text"
+        HarnessError,
+        match=r"windows of the two tokenizers stand for different .*\. Measure .* --convention paper",
     ):
         compare_results(first, second, metric="bits-per-file-byte")
     assert compare_results(first, first, metric="bits-per-file-byte").difference == 0
@@ -430,7 +439,7 @@ def test_perplexities_of_other_pieces_are_refused_and_bits_per_byte_are_not():
     first, second = (in_windows(nats, [count] * 9, [600] * 9) for nats, count in ((400.0, 130), (450.0, 500)))
     per_piece = [METRICS["piece-perplexity"].of(one.total) or 0.0 for one in (first, second)]
     assert per_piece[1] < per_piece[0]
-    with pytest.raises(HarnessError, match=r"other pieces of words.* bits-per-byte"):
+    with pytest.raises(HarnessError, match=r"other pieces of words.* --metric bits-per-byte"):
         compare_results(first, second, metric="piece-perplexity")
     assert compare_results(first, second, metric="bits-per-file-byte").difference > 0
     assert compare_results(first, first, metric="piece-perplexity").difference == 0

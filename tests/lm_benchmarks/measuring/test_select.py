@@ -71,7 +71,8 @@ def test_the_last_result_of_a_model_counts():
 @pytest.mark.parametrize("name", ["lstm small", "lstm+cd"])
 def test_a_name_of_several_models_lists_them(name):
     with pytest.raises(
-        HarnessError, match=rf"{name.replace('+', '.')} on test fits several models: .*lstm\+cd"
+        HarnessError,
+        match=rf"{name.replace('+', '.')} on test fits several models: .*lstm\+cd.*\[model=lstm\+",
     ):
         found(name)
 
@@ -84,7 +85,7 @@ def test_an_unknown_name_lists_what_is_there():
         " lstm small (test; also runs/model, lstm+cd), lstm small, MC (test; also mc:runs/model, lstm+cd),"
         " KN-5 (test, valid; also kn-5+ab), lstm small (test; also other/last.safetensors, lstm+ef)"
     )
-    with pytest.raises(HarnessError, match="no result of old on valid"):
+    with pytest.raises(HarnessError, match=r"no result of old on valid; .*\. Choose --split test$"):
         find_runs(RESULTS, "old", "valid", FILE)
 
 
