@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import select
 import subprocess
 import tempfile
 import weakref
 from collections.abc import Sequence
+from pathlib import Path, PurePath
 from time import monotonic
 from typing import Final
 
@@ -28,12 +30,39 @@ from torch import Tensor
 
 from lm_benchmarks.choices import DEFAULTS
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.record_versions import one_line
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 LINE: Final = 256  # tokens per line at most: a pipe holds far more, so neither side waits for the other
 LONGEST: Final = 1 << 20  # bytes of an answer
 COMPLAINTS: Final = 5  # last lines of stderr in an error
+NAME: Final = 40  # characters of a program's name
 GRACE: Final = 2.0  # seconds that the program has to end after its input ends
+
+
+def program_name(words: Sequence[str], data: Path) -> str:
+    """What to call a program in tables: its name, its script if it has one, and its options.
+
+    Options that come before a script are those of the program that runs it. Folders and files of the dataset
+    are left out.
+
+    >>> program_name("awk -W interactive -f unigram.awk ptb/ptb.train.txt -".split(), Path("ptb"))
+    'awk unigram.awk'
+    >>> program_name("/usr/bin/python3 score.py --order 5".split(), Path("ptb"))
+    'python3 score.py --order 5'
+    >>> program_name(["./lm", "--size", "large"], Path("ptb"))
+    'lm --size large'
+    """
+    rest = list(words[1:])
+    scripts = (place for place, word in enumerate(rest) if re.fullmatch(r"[^-].*\.[A-Za-z]\w*", word))
+    own = [word for word in rest[next(scripts, 0) :] if word != "-" and not _is_of(word, data)]
+    name = " ".join(PurePath(word).name or word for word in (words[0], *own))
+    return one_line(name if len(name) <= NAME else name[: NAME - 1] + "…")
+
+
+def _is_of(word: str, data: Path) -> bool:
+    """Whether a word is the path of a dataset, or of a file of it."""
+    return Path(word).absolute().is_relative_to(data.absolute())
 
 
 class Command:

@@ -19,6 +19,7 @@ from lm_benchmarks.adapters.piece_model import PieceModel, rules_of
 from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.progress import is_quiet
 
 OF_FILES: Final = frozenset({"_name_or_path", "transformers_version"})  # of a configuration: not of the model
 AT_ONCE: Final = 4096  # pieces of all texts per call, at most
@@ -161,6 +162,10 @@ def _loading(name: str) -> Iterator[Any]:
         library: Any = importlib.import_module("transformers")
     except ImportError as error:
         raise HarnessError(f"transformers:{name} needs the package transformers (pip install it)") from error
+    if is_quiet():
+        library.utils.logging.set_verbosity_error()
+        library.utils.logging.disable_progress_bar()
+        importlib.import_module("huggingface_hub.utils").disable_progress_bars()
     try:
         yield library
     except (OSError, ValueError, KeyError, ImportError) as error:

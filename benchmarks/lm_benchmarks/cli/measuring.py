@@ -94,6 +94,10 @@ def list_models(*, as_json: bool) -> None:
     type=click.IntRange(min=1),
     help="Articles per call; does not change the numbers.",
 )
+@click.option("--name", "names", multiple=True, help="What to call a model; once per model, in their order.")
+@click.option(
+    "--resume/--no-resume", default=True, help="Do not measure again what the results have already."
+)
 @click.option("--check/--no-check", default=True, help="Test whether the model keeps the laws.")
 @click.option("--allow-broken", is_flag=True, help="Measure models that break a law too.")
 @click.option("--groups/--no-groups", default=True, help="Also report by frequency, position and so on.")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields, replace
+import traceback
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,13 +21,13 @@ from lm_benchmarks.errors import HarnessError, StorageError, UnreachableError
 from lm_benchmarks.measuring.invariant_checks import broken_error
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
 from lm_benchmarks.measuring.models import make_inputs, open_model
-from lm_benchmarks.measuring.run import Protocol, measure_loaded
+from lm_benchmarks.measuring.run import Protocol, measure_loaded, versions
 from lm_benchmarks.measuring.score_cache import cached_scores
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.record_versions import append_record, has_lines, portable
+from lm_benchmarks.record_versions import append_record, has_lines, one_line, portable
 from lm_benchmarks.records.result import Result, read_results
 from wikitext_builder.dataset.load import load as load_dataset
-from wikitext_builder.errors import ToolkitError
+from wikitext_builder.errors import ToolkitError, is_short_memory
 from wikitext_builder.progress import Progress, no_progress
 
 
@@ -50,6 +53,8 @@ def measure(
     *,
     splits: str | Sequence[str] = "test",
     results: str | Path | None = None,
+    names: Sequence[str] = (),
+    resume: bool = True,
     command: Sequence[str] = (),
     on_result: Callable[[Result], None] | None = None,
     progress: Progress = no_progress,
@@ -66,6 +71,9 @@ def measure(
         splits: `train`, `valid` or `test`.
         results: A file of JSON lines to which each result is appended. Scores of windows are kept beside it
             until then, so that a killed measurement resumes.
+        names: What to call the models in tables and signatures, one per model; or none.
+        resume: Take what `results` has already, measured by the same code with the same signature and checks.
+            Code and programs of the user's can change, so they are always measured.
         command: The words of a command that measures this again, for the records.
         on_result: Receives each result as soon as it is measured.
         progress: Receives the number of tokens done.
@@ -77,7 +85,7 @@ def measure(
 
     Raises:
         HarnessError: A model is missing, does not fit the dataset, fails, or breaks a law. The other models
-            are measured first.
+            are measured first; of several, `MeasuringError.results` has what was measured.
     """
     specifications = [models] if isinstance(models, str) else list(models)
     chosen = [splits] if isinstance(splits, str) else list(splits)
@@ -87,65 +95,111 @@ def measure(
     opening: dict[str, Any] = {name: value for name, value in options.items() if name not in PROTOCOL}
     repeated = shlex.join(map(portable, command))
     protocols = [Protocol(split=split, command=repeated, **protocol) for split in chosen]
-    found, failed = list[Result](), list[tuple[str, ToolkitError]]()
+    path = None if results is None else Path(results)
+    stored = read_results(path) if resume and path is not None and has_lines(path) else []
+    batch = _Batch(named_models(specifications, names), path, stored, on_result, progress)
     has_train = "train" in load_dataset(Path(data)).files  # else the words of each split are its vocabulary
     for alike in [protocols] if has_train else [[one] for one in protocols]:
-        inputs = make_inputs(data, alike[0].split, **opening)
-        measured, missed = _measure_all(specifications, alike, inputs, results, on_result, progress)
-        found, failed = found + measured, failed + missed
-    _raise_failures(failed, found, len(specifications) * len(chosen))
-    return found
+        with batch.noting(", ".join(f"{name} on {alike[0].split}" for name in specifications)):
+            batch.measure(alike, make_inputs(data, alike[0].split, **opening))
+    _raise_failures(batch.failed, batch.found, len(specifications) * len(chosen))
+    return batch.found
 
 
-def _measure_all(
-    specifications: Sequence[str],
-    protocols: Sequence[Protocol],
-    inputs: Inputs,
-    results: str | Path | None,
-    on_result: Callable[[Result], None] | None,
-    progress: Progress,
-) -> tuple[list[Result], list[tuple[str, ToolkitError]]]:
-    """The results, and the errors of what failed or breaks a law, by what was measured."""
-    found: list[Result] = []
-    failed: list[tuple[str, ToolkitError]] = []
-    path = None if results is None else Path(results)
-    for specification in specifications:
+def named_models(specifications: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:
+    """Specifications with the names that the user gives them, "" for none.
+
+    Raises:
+        HarnessError: There are more or fewer names than models, or a name is empty.
+    """
+    if names and (len(names) != len(specifications) or not all(name.strip() for name in names)):
+        raise HarnessError(
+            f"{len(names)} names for {len(specifications)} models; expected --name once per model, in their"
+            " order, or no --name"
+        )
+    return list(zip(specifications, [one_line(name.strip()) for name in names] or repeat(""), strict=False))
+
+
+@dataclass
+class _Batch:
+    """Models to measure, and what came of it so far: what fails takes no other result with it."""
+
+    models: Sequence[tuple[str, str]]  # specifications and names
+    path: Path | None
+    stored: Sequence[Result]
+    on_result: Callable[[Result], None] | None
+    progress: Progress
+    found: list[Result] = field(default_factory=list)
+    failed: list[tuple[str, Exception]] = field(default_factory=list)
+
+    @contextmanager
+    def noting(self, what: str) -> Iterator[None]:
+        """Note the error of a measurement, so that the others can go on."""
         try:
-            loaded = open_model(specification, inputs)
-            LOG.info("opened %s as %s: %s", specification, loaded.name, loaded.identity)
-        except ToolkitError as error:
-            failed.append((specification, error))
-            continue
-        for protocol in protocols:
-            named = replace(protocol, specification=portable(specification))
-            kept = path if named.convention != PAPER else None
-            try:
-                text = f"{named.split} {named.convention}"
-                with cached_scores(loaded, inputs.dataset, kept, named.precision, text=text) as reading:
-                    result = measure_loaded(reading, inputs, named, progress=progress)
-                    if path is not None:
-                        append_record(path, result)
-            except ToolkitError as error:
-                failed.append((f"{specification} on {protocol.split}", error))
-                continue
-            if on_result is not None:
-                on_result(result)
-            found.append(result)
-            if result.broken and not protocol.allow_broken:
-                failed.append((f"{specification} on {protocol.split}", broken_error(result.checks or {})))
-    return found, failed
+            yield
+        except Exception as error:
+            self.failed.append((what, error))
+
+    def measure(self, protocols: Sequence[Protocol], inputs: Inputs) -> None:
+        """Measure all models on the splits."""
+        for specification, name in self.models:
+            loaded = None
+            with self.noting(specification):
+                loaded = open_model(specification, inputs)
+                loaded = loaded.renamed(name) if name else loaded
+                LOG.info("opened %s as %s: %s", specification, loaded.name, loaded.identity)
+            for protocol in protocols if loaded else ():
+                count, named = len(self.found), replace(protocol, specification=portable(specification))
+                with self.noting(f"{specification} on {protocol.split}"):
+                    self._measure(loaded, inputs, named)
+                for result in self.found[count:]:
+                    (self.on_result or (lambda _: None))(result)
+
+    def _measure(self, loaded: LoadedModel, inputs: Inputs, protocol: Protocol) -> None:
+        usable = [one for one in self.stored if _is_whole(one, loaded, inputs, protocol)]
+        kept = self.path if protocol.convention != PAPER else None
+        text = f"{protocol.split} {protocol.convention}"
+        with cached_scores(loaded, inputs.dataset, kept, protocol.precision, text=text) as reading:
+            result = measure_loaded(reading, inputs, protocol, stored=usable, progress=self.progress)
+            self.found.append(result)  # also if it cannot be written
+            if any(result is one for one in usable):
+                what = f"{loaded.name} on {protocol.split}"
+                LOG.warning("%s: %s has it already; --no-resume measures it again", what, self.path)
+            elif self.path is not None:
+                append_record(self.path, result)
+        if result.broken and not protocol.allow_broken:
+            raise broken_error(result.checks or {})
 
 
-def _raise_failures(failed: Sequence[tuple[str, ToolkitError]], found: list[Result], count: int) -> None:
+def _is_whole(result: Result, loaded: LoadedModel, inputs: Inputs, protocol: Protocol) -> bool:
+    """Whether a stored result has all that a new one would have, if its signature is the same."""
+    checked = result.checks is not None and not result.broken
+    same_places = result.tried is None or result.tried.seed == inputs.seed
+    return (
+        result.model == loaded.name
+        and result.versions == versions()
+        and ((checked and same_places) or not protocol.check)
+        and (bool(result.groups) or not protocol.groups or not result.total.tokens)
+    )
+
+
+def _raise_failures(failed: Sequence[tuple[str, Exception]], found: list[Result], count: int) -> None:
     """One error for all that failed; what failed alone is its own error."""
     if failed and count == 1:
         raise failed[0][1]
     if failed:
-        whats = "\n".join(f"{name}: {error}" for name, error in failed)
+        whats = "\n".join(f"{name}: {_said(error)}" for name, error in failed)
         raise MeasuringError(
             f"{len(failed)} of {count} measurements failed; {len(found)} results were measured\n{whats}",
             found,
         ) from failed[0][1]
+
+
+def _said(error: Exception) -> str:
+    """An error in a list of several: with its traceback if it is not one that the user can mend."""
+    if isinstance(error, ToolkitError) or is_short_memory(error):
+        return str(error) or type(error).__name__
+    return "".join(traceback.format_exception(error)).rstrip()
 
 
 METRIC: Final = {PAPER: "perplexity", LM_EVAL: "lm-eval-word-perplexity"}  # whose number is a quotient

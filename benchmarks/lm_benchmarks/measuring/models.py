@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 import ps_models as pm
-from lm_benchmarks.adapters.command import Command
+from lm_benchmarks.adapters.command import Command, program_name
 from lm_benchmarks.adapters.completions import Endpoint
 from lm_benchmarks.adapters.gguf import GgufModel
 from lm_benchmarks.adapters.ngrams import ArpaFile, KenlmFile, NGramFile, NGrams
@@ -334,7 +334,7 @@ def _command(line: str, inputs: Inputs) -> LoadedModel:
         raise HarnessError("command: no program; expected command:PROGRAM ARGUMENTS")
     digest = hashlib.sha256(line.encode(errors="surrogateescape")).hexdigest()[:8]
     return LoadedModel(
-        name=words[0] if len(words) == 1 else f"{Path(words[0]).name} {words[1]}"[:40],
+        name=program_name(words, inputs.dataset.path),
         identity=f"{signature_value(f'command.{line}')[:51]}+{digest}",
         model=Command(words, inputs.vocabulary, patience=inputs.options["patience"]),
         vocabulary=inputs.vocabulary,

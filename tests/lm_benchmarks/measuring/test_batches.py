@@ -1,0 +1,140 @@
+"""Several models measured by one call: their names, what is measured already, and what fails."""
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import lm_benchmarks as lb
+import pytest
+from lm_benchmarks.adapters.command import program_name
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.measure import MeasuringError
+from lm_benchmarks.records.result import Result, read_results
+
+from tests.lm_benchmarks.adapters.test_command import UNIFORM
+from tests.lm_benchmarks.tiny_causal import make_causal_model
+from wikitext_builder.dataset.vocabulary import Vocabulary
+
+FAST: dict[str, Any] = {"check": False, "groups": False}
+
+
+def uniform(data):
+    size = len(Vocabulary.of_file(data / "wiki.train.tokens"))
+    return "command:" + shlex.join([sys.executable, "-c", UNIFORM.format(size=size)])
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("awk -W interactive -f unigram.awk {data}/wiki.train.tokens -", "awk unigram.awk"),
+        ("awk -W interactive -f bigram.awk {data}/wiki.train.tokens -", "awk bigram.awk"),
+        ("/usr/bin/python3 -u my/score.py --order 5", "python3 score.py --order 5"),
+        ("./lm --size large --data {data}", "lm --size large --data"),
+        ("./lm weights/a.bin", "lm a.bin"),
+        ("./lm --rate 0.5", "lm --rate 0.5"),
+        ("cat", "cat"),
+        ("./lm " + 30 * "ab ", "lm ab ab ab ab ab ab ab ab ab ab ab ab …"),
+    ],
+)
+def test_a_program_is_called_by_its_script_and_options(data, line, name):
+    assert program_name(line.format(data=data).split(), data) == name
+
+
+def test_a_name_of_the_users_stands_in_record_and_signature(data, tmp_path):
+    path = tmp_path / "results.jsonl"
+    names = ["My uniform (v2)", "counts", "both"]
+    lb.measure([uniform(data), "unigram", "mix:unigram,kn-5"], data, results=path, names=names, **FAST)
+    plain = lb.measure([uniform(data), "unigram"], data, results=path, **FAST)
+    read = read_results(path)
+    assert [one.model for one in read[:3]] == names
+    identities = [one.signature["model"] for one in read]
+    assert [identity.partition("+")[0] for identity in identities[:3]] == ["My-uniform-v2", "counts", "both"]
+    for named, own in zip(identities[:2], identities[3:], strict=True):
+        assert named.rpartition("+")[2] == own.rpartition("+")[2]  # the hash of the model stays
+    assert [one.total for one in read[:2]] == [one.total for one in plain]
+    assert lb.compare(path, "counts", "my uniform (V2)").passages == 3
+
+
+@pytest.mark.parametrize("names", [["one"], ["one", "two", "three"], ["one", " "]])
+def test_names_are_one_per_model(data, names):
+    with pytest.raises(HarnessError, match=r"expected --name once per model, in their order"):
+        lb.measure(["unigram", "kn-5"], data, names=names)
+
+
+def test_what_a_file_has_is_not_measured_again(data, tmp_path):
+    path, shown = tmp_path / "results.jsonl", list[Result]()
+    first = lb.measure(["unigram", uniform(data)], data, results=path)
+    again = lb.measure(["unigram", uniform(data)], data, results=path, on_result=shown.append)
+    assert shown == again
+    assert again[0].written == first[0].written
+    lines = [result.model for result in read_results(path)]
+    assert lines == ["unigram", first[1].model, first[1].model]  # a program can change behind its name
+    others: list[dict[str, Any]] = [
+        {"resume": False},
+        {"splits": "valid"},
+        {"seed": 2},
+        {"context": "article"},
+    ]
+    for other in others:
+        before = len(read_results(path))
+        lb.measure("unigram", data, results=path, **other)
+        assert len(read_results(path)) == before + 1
+
+
+def test_a_result_without_checks_or_groups_is_measured_again_if_they_are_wanted(data, tmp_path):
+    path = tmp_path / "results.jsonl"
+    steps: list[dict[str, Any]] = [FAST, {"check": False}, {}, FAST, {"check": False}, {}]
+    for options in steps:
+        lb.measure("unigram", data, results=path, **options)
+    read = read_results(path)
+    assert [(one.checks is not None, bool(one.groups)) for one in read] == [
+        (False, False),
+        (False, True),
+        (True, True),
+    ]
+
+
+def test_results_outlive_a_last_model_that_fails_in_any_way(data, tmp_path):
+    """A configuration without heads is an error of division inside of transformers."""
+    pytest.importorskip("transformers", reason="needs the package transformers")
+    folder, shown = make_causal_model(tmp_path / "causal", data / "wiki.train.tokens"), list[Result]()
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "n_head": 0}))
+    with pytest.raises(MeasuringError, match="ZeroDivisionError") as error:
+        lb.measure(["unigram", f"transformers:{folder}"], data, on_result=shown.append, **FAST)
+    assert [one.model for one in error.value.results] == ["unigram"]
+    assert shown == error.value.results
+
+
+def test_results_outlive_a_file_that_cannot_be_written_and_a_split_that_is_missing(data, tmp_path):
+    path, shown = tmp_path / "results.jsonl", list[Result]()
+    with pytest.raises(HarnessError, match="expected a file to add results to"):
+        lb.measure("unigram", data, results=path / "none" / "x", on_result=shown.append, **FAST)
+    assert [one.model for one in shown] == ["unigram"]
+    cut = tmp_path / "cut"
+    cut.mkdir()
+    (cut / "wiki.test.tokens").write_bytes(Path(data / "wiki.test.tokens").read_bytes())
+    with pytest.raises(MeasuringError, match="valid") as error:
+        lb.measure(uniform(data), cut, splits=["test", "valid"], **FAST)
+    assert len(error.value.results) == 1
+
+
+def test_quiet_silences_the_bars_of_other_libraries(data, tmp_path):
+    pytest.importorskip("transformers", reason="needs the package transformers")
+    folder = make_causal_model(tmp_path / "causal", data / "wiki.train.tokens")
+    words = ("run", f"transformers:{folder}", "--data", data, "--no-check", "--no-groups")
+    loud, quiet = (
+        subprocess.run(
+            [sys.executable, "-m", "lm_benchmarks", *map(str, words), *more],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for more in ((), ("-q",))
+    )
+    assert "Loading weights" in loud.stderr
+    assert quiet.stderr == ""
+    assert quiet.stdout == loud.stdout
