@@ -67,10 +67,13 @@ class PaperRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return self.full_on.get(data, self.full)
 
     def recipe(self, data: str, size: str) -> str:
-        """The recipe of a size: `small`, `full`, or `own` (as `full` if we have no training of our own)."""
+        """The recipe of a size: `small`, `full`, or `own` (as `full` if we have no training of our own).
+
+        What only counts has one size.
+        """
         if size == "own" and (own := self.own_on(data)):
             return own[0].recipe
-        return self.small if size == "small" else self.full_recipe(data)
+        return self.small if size == "small" and not self.one_size else self.full_recipe(data)
 
     def own_on(self, data: str) -> list[OwnTraining]:
         """Our own trainings of a dataset."""

@@ -5,6 +5,7 @@ If a number was not measured the cell says `not yet`, or a dash if there is no s
 
 from __future__ import annotations
 
+import logging
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,8 +30,11 @@ from lm_benchmarks.reporting.published import (
     published_on,
 )
 from lm_benchmarks.reporting.report import write_text
+from ps_models.training.checkpoint import BEST
 from wikitext_builder.tables import csv_text
 
+LOG: Final = logging.getLogger(__name__)
+OTHER_RECORDS: Final = ("conditions.jsonl", "speeds.jsonl")  # that `reproduce` writes beside the results
 DATASETS: Final = {"ptb": "Penn Treebank", "wikitext-2": "WikiText-2"}
 NOT_YET, NO_SUCH = "not yet", "–"
 SHOWN: Final = ("cache", "weights", "dropout_samples")  # of signatures: what was tuned or chosen
@@ -42,6 +46,8 @@ Runs = Mapping[str, Sequence[Result]]  # by split: one result per seed
 def rows(folder: str | Path, out: str | Path) -> Path:
     """Write the table of all rows: published, small size, full size, our training.
 
+    Finished runs that the table leaves out are logged with the reason, and stand in the page.
+
     Args:
         folder: With the records: `ptb.jsonl` and `wikitext-2.jsonl` of `measure`. Nothing else is read.
         out: The page, in Markdown. If it ends in `.csv`: the numbers alone.
@@ -52,8 +58,11 @@ def rows(folder: str | Path, out: str | Path) -> Path:
     Raises:
         HarnessError: A file cannot be read or written.
     """
+    results = read_records(Path(folder))
+    for line in (*left_out(results), *not_read(Path(folder), results)):
+        LOG.warning("left out: %s", line)
     make = rows_csv if Path(out).suffix == ".csv" else rows_page
-    return write_text(Path(out), make(read_records(Path(folder))))
+    return write_text(Path(out), make(results))
 
 
 def read_records(folder: Path) -> list[Result]:
@@ -62,7 +71,7 @@ def read_records(folder: Path) -> list[Result]:
     return [result for path in files if path.is_file() for result in read_results(path)]
 
 
-def rows_page(results: Iterable[Result]) -> str:
+def rows_page(results: Sequence[Result]) -> str:
     """The page, in Markdown. Of a model that was measured twice the last result counts, of seeds the mean."""
     measured, parts = _by_recipe(results), []
     for data, name in DATASETS.items():
@@ -73,7 +82,70 @@ def rows_page(results: Iterable[Result]) -> str:
             if (one := published_on(data).get(each.row.name))
         ]
         parts.append({"name": name, "frame": shown(ROW_COLUMNS, places), "notes": notes})
-    return render("rows.md", parts=parts, made=_made(measured))
+    return render("rows.md", parts=parts, made=_made(measured), missing=left_out(results))
+
+
+def left_out(results: Sequence[Result]) -> list[str]:
+    """The results that no cell shows, one line per model, with the reason."""
+    measured, found = _by_recipe(results), dict[tuple[str, str, str], list[str]]()
+    for result in results:
+        if why := why_not(result) or _why_no_cell(result, measured):
+            name, data = result.specification or result.model, result.data[0]
+            found.setdefault((name, data, why), []).append(result.signature["split"])
+    return [
+        f"{name} on {data} ({', '.join(dict.fromkeys(splits))}): {why}"
+        for (name, data, why), splits in found.items()
+    ]
+
+
+def not_read(folder: Path, results: Iterable[Result]) -> Iterator[str]:
+    """What a folder of records has that is not in the table: other files of records, runs without one."""
+    known, named = [f"{data}.jsonl" for data in DATASETS], " ".join(one.specification for one in results)
+    for path in sorted(folder.glob("*.jsonl")):
+        if path.name not in {*known, *OTHER_RECORDS}:
+            yield f"{path.name}: only {' and '.join(known)} are read"
+    for path in sorted(folder.glob(f"*/{BEST}")):
+        if path.parent.name not in named:
+            yield f"{path.parent.name}: trained, and without a result; `lm-benchmarks run` measures it"
+
+
+def why_not(result: Result) -> str:
+    """Why a result is not comparable with those of the table; "" if it is.
+
+    It must count as papers do, on the official files, and be made from the official train file by its recipe:
+    budgets may differ, because the table says how many epochs, but no other setting.
+    """
+    data, names = result.data[0], {one.partition("=")[0] for each in result.decisive_settings for one in each}
+    reasons = {
+        f"the table has {' and '.join(DATASETS)}": data not in DATASETS,
+        "it is not a model of ours: the table shows recipes of rows.toml": not result.recipe,
+        "it is not the official file, with its vocabulary, read as papers do: in one pass, by words": not (
+            is_papers(result)
+        ),
+        f"its settings are not those of the preset: {', '.join(sorted(names - BUDGET))}": names - BUDGET,
+        "its best epoch is not known": not all(one.epochs for one in result.trained),
+        "it was not trained on the official train file": not is_trained_on(result, TRAIN.get(data, "?")),
+    }
+    return next((why for why, holds in reasons.items() if holds), "")
+
+
+def _why_no_cell(result: Result, measured: Mapping[Key, Runs]) -> str:
+    """Why a comparable result is in no cell; "" if it is in one."""
+    data, split = result.data[0], result.signature["split"]
+    here = [row for row in ROWS if result.recipe in _recipes_of(row, data)]
+    if not here:
+        return f"{result.recipe} has no row in the table of {data}"
+    if not any(result is one for one in measured[data, result.recipe][split]):
+        return "a later result of the same seed, or runs of more epochs, stand in its place"
+    if not result.as_presets and all(
+        result.recipe not in (row.small, *(one.recipe for one in row.own_on(data))) for row in here
+    ):
+        return "the full size is trained as published, and this run has other epochs"
+    return ""
+
+
+def _recipes_of(row: PaperRow, data: str) -> list[str]:
+    return [row.small, row.full_recipe(data), *(one.recipe for one in row.own_on(data))]
 
 
 def rows_csv(results: Iterable[Result]) -> str:
@@ -111,8 +183,8 @@ def _by_recipe(results: Iterable[Result]) -> dict[Key, Runs]:
     """The results that count, by dataset and recipe: on each split the last of each seed, of one budget."""
     last: dict[Key, dict[str, dict[str, Result]]] = {}
     for result in results:
-        if data := _data(result):
-            splits = last.setdefault((data, result.recipe), {})
+        if not why_not(result):
+            splits = last.setdefault((result.data[0], result.recipe), {})
             splits.setdefault(result.signature["split"], {})[_seed_of(result)] = result
     return {key: {split: _alike(runs) for split, runs in splits.items()} for key, splits in last.items()}
 
@@ -126,19 +198,6 @@ def _alike(runs: Mapping[str, Result]) -> list[Result]:
 def _budget(run: Result) -> list[tuple[int, int]]:
     """Of each checkpoint in it, the epochs that were allowed, and those up to the best one."""
     return [(int(one.training.get("epochs", 0)), one.epochs) for one in run.trained]
-
-
-def _data(result: Result) -> str:
-    """The dataset of a result that is in the table; else "".
-
-    It counts as papers do, on the official files, and is made from the official train file by its recipe:
-    budgets may differ, because the table says how many epochs, but no other setting.
-    """
-    data = result.data[0]
-    names = {setting.partition("=")[0] for settings in result.decisive_settings for setting in settings}
-    own = names <= BUDGET and all(one.epochs for one in result.trained)
-    own = own and is_trained_on(result, TRAIN.get(data, "?"))
-    return data if own and result.recipe and is_papers(result) else ""
 
 
 def _rows_on(data: str, measured: Mapping[Key, object]) -> list[PaperRow]:

@@ -57,12 +57,12 @@ class Reproduction:
     def summary(self) -> str:
         """How many rows are done, and the time that is left."""
         known = [one.seconds_left for one in trainings_of(self.rows)]
-        hours, unknown = sum(seconds or 0.0 for seconds in known) / 3600, known.count(None)
+        left, unknown = duration(sum(seconds or 0.0 for seconds in known)), known.count(None)
         more = f", and {unknown} whose speed is not measured" if unknown else ""
         unlike = " These are not the official files: published numbers do not compare."
         return (
             f"{self.done} of {len(self.rows)} rows are done. The trainings that are left take"
-            f" about {hours:,.1f} hours of one process{more}; patience can end some earlier."
+            f" about {left} of one process{more}; patience can end some earlier."
             + ("" if self.table.texts.official else unlike)
         )
 
@@ -77,7 +77,7 @@ class Reproduction:
                 words=True,
             ),
             Column(head="state", value=self.state, words=True),
-            Column(head="hours left", value=_hours_left),
+            Column(head="time left", value=_time_left),
             Column(head="tokens/s", value=_speeds),
             *(Column(head=split, value=partial(_shown, split=split)) for split in MEASURED),
             Column(head="published", value=self._published),
@@ -121,10 +121,22 @@ class Reproduction:
         return {"table": self.table.name, "rows": [_fields(row) for row in self.rows]}
 
 
-def _hours_left(row: Row) -> str:
-    """Hours of the trainings that are left."""
+def _time_left(row: Row) -> str:
+    """The time of the trainings that are left."""
     left = [one.seconds_left for one in row.trainings]
-    return "unknown" if None in left else f"{sum(seconds or 0.0 for seconds in left) / 3600:.1f}"
+    return "unknown" if None in left else duration(sum(seconds or 0.0 for seconds in left))
+
+
+def duration(seconds: float) -> str:
+    """A time in hours, if it is short in minutes or seconds.
+
+    >>> [duration(one) for one in (0, 59.4, 90, 3599, 5400, 360_000)]
+    ['0 seconds', '59 seconds', '2 minutes', '60 minutes', '1.5 hours', '100.0 hours']
+    """
+    for unit, name in ((3600, "hours"), (60, "minutes")):
+        if seconds >= unit:
+            return f"{seconds / unit:,.{int(unit == 3600)}f} {name}"
+    return f"{seconds:.0f} seconds"
 
 
 def _speeds(row: Row) -> str:

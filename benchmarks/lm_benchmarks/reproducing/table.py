@@ -168,7 +168,7 @@ def plan(table: str, size: str, *, names: Sequence[str] = (), seeds: Sequence[in
     chosen = [row for row in ROWS if row.name not in elsewhere or row.one_size]
     if names:
         every = [row for row in ROWS if row in chosen or row.small]
-        chosen = [_paper_row(name, every, table, size) for name in names]
+        chosen = [_paper_row(name, every, chosen, table, size) for name in names]
     return tuple(
         new_row(row.name, recipe, seed)
         for row in chosen
@@ -177,14 +177,16 @@ def plan(table: str, size: str, *, names: Sequence[str] = (), seeds: Sequence[in
     )
 
 
-def _paper_row(name: str, rows: Sequence[PaperRow], table: str, size: str) -> PaperRow:
+def _paper_row(
+    name: str, rows: Sequence[PaperRow], own: Sequence[PaperRow], table: str, size: str
+) -> PaperRow:
+    """The row of a name; an error offers those of the table, its `own`."""
     for row in rows:
         recipe = row.recipe(table, size)
-        if name and (name == recipe or name.casefold() == row.name.casefold()):
-            if recipe:
-                return row
-            raise HarnessError(f"{row.name}: no model of ours for --size {size}; choose another row or size")
-    raise HarnessError(f"{name}: no such row of {table}; there are {', '.join(row.name for row in rows)}")
+        if recipe and name and (name == recipe or name.casefold() == row.name.casefold()):
+            return row
+    there = "".join(f"\n  {row.name}" for row in own if row.recipe(table, size))  # names have commas
+    raise HarnessError(f"{name}: no such row of {table} with --size {size}; there are{there}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

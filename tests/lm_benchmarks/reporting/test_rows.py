@@ -6,8 +6,10 @@ import math
 import re
 import statistics
 
+import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.measuring.models import NAMES
+from lm_benchmarks.record_versions import append_record
 from lm_benchmarks.reporting.published import (
     FILES,
     OFFICIAL,
@@ -24,6 +26,7 @@ from lm_benchmarks.reporting.tables import tables_of
 from msgspec.structs import replace
 
 from ps_models.configs import PRESETS
+from ps_models.training.checkpoint import BEST
 from tests.conftest import ROOT, data
 from tests.lm_benchmarks.records.test_result import RESULT, signed
 from tests.lm_benchmarks.reporting.test_page import result
@@ -265,6 +268,47 @@ def test_the_page_is_made_of_the_records():
     assert page == rows_page(read_records(RECORDS)), (
         "docs/notes/rows.md is stale: lm-benchmarks rows benchmarks/results --out docs/notes/rows.md"
     )
+
+
+def test_runs_that_the_table_leaves_out_are_named_with_the_reason(tmp_path, caplog):
+    """They were dropped without a word, under a header about the page of this project."""
+    setting = replace(TRAINED, settings=("hidden_size=9",))
+    own = replace(measured("", 4.0), model="mine", specification="mine:model")
+    results = [
+        measured("kn-5", 5.0, "valid", specification="kn-5"),
+        signed(measured("kn-5", 5.0, specification="kn-5"), context="article"),
+        own,
+        measured("lstm/small", 4.0, specification="runs/other", trained=(setting,)),
+        measured("lstm/nobody", 4.0, specification="runs/nobody"),
+        measured("lstm/small", 4.2, specification="runs/first"),
+        measured("lstm/small", 4.1, specification="runs/second"),
+        signed(measured("kn-5", 5.0, specification="kn-5"), data="mine+12345678"),
+    ]
+    for one in results:
+        append_record(tmp_path / "ptb.jsonl", one)
+    (tmp_path / "more.jsonl").write_text("", encoding="utf-8")
+    (tmp_path / "lstm-small-seed1").mkdir()
+    (tmp_path / "lstm-small-seed1" / BEST).touch()
+    caplog.set_level("WARNING", logger="lm_benchmarks")
+    page = lb.rows(tmp_path, tmp_path / "rows.md").read_text(encoding="utf-8")
+    expected = {
+        "kn-5 on ptb (test)": "in one pass, by words",
+        "mine:model on ptb (test)": "not a model of ours",
+        "runs/other on ptb (test)": "hidden_size",
+        "runs/nobody on ptb (test)": "lstm/nobody has no row in the table of ptb",
+        "runs/first on ptb (test)": "a later result",
+        "kn-5 on mine (test)": "the table has ptb and wikitext-2",
+    }
+    lines = [line for line in page.partition("## Left out")[2].splitlines() if line.startswith("- ")]
+    assert len(lines) == len(expected)
+    for name, why in expected.items():
+        (line,) = [one for one in lines if one.startswith(f"- {name}: ")]
+        assert why in line.replace("\\", "")
+        assert line.removeprefix("- ").replace("\\", "") in caplog.text
+    assert "more.jsonl: only ptb.jsonl and wikitext-2.jsonl are read" in caplog.text
+    assert "lstm-small-seed1: trained, and without a result" in caplog.text
+    assert "benchmarks/results" not in page
+    assert "Left out" not in rows_page(results[:1])
 
 
 def test_the_readme_shows_numbers_of_the_page():

@@ -10,6 +10,7 @@ import pytest
 from lm_benchmarks.choices import SIZES
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records.trained import Epoch
+from lm_benchmarks.reporting.published import ROWS
 from lm_benchmarks.reproducing.reproduce import Reproduction
 from lm_benchmarks.reproducing.table import Table, Texts, Training, new_row, plan, row_results
 from msgspec.structs import replace
@@ -61,12 +62,23 @@ def test_rows_keep_the_order_in_which_they_were_asked_for(size, names, expected)
     assert [(row.row, row.seed) for row in rows] == expected
 
 
-@pytest.mark.parametrize(
-    ("names", "said"), [(("LSTM Nobody",), "no such row"), (("KN-5",), "no model of ours")]
-)
-def test_a_row_that_cannot_be_run_is_named(names, said):
-    with pytest.raises(HarnessError, match=said):
-        plan("ptb", "small", names=names)
+@pytest.mark.parametrize("table", ["ptb", "wikitext-2"])
+@pytest.mark.parametrize("size", SIZES)
+def test_an_unknown_row_is_answered_by_the_rows_that_the_table_has_at_that_size(table, size):
+    """Names have commas, so they stand on lines of their own."""
+    with pytest.raises(HarnessError, match="LSTM Nobody: no such row") as error:
+        plan(table, size, names=("LSTM Nobody",))
+    _, *offered = str(error.value).split("\n  ")
+    assert offered == list(dict.fromkeys(row.row for row in plan(table, size)))
+    assert [row.row for row in plan(table, size, names=offered)] == offered
+    assert any("," in name for name in (row.name for row in ROWS))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_only_counts_has_one_size(size):
+    (row,) = plan("ptb", size, names=("KN-5",))
+    assert (row.row, row.recipe, row.trainings) == ("KN-5", "kn-5", ())
+    assert {"KN-5", "KN-5 + cache"} <= {row.row for row in plan("ptb", size)}
 
 
 def test_results_of_other_files_are_not_those_of_a_row():
