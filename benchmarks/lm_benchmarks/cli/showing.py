@@ -154,7 +154,7 @@ def task(**options: Any) -> None:
 def reproduce(context: click.Context, /, *, as_json: bool, **options: Any) -> None:
     """Train and measure the rows of a published table, in a queue that resumes.
 
-    Prints the plan: what is done, and the hours that are left, from speeds measured here in seconds. Then it
+    Prints the plan: what is done, and the time that is left, from speeds measured here in seconds. Then it
     trains each row, chooses by valid, and measures it once. Ctrl-C saves and stops, and the same command
     continues. The folder gets report.html, which shows how far the table is, and the records for `rows`.
     """

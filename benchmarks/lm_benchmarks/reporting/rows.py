@@ -30,11 +30,11 @@ from lm_benchmarks.reporting.published import (
     published_on,
 )
 from lm_benchmarks.reporting.report import write_text
-from ps_models.training.checkpoint import BEST
 from wikitext_builder.tables import csv_text
 
 LOG: Final = logging.getLogger(__name__)
 OTHER_RECORDS: Final = ("conditions.jsonl", "speeds.jsonl")  # that `reproduce` writes beside the results
+CHECKPOINT: Final = "best.safetensors"  # as `ps_models` names it, which needs torch
 DATASETS: Final = {"ptb": "Penn Treebank", "wikitext-2": "WikiText-2"}
 NOT_YET, NO_SUCH = "not yet", "–"
 SHOWN: Final = ("cache", "weights", "dropout_samples")  # of signatures: what was tuned or chosen
@@ -104,7 +104,7 @@ def not_read(folder: Path, results: Iterable[Result]) -> Iterator[str]:
     for path in sorted(folder.glob("*.jsonl")):
         if path.name not in {*known, *OTHER_RECORDS}:
             yield f"{path.name}: only {' and '.join(known)} are read"
-    for path in sorted(folder.glob(f"*/{BEST}")):
+    for path in sorted(folder.glob(f"*/{CHECKPOINT}")):
         if path.parent.name not in named:
             yield f"{path.parent.name}: trained, and without a result; `lm-benchmarks run` measures it"
 
