@@ -213,12 +213,12 @@ def explain(*, out: Path, **options: Any) -> None:
 @click.argument("second", type=ANY)
 @click.argument("data", type=ANY)
 @split_option("test")
-@click.option("--buckets", default=10, type=COUNT, help="How many groups of words.")
+@click.option("--buckets", default=10, type=COUNT, help="How many groups of words, at most.")
 @click.option(
     "--equal",
     type=click.Choice(("types", "tokens")),
     default="types",
-    help="All groups have equally many types (different words), or about equally many tokens of train.",
+    help="All groups have about equally many types (different words), or tokens of train.",
 )
 @click.option("--figure", type=NEW, help="Also draw it: .png, .svg or .pdf.")
 @device_option
@@ -226,18 +226,23 @@ def explain(*, out: Path, **options: Any) -> None:
 def compare_by_frequency(*, as_json: bool, **options: Any) -> None:
     """Mean difference in log perplexity, checkpoint SECOND minus FIRST, by word frequency in train.
 
+    Negative: SECOND is better. Words that occur equally often are in one group, so there can be fewer groups.
     If SECOND is a pointer sentinel-LSTM, also the mean gate, and how far back its pointer points.
     """
     found = pm.compare(**options)
     if as_json:
         click.echo(json.dumps(found.fields()))
         return
+    first, second = found.names
+    for place, name, score in zip(("first", "second"), found.names, found.scores, strict=True):
+        click.echo(f"{place + ':':<7} {name}, perplexity {score.perplexity:.2f}")
+    click.echo(f"difference: nats per token, {second} minus {first}")
+    click.echo(f"  negative: {second} is better; positive: {first} is better")
     click.echo("count in train     types   tokens  difference   gate")
     for bucket in found.buckets:
         difference = "-" if bucket.difference is None else f"{bucket.difference:+.4f}"
         gate = "-" if bucket.gate is None else f"{bucket.gate:.3f}"
-        span = f"{bucket.least}-{bucket.most}"
-        click.echo(f"{span:<16} {bucket.types:>7} {bucket.tokens:>8} {difference:>11} {gate:>6}")
+        click.echo(f"{bucket.label:<16} {bucket.types:>7} {bucket.tokens:>8} {difference:>11} {gate:>6}")
     if found.pointer is not None:
         click.echo(f"pointer: half of its attention within {found.pointer.half} words")
     for score, signature in zip(found.scores, found.signatures, strict=True):

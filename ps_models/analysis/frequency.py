@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import groupby
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,6 +39,11 @@ class Bucket:
     difference: float | None  # mean nats of the second model minus the first; negative: the second is better
     gate: float | None  # mean share of the softmax in the second; None without a pointer or without tokens
 
+    @property
+    def label(self) -> str:
+        """The counts of its words, such as 4–5; no other bucket has one of them."""
+        return f"{self.least:,}" if self.least == self.most else f"{self.least:,}–{self.most:,}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pointing:
@@ -59,7 +63,8 @@ class Pointing:
 def buckets_of(counts: Tensor, number: int, *, equal: str = "types") -> Tensor:
     """The bucket of each word by its count in train; 0 has the most frequent words.
 
-    Each has equally many `types`, as in the paper's figure, or equally many `tokens` of train.
+    Each has about equally many `types`, as in the paper's figure, or equally many `tokens` of train. Words of
+    the same count are in the same bucket: that of the first of them. So a bucket can be empty.
 
     Raises:
         ModelError: There are more buckets than words, or `equal` is neither of the two.
@@ -68,12 +73,13 @@ def buckets_of(counts: Tensor, number: int, *, equal: str = "types") -> Tensor:
         raise ModelError(
             f"{number} buckets of equally many {equal}: expected 1 to {len(counts)}, of types or tokens"
         )
-    order = torch.sort(counts, descending=True, stable=True).indices
+    found, order = torch.sort(counts, descending=True, stable=True)
     if equal == "types":
         places = torch.arange(len(counts)) * number // len(counts)
     else:
-        before = counts[order].double().cumsum(0) - counts[order]
+        before = found.double().cumsum(0) - found
         places = (before * number / counts.sum()).long().clamp(max=number - 1)
+    places = places[torch.searchsorted(-found, -found)]  # of the first word of the same count
     return torch.empty_like(order).scatter_(0, order, places)
 
 
@@ -87,25 +93,27 @@ def compare_by_frequency(
     equal: str = "types",
     gates: Tensor | None = None,
 ) -> list[Bucket]:
-    """How two models predict words, by their frequency, the most frequent first.
+    """How two models predict words, by their frequency, the most frequent first; empty buckets are left out.
 
     Args:
         tokens: The text, (time,).
         first: -log p of each token by the first model.
         second: The same by the second.
         counts: Of each word in train; `number` and `equal` say how `buckets_of` divides them.
-        number: Of buckets.
+        number: Of buckets, at most.
         equal: See `buckets_of`.
         gates: The share of the softmax at each token, of the second model, if it has a pointer.
     """
     bucket_of_word, result = buckets_of(counts, number, equal=equal), []
     for bucket in range(number):
         own, here = counts[bucket_of_word == bucket], bucket_of_word[tokens] == bucket
+        if not len(own):
+            continue
         seen = int(here.sum())
         result.append(
             Bucket(
-                least=int(own.min()) if len(own) else 0,
-                most=int(own.max()) if len(own) else 0,
+                least=int(own.min()),
+                most=int(own.max()),
                 types=len(own),
                 tokens=seen,
                 difference=float((second - first)[here].mean()) if seen else None,
@@ -138,12 +146,10 @@ def save_figure(
 ) -> None:
     """Draw the comparison: differences by bucket, and for a pointer its gate and how far back it points.
 
-    Buckets whose words have the same counts are drawn as one.
-
     Raises:
         ModelError: The ending is not one of FORMATS.
     """
-    write_picture(path, lambda: _figure(merged(buckets), pointer, names))
+    write_picture(path, lambda: _figure(buckets, pointer, names))
 
 
 def _figure(shown: Sequence[Bucket], pointer: Pointing | None, names: tuple[str, str]) -> Figure:
@@ -156,23 +162,6 @@ def _figure(shown: Sequence[Bucket], pointer: Pointing | None, names: tuple[str,
         columns[1].set(ylabel="mean gate g", ylim=(0, 1))
         _distances(columns[2], pointer)
     return figure
-
-
-def merged(buckets: Sequence[Bucket]) -> list[Bucket]:
-    """The buckets that have words; those whose words have the same counts in train are one."""
-    found = list[Bucket]()
-    filled = [bucket for bucket in buckets if bucket.types]
-    for _, group in groupby(filled, key=lambda bucket: (bucket.least, bucket.most)):
-        same = list(group)
-        seen = [bucket for bucket in same if bucket.tokens]
-        tokens = sum(bucket.tokens for bucket in seen)
-        means = {
-            name: sum(part * bucket.tokens for part, bucket in zip(parts, seen, strict=True)) / tokens
-            for name in ("difference", "gate")
-            if (parts := [getattr(bucket, name) for bucket in seen]) and None not in parts
-        }
-        found.append(replace(same[0], types=sum(bucket.types for bucket in same), tokens=tokens, **means))
-    return found
 
 
 def _differences(axes: Axes, buckets: Sequence[Bucket], names: tuple[str, str]) -> None:
@@ -191,7 +180,7 @@ def _bars(axes: Axes, buckets: Sequence[Bucket], values: Sequence[float | None])
     """A bar for each bucket that has tokens; labels are left out where there is no room."""
     places = [place for place, value in enumerate(values) if value is not None]
     axes.bar(places, [value for value in values if value is not None], color=VOCABULARY)
-    labels = [f"{one.least:,}" if one.least == one.most else f"{one.least:,}–{one.most:,}" for one in buckets]
+    labels = [one.label for one in buckets]
     ticks = range(0, len(buckets), math.ceil(len(buckets) / LABELS))
     axes.set_xticks(ticks, [labels[tick] for tick in ticks], rotation=90, fontsize=7.5)
     axes.set_xlim(-0.6, len(buckets) - 0.4)
@@ -232,6 +221,9 @@ class FrequencyComparison:
         """The comparison as values of JSON."""
         pointer = self.pointer
         return {
+            "first": self.names[0],
+            "second": self.names[1],
+            "difference_is": "nats per token, second minus first; negative: the second is better",
             "buckets": [asdict(bucket) for bucket in self.buckets],
             "perplexities": [score.perplexity for score in self.scores],
             "signatures": [str(signature) for signature in self.signatures],
@@ -262,8 +254,8 @@ def compare(
         second: The same for the other model.
         data: A dataset with a train file.
         split: train, valid or test.
-        buckets: How many groups of words of similar frequency.
-        equal: What the groups have equal numbers of: `types` or `tokens`.
+        buckets: How many groups of words of similar frequency, at most: words of the same count are in one.
+        equal: What the groups have about equal numbers of: `types` or `tokens`.
         figure: Also draw the comparison there: .png, .svg or .pdf.
         device: Where a checkpoint is loaded: auto, cpu, cuda or cuda:1.
 

@@ -103,13 +103,16 @@ def test_compare_by_frequency_prints_buckets(trained, tmp_path):
     assert sum(bucket["tokens"] for bucket in fields["buckets"]) == tokens
     assert len(fields["attention_by_words_back"]) == 4  # the window
     assert (tmp_path / "figure.png").exists()
-    assert "pointer: half of its attention" in run(
-        "compare-by-frequency", plain, pointer, dataset, "--buckets", 3
-    )
-    assert (
-        "pointer"
-        not in run("compare-by-frequency", plain, plain, dataset, "--buckets", 3).split("perplexity")[0]
-    )
+    assert (fields["first"], fields["second"]) == ("lstm", "pointer-sentinel-lstm")
+    text = run("compare-by-frequency", plain, pointer, dataset, "--buckets", 3)
+    assert "pointer: half of its attention" in text
+    for said in (
+        "first:  lstm, perplexity",
+        "second: pointer-sentinel-lstm, perplexity",
+        "negative: pointer-sentinel-lstm is better; positive: lstm is better",
+    ):
+        assert said in text
+    assert "pointer" not in run("compare-by-frequency", plain, plain, dataset, "--buckets", 3)
 
 
 CLASH = "other settings (clip 1.0 → 7.0); give the same ones to resume it, or use another --out"

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,8 @@ from matplotlib.patches import Rectangle
 import ps_models as pm
 from ps_models.analysis.figure import _one_word, draw_sentence, save_picture
 from ps_models.analysis.frequency import (
-    Bucket,
     buckets_of,
     compare_by_frequency,
-    merged,
     pointing,
     save_figure,
 )
@@ -279,20 +278,30 @@ def test_the_figure_is_drawn(pointer, lstm, tmp_path):
         save_figure(tmp_path / "x.gif", buckets, None, ("a", "b"))
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.floats(-1, 1)), min_size=1, max_size=30))
-def test_buckets_of_the_same_words_are_drawn_as_one(parts):
-    empty = Bucket(least=0, most=0, types=0, tokens=0, difference=None, gate=None)
-    buckets = [
-        replace(empty, least=n, most=n, types=1 + tokens, tokens=tokens, difference=mean if tokens else None)
-        for n, tokens, mean in sorted(parts, reverse=True)
-    ]
-    found = merged([*buckets, empty])
-    assert [one.least for one in found] == sorted({count for count, _, _ in parts}, reverse=True)
-    for name in ("types", "tokens"):
-        assert sum(getattr(one, name) for one in found) == sum(getattr(one, name) for one in buckets)
-    total = sum((one.difference or 0) * one.tokens for one in buckets)
-    assert sum((one.difference or 0) * one.tokens for one in found) == pytest.approx(total, abs=1e-9)
-    assert all((one.difference is None) == (one.tokens == 0) for one in found)
+@given(
+    st.lists(st.integers(0, 12), min_size=1, max_size=40).filter(any),
+    st.integers(1, 40),
+    st.sampled_from(["types", "tokens"]),
+)
+def test_no_count_is_in_two_groups(counts, number, equal):
+    """Ties at the edges of groups gave 10-11052, 5-10, 3-5 and 3-3."""
+    words = torch.tensor(counts)
+    nats = torch.zeros(len(words)).double()
+    number = min(number, len(words))
+    found = compare_by_frequency(torch.arange(len(words)), nats, nats, words, number=number, equal=equal)
+    assert 1 <= len(found) <= number
+    ends = [(one.most, one.least) for one in found]
+    assert all(most >= least for most, least in ends)
+    assert all(least > most for (_, least), (most, _) in pairwise(ends))
+    assert sum(one.types for one in found) == sum(one.tokens for one in found) == len(words)
+    assert {one.least for one in found} | {one.most for one in found} <= set(counts)
+
+
+def test_words_of_one_count_are_in_the_group_of_the_first():
+    counts = torch.tensor([11052, 90, 12, 10, 10, 7, 5, 5, 4, 3, 3, 3, 3, 3, 3, 3])
+    nats = torch.zeros(len(counts)).double()
+    found = compare_by_frequency(torch.arange(len(counts)), nats, nats, counts, number=4)
+    assert [(one.label, one.types) for one in found] == [("10–11,052", 5), ("5–7", 3), ("3–4", 8)]
 
 
 @pytest.mark.parametrize(
