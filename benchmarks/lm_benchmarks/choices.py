@@ -104,7 +104,9 @@ OPTIONS: Final[Mapping[str, ModelOption]] = {
     "served_model": ModelOption(windows=True, help="completions: what the server calls the model."),
     "longest": ModelOption(kind=int, least=2, windows=True, help="gguf, completions: pieces at once."),
     "seed": ModelOption(kind=int, default=1, least=0, help="For models that draw random numbers."),
-    "window": ModelOption(kind=int, least=1, help="Models of pieces: read per call; cache: its words."),
+    "window": ModelOption(
+        kind=int, least=1, help="Pieces per call (default: 4,096 or fewer); cache: its words."
+    ),
     "stride": ModelOption(kind=int, least=1, help="Models of pieces: scored per call."),
     "unknown_word": ModelOption(help="arpa, kenlm: how the file spells <unk>."),
     "patience": ModelOption(kind=float, default=60.0, above=0, help="command, completions: seconds to wait."),

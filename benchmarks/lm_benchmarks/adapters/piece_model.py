@@ -31,6 +31,8 @@ from lm_benchmarks.conventions.rules import filled_up
 from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 
+MOST: Final = 4096  # pieces of a window that nobody chose: memory and time grow with it
+UNKNOWN: Final = 2048  # pieces of the window of a model that has none, as lm-evaluation-harness chooses
 SAMPLE: Final = 50  # words that show whether the tokenizer puts a space before a text
 
 Pair = tuple[int, int]  # a word and the one before it, which is <eos> at the start of a line
@@ -237,7 +239,7 @@ class PieceModel(ABC):
             tokenizer: Of the model.
             vocabulary: Of the ids that are scored.
             longest: Pieces that the model can read at once; None: any number.
-            window: W; None: as many as the model can read.
+            window: W; None: as many as the model can read, at most MOST.
             stride: Pieces per block; None: half of a window.
 
         Raises:
@@ -354,8 +356,9 @@ def page_nats(reader: Reader, window: int, text: str) -> tuple[float, int]:
 
 
 def _window(asked: int | None, longest: int | None) -> int:
-    window = asked if asked is not None else longest
-    if window is None or window < 1 or (longest is not None and window > longest):
-        limit = f"1 to {longest}" if longest is not None else "a window: the model's configuration has none"
-        raise HarnessError(f"window {window}; expected {limit}")
-    return window
+    if asked is None:
+        return min(longest or UNKNOWN, MOST)
+    if asked < 1 or (longest is not None and asked > longest):
+        limit = "1 or more" if longest is None else f"1 to {longest}, what the model can read"
+        raise HarnessError(f"window {asked}; expected {limit}")
+    return asked

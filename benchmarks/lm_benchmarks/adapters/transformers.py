@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import inspect
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -24,7 +26,8 @@ from wikitext_builder.progress import is_quiet
 OF_FILES: Final = frozenset({"_name_or_path", "transformers_version"})  # of a configuration: not of the model
 AT_ONCE: Final = 4096  # pieces of all texts per call, at most
 ROWS: Final = 64  # of logits in float64 at once
-LOGITS_AT_ONCE: Final = 2**27  # pieces x vocabulary of pieces per call: bounds memory
+LOGITS_AT_ONCE: Final = 2**27  # pieces x vocabulary of pieces per call, if several texts are read
+KEPT_AT_ONCE: Final = 2**28  # of them that are kept: a window with more is read in parts, which bounds memory
 
 
 class CausalModel(PieceModel):
@@ -46,10 +49,12 @@ class CausalModel(PieceModel):
             tokenizer: Its tokenizer.
             vocabulary: Of the ids that are scored.
             device: Of the model.
-            windows: `window` and `stride`, see `PieceModel`; without a window, what the configuration allows.
+            windows: `window` and `stride`, see `PieceModel`; without a window, what the configuration allows,
+                at most MOST. A recurrent model such as Mamba has no limit.
         """
-        longest = getattr(module.config, "max_position_embeddings", None)
+        longest = getattr(module.config.get_text_config(), "max_position_embeddings", None)
         super().__init__(tokenizer, vocabulary, longest=longest, **windows)
+        self._can_keep = "logits_to_keep" in inspect.signature(module.forward).parameters
         self._module = module.to(device).eval()
         self._device = device
 
@@ -83,20 +88,44 @@ class CausalModel(PieceModel):
     def target_log_probs(self, windows: Sequence[Window]) -> Iterator[Tensor]:
         """Natural log-probabilities of the targets of each window, in float64, in order."""
         vocabulary = self._module.config.get_text_config().vocab_size
+        kept = max(1, KEPT_AT_ONCE // vocabulary) if self._can_keep else sys.maxsize
         for group in _groups(windows, min(AT_ONCE, LOGITS_AT_ONCE // vocabulary)):
-            longest = max(len(job.inputs) for job in group)
-            rows = [[*job.inputs, *[self._begin] * (longest - len(job.inputs))] for job in group]
-            logits_BTV = self._module(torch.tensor(rows, device=self._device), use_cache=False).logits
-            for job, logits_TV in zip(group, logits_BTV, strict=True):
-                end = len(job.inputs)
-                yield _chosen(logits_TV[end - len(job.targets) : end], job.targets)
+            if len(group) == 1:
+                yield torch.cat([self._scores([part])[0] for part in _parts(group[0], kept)])
+            else:
+                yield from self._scores(group)
+
+    def _scores(self, group: Sequence[Window]) -> list[Tensor]:
+        """The scores of some windows that are read together."""
+        longest = max(len(job.inputs) for job in group)
+        rows = [[*job.inputs, *[self._begin] * (longest - len(job.inputs))] for job in group]
+        first = min(longest - 1, *(len(job.inputs) - len(job.targets) for job in group))  # that is scored
+        logits_BTV = self._logits(rows, longest - first)
+        scores = []
+        for job, logits_TV in zip(group, logits_BTV, strict=True):
+            end = len(job.inputs) - first
+            scores.append(_chosen(logits_TV[end - len(job.targets) : end], job.targets))
+        return scores
+
+    def _logits(self, rows: Sequence[Sequence[int]], kept: int) -> Tensor:
+        """The logits after the last pieces of each row, (rows, kept, pieces of the vocabulary)."""
+        options = {"logits_to_keep": kept} if self._can_keep else {}
+        inputs = torch.tensor(rows, device=self._device)
+        logits: Tensor = self._module(inputs, use_cache=False, **options).logits
+        return logits[:, -kept:]
 
     @torch.no_grad()
     def next_log_probs_of(self, inputs: Sequence[int]) -> Tensor:
         """Natural log-probabilities of all pieces after some others, in float64."""
-        logits_BTV = self._module(torch.tensor([inputs], device=self._device), use_cache=False).logits
-        logits_V: Tensor = logits_BTV[0, -1]
-        return logits_V.double().log_softmax(-1).cpu()
+        return self._logits([inputs], 1)[0, -1].double().log_softmax(-1).cpu()
+
+
+def _parts(window: Window, most: int) -> Iterator[Window]:
+    """A window in parts of few targets, each with all that comes before: their logits fit into memory."""
+    read = len(window.inputs) - len(window.targets)
+    for begin in range(0, max(1, len(window.targets)), most):
+        targets = window.targets[begin : begin + most]
+        yield Window(window.inputs[: read + begin + len(targets)], targets)
 
 
 def _chosen(logits: Tensor, targets: Sequence[int]) -> Tensor:

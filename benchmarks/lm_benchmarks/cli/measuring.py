@@ -209,7 +209,7 @@ def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
     """Draw the perplexity of MODEL by position in its context, for short and long windows.
 
     MODEL is a model of pieces, such as transformers:FOLDER. Without --window there are three lengths: what
-    the model can read, a quarter and a sixteenth of that.
+    the model can read (at most 4,096), a quarter and a sixteenth of that.
     """
     from lm_benchmarks.reporting.charts import expect_picture  # here, for a quick --help
 

@@ -6,7 +6,7 @@ import logging
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -16,7 +16,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from lm_benchmarks.adapters.piece_model import page_nats
+from lm_benchmarks.adapters.piece_model import UNKNOWN, page_nats
 from lm_benchmarks.choices import BATCH, CHUNK, CONVENTIONS, LM_EVAL, PAPER
 from lm_benchmarks.conventions.convention import RAW, Reader
 from lm_benchmarks.conventions.rules import REGISTRY
@@ -93,6 +93,7 @@ class _Way:
     fields: Mapping[str, str]
     score: Callable[[], _Scored]
     unused: frozenset[str] = frozenset()  # facts of the model that decide nothing here
+    facts: Mapping[str, object] = field(default_factory=dict)  # or have other values here
 
 
 def measure_loaded(
@@ -170,7 +171,7 @@ class _Run:
 
     def signature(self, way: _Way) -> Signature:
         """All that decides the number, first the data."""
-        inputs, facts = self.inputs, self.loaded.facts.items()
+        inputs, facts = self.inputs, {**self.loaded.facts, **way.facts}.items()
         return Signature(
             data=f"{signature_value(inputs.dataset.name)}+{file_sha256(way.data)[:8]}",
             split=self.protocol.split if inputs.dataset.layout != "file" else "file",
@@ -269,7 +270,9 @@ class _Run:
 
     def _pages(self) -> _Way:
         """Page by page, as plain text: as lm-evaluation-harness does."""
-        window, stride = int(str(self.loaded.facts["window"])), self.inputs.stride
+        assert self.loaded.reader is not None  # noqa: S101 - for mypy: the caller has looked
+        # The tool's window is all that a model can read, also where ours is shorter by default.
+        window, stride = self.inputs.window or self.loaded.reader.longest or UNKNOWN, self.inputs.stride
         if stride is not None and stride != window:
             raise HarnessError(
                 f"--stride {stride} with --convention {self.protocol.convention}: its windows do not overlap;"
@@ -298,6 +301,7 @@ class _Run:
             },
             score=partial(self._score_windows, read),
             unused=frozenset({"stride"}),
+            facts={"window": window},
         )
 
     def _windows(self) -> _Way:

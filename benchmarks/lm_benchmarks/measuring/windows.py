@@ -8,6 +8,7 @@ gains from what comes before.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -178,7 +179,8 @@ def by_position(
         model: A specification of a model of pieces: `transformers:`, `gguf:` or `completions:`.
         data: The dataset: a folder with raw files, or a file.
         split: `train`, `valid` or `test`.
-        windows: Lengths in pieces; none: all that the model can read, a quarter and a sixteenth of that.
+        windows: Lengths in pieces; none: what the model can read, at most 4,096, a quarter and a sixteenth of
+            that.
         progress: Receives the number of windows done.
         opening: What opening the model needs, such as `device`, as in `measure`.
 
@@ -193,8 +195,8 @@ def by_position(
     reader = loaded.reader
     if not isinstance(reader, PieceModel):
         raise HarnessError(f"{loaded.name} predicts words; expected a model of pieces, `transformers:…`")
-    most = reader.longest or reader.window
-    lengths = sorted(set(windows) or {most, *(max(SHORTEST, most // part) for part in SHORTER)})
+    whole, most = reader.window, reader.longest or sys.maxsize
+    lengths = sorted(set(windows) or {whole, *(max(SHORTEST, whole // part) for part in SHORTER)})
     if not SHORTEST <= lengths[0] <= lengths[-1] <= most:
         raise HarnessError(f"windows {lengths}; expected {SHORTEST} to {most}, what the model can read")
     path = raw_file(inputs.dataset, split)
