@@ -37,6 +37,9 @@ class Batch:
     page_ids: tuple[int, ...]  # in the order in which they are written
     splits: tuple[str, ...]  # train, valid or test, for each page
     location: str  # of its results, to which each function adds a suffix of its own
+    dates: Mapping[int, tuple[str, str]] = field(
+        default_factory=dict
+    )  # created and promoted, of pages with one
 
     def articles(self) -> Iterator[tuple[str, Article]]:
         """The articles in order, each with its split."""
@@ -202,7 +205,8 @@ def _write(batch: Batch, vocabulary: Vocabulary, language: str, articles: bool) 
         files[f"wiki.{split}.tokens"] += map(file_line, known)
         files[ATTRIBUTION].append(Attribution.of(article, split, language).line())
         if articles:
-            files[f"{ARTICLES}/{split}.jsonl"].append(PlainArticle.of(article, language).json_line())
+            plain = PlainArticle.of(article, language, batch.dates.get(article.page_id, ("", "")))
+            files[f"{ARTICLES}/{split}.jsonl"].append(plain.json_line())
         left_out.append(left_out_of(article))
         expanded += article.expanded
         words = [line.split() for line in known]

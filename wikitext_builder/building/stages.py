@@ -122,6 +122,7 @@ def batches_of(plan: Plan, extracted: Extracted, location: str) -> list[Batch]:
     """All articles in the order in which they are written, in batches of some hundreds."""
     roles = extracted.split.roles()
     order = sorted(roles, key=lambda page_id: (rank(page_id, plan.recipe.seed), page_id))
+    known = {one.page_id: (one.created, one.promoted) for one in plan.revisions}
     batches = []
     for start in range(0, len(order), ARTICLES_PER_BATCH):
         page_ids = order[start : start + ARTICLES_PER_BATCH]
@@ -134,6 +135,7 @@ def batches_of(plan: Plan, extracted: Extracted, location: str) -> list[Batch]:
                 page_ids=tuple(page_ids),
                 splits=tuple(splits),
                 location=f"{location}/batches/{name}",
+                dates={page_id: known[page_id] for page_id in page_ids if any(known[page_id])},
             )
         )
     return batches

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import wikitext_builder as wb
 from tests.cases import each
 from tests.command import forked
+from tests.dumps import numbered_page
 from tests.wikitext_builder.dataset.test_verify import forge, rewrite
 from tests.wikitext_builder.datasets import PAGES, SPLITS, build, digests, faults, store_of, verified
 from tests.wikitext_builder.extraction.pages import page, real_pages
@@ -26,7 +27,7 @@ from wikitext_builder.article import heading_level
 from wikitext_builder.dataset.plain import PlainArticle, Section
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.pages.store import Store, add_items
+from wikitext_builder.pages.store import Dates, Store, add_dates, add_items
 from wikitext_builder.tokens.tokenizer import tokenize_article
 
 FORMULA = (
@@ -130,11 +131,33 @@ def test_a_row_has_what_is_known_of_a_page(built: Path) -> None:
     assert "north-east" in found.text
 
 
-def test_rows_of_earlier_versions_have_no_quality(built: Path, copy: Path) -> None:
+def test_rows_have_the_dates_that_the_store_knows(tmp_path: Path) -> None:
+    pages = [
+        replace(page, page_id=n, revision_id=n, title=f"Page {n}")
+        for n, page in enumerate([numbered_page(1, "Some words. " * 9)] * 3, start=1)
+    ]
+    known = {1: Dates(created="2021-01-02T00:00:00Z", promoted="2022-05-02T00:00:00Z"),
+             2: Dates(created="2021-02-02T00:00:00Z")}  # fmt: skip
+    with Store.create(tmp_path / "a.store") as store:
+        store.add("en", pages, origin="test")
+        add_dates(store, "en", known)
+    for form in ("jsonl", "parquet"):
+        wb.build("live", tmp_path / "a.store", tmp_path / form, workers=1, articles=form)
+        rows = wb.load(tmp_path / form).plain_articles("test")
+        assert {one.page_id: (one.created, one.promoted) for one in rows} == {
+            1: ("2021-01-02T00:00:00Z", "2022-05-02T00:00:00Z"),
+            2: ("2021-02-02T00:00:00Z", None),
+            3: (None, None),
+        }
+        assert not [one for one in wb.verify(tmp_path / form) if one.passed is False]
+
+
+def test_rows_of_earlier_versions_have_no_quality_and_no_dates(built: Path, copy: Path) -> None:
     for path in (copy / "articles").iterdir():
         path.unlink()
     lines = (built / "articles" / "test.jsonl").read_text(encoding="utf-8")
-    old = re.sub(r', "quality": "[a-z]*"', "", lines)
+    old = re.sub(r', "quality": "[a-z]*"', "", lines).replace(', "created": null, "promoted": null', "")
+    assert "created" not in old
     assert old != lines
     (copy / "articles" / "test.jsonl").write_text(old, encoding="utf-8", newline="\n")
     assert {one.quality for one in wb.load(copy).plain_articles("test")} == {None}
