@@ -77,6 +77,16 @@ def read_pages(path: Path) -> Iterator[str]:
     yield from pages_of(read_text(path))
 
 
+def title_of(page: str) -> str:
+    r"""The title of a page, which is its first line; "" if it begins with something else.
+
+    >>> title_of("\n = Robert = \n \n He acts . \n"), title_of("He acts . ")
+    ('Robert', '')
+    """
+    first = page.strip().partition("\n")[0].strip()
+    return first[2:-2] if first.startswith("= ") and first.endswith(" =") and first.isprintable() else ""
+
+
 def raw_file(dataset: Dataset, split: str) -> Path:
     """The file of a split with its rare words, which most tools read.
 

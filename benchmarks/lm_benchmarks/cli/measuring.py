@@ -148,7 +148,11 @@ def _print_result(result: Result, *, as_json: bool) -> None:
             **msgspec.structs.asdict(total),
             "signature": str(result.signature),
         }
-        click.echo(json.dumps({**fields, "checks": result.checks, "seconds": result.seconds}))
+        click.echo(
+            json.dumps(
+                {**fields, "checks": result.checks, "seconds": result.seconds, "warning": result.warning}
+            )
+        )
         return
     click.echo(result.model)
     if result.number is not None:
@@ -157,6 +161,8 @@ def _print_result(result: Result, *, as_json: bool) -> None:
         )
     for name, value in known.items():
         click.echo(f"  {METRICS[name].label:<30} {value:>12.4f}  {METRICS[name].denominator}")
+    if result.warning:
+        click.echo(f"  {result.warning}")
     for law, found in (result.checks or {}).items():
         if found:
             click.echo(f"  BREAKS {law}: {found}")

@@ -22,6 +22,7 @@ from lm_benchmarks import lm_eval
 from lm_benchmarks.choices import CONVENTIONS, GROUPINGS, LM_EVAL, PAPER
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import lines_of
+from lm_benchmarks.record_versions import one_line
 from lm_benchmarks.records.result import TokenGroup
 from ps_models.data.dataset import Text, read_texts
 from ps_models.evaluation.signature import signature_value
@@ -40,6 +41,7 @@ class Passage:
 
     text: Text
     page: str = ""  # as it is in the file; only if pages are counted
+    title: str = ""  # of the article
 
 
 def read_passages(
@@ -57,11 +59,16 @@ def read_passages(
         raise HarnessError(f"convention {convention!r}; expected {' or '.join(CONVENTIONS)}")
     if convention != PAPER:
         pages = lm_eval.read_pages(dataset.file(split))
-        return "page", [Passage(text=_encoded(page, vocabulary), page=page) for page in pages]
+        return "page", [
+            Passage(text=_encoded(page, vocabulary), page=page, title=lm_eval.title_of(page))
+            for page in pages
+        ]
     texts = list(read_texts(dataset, split, vocabulary))
     if len(texts) == 1 and context == "carried":
         return f"{BLOCK}-lines", [Passage(text=text) for text in _blocks(texts[0], vocabulary)]
-    return "article", [Passage(text=text) for text in texts]
+    titles = [one_line(article.title) for article in dataset.articles(split) if article.lines]
+    pairs = zip(texts, titles, strict=True)
+    return "article", [Passage(text=text, title=title) for text, title in pairs]
 
 
 def vocabulary_of(dataset: Dataset, split: str) -> Vocabulary:

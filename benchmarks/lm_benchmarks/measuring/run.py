@@ -6,7 +6,7 @@ import logging
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -21,7 +21,7 @@ from lm_benchmarks.choices import BATCH, CHUNK, CONVENTIONS, LM_EVAL, PAPER
 from lm_benchmarks.conventions.convention import RAW, Reader
 from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.lm_eval import plain_text, raw_file, read_pages
+from lm_benchmarks.lm_eval import plain_text, raw_file, read_pages, title_of
 from lm_benchmarks.measuring.invariant_checks import Checks, raise_if_broken
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, user_code
 from lm_benchmarks.measuring.passages import (
@@ -83,6 +83,7 @@ class _Scored:
     checks: Mapping[str, str] | None = None
     tried: Tried | None = None
     number: float | None = None  # the tool's own
+    titles: tuple[str, ...] = ()  # of the articles, where there are some
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +150,7 @@ def measure_loaded(
         trained=loaded.trained,
         specification=protocol.specification,
         number=None if found.number is None else finite(found.number),
+        titles=found.titles if any(found.titles) else (),
     )
 
 
@@ -254,6 +256,7 @@ class _Run:
             groups=groups,
             checks=checks,
             tried=None if checks is None else checks.tried,
+            titles=tuple(one.title for one in passages),
         )
 
     def _nats(
@@ -299,7 +302,7 @@ class _Run:
                 "eos": "no",
                 "windows": "disjoint-backfilled",
             },
-            score=partial(self._score_windows, read),
+            score=lambda: replace(self._score_windows(read), titles=tuple(map(title_of, read_pages(path)))),
             unused=frozenset({"stride"}),
             facts={"window": window},
         )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import msgspec
 
 from lm_benchmarks.choices import BEGINNING, MUST_AGREE, PAPER
-from lm_benchmarks.metrics import Sums
+from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.record_versions import Int63, Record, of_line, read_lines
 from lm_benchmarks.records.trained import Trained, decisive_settings
 from ps_models.evaluation.signature import Signature
@@ -64,10 +64,18 @@ class Tried(Record, frozen=True, kw_only=True):
         )
 
 
+LEAST_BITS: Final = 0.5
+"""Bits per byte of English text that no published model goes below unless it has read the text.
+
+The best results of this project have 1.11 on Penn Treebank and WikiText-2. Llama 2 of 7 billion weights,
+which has probably read Wikipedia, has 0.59 on WikiText-2 (docs/which-perplexity.md).
+"""
+
+
 class Result(Record, frozen=True, kw_only=True):
     """How a model predicted a text, and what is needed to measure it again."""
 
-    ADDED: ClassVar = frozenset({"tried", "specification", "number"})
+    ADDED: ClassVar = frozenset({"tried", "specification", "number", "titles"})
     model: str  # its name in tables
     recipe: str = ""  # which model of ours it is, see lm_benchmarks.reporting.rows; "": not ours
     signature: Signature
@@ -84,6 +92,7 @@ class Result(Record, frozen=True, kw_only=True):
     tried: Tried | None = None  # None: the laws were tried only at the beginning, or not at all
     specification: str = ""  # what the user called the model, without this machine's folders
     number: float | None = None
+    titles: tuple[str, ...] = ()  # of the articles, where the dataset has them
 
     @property
     def data(self) -> tuple[str, str]:
@@ -95,6 +104,18 @@ class Result(Record, frozen=True, kw_only=True):
     def total(self) -> Sums:
         """The sums over the whole text."""
         return sum(self.articles, Sums())
+
+    @property
+    def warning(self) -> str:
+        """Why the number cannot be what it seems; "" if nothing speaks against it."""
+        bits = METRICS["bits-per-byte"].of(self.total)
+        if bits is None or bits >= LEAST_BITS or self.signature.get("split") == "train":
+            return ""
+        return (
+            f"WARNING: {bits:.2f} bits per byte is less than any published model needs for English text that"
+            f" it has not read ({LEAST_BITS} or more). Has the model read this text, does it look ahead, do"
+            " its probabilities sum to more than one, or is this no usual text?"
+        )
 
     @property
     def as_presets(self) -> bool:
@@ -110,6 +131,11 @@ class Result(Record, frozen=True, kw_only=True):
     def broken(self) -> tuple[str, ...]:
         """The laws that the model breaks."""
         return tuple(law for law, found in (self.checks or {}).items() if found)
+
+
+def warnings_of(results: Iterable[Result]) -> list[str]:
+    """The warnings of results, with the names of the models."""
+    return [f"{one.model}, {one.signature['split']}: {one.warning}" for one in results if one.warning]
 
 
 def from_json(line: str) -> Result:
@@ -131,6 +157,8 @@ def from_json(line: str) -> Result:
         raise ValueError(f"the nats of all articles sum to {total.nats}")
     if unsound or not result.articles:
         raise ValueError(f"article {unsound[0]} has counts below zero" if unsound else "no article")
+    if result.titles and len(result.titles) != len(result.articles):
+        raise ValueError(f"{len(result.titles)} titles of {len(result.articles)} articles")
     if not total.tokens and (result.groups or result.signature["convention"] == PAPER):
         raise ValueError("no token")
     return result

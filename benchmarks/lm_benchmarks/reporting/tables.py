@@ -17,7 +17,7 @@ from lm_benchmarks.measuring.compare import compare_results
 from lm_benchmarks.measuring.likeness import why_unlike
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.record_versions import one_line
-from lm_benchmarks.records.result import Result
+from lm_benchmarks.records.result import Result, warnings_of
 from lm_benchmarks.reporting.formats import Column, csv_table, exact, records, render, shown
 from lm_benchmarks.reporting.published import (
     TRAIN,
@@ -26,6 +26,7 @@ from lm_benchmarks.reporting.published import (
     is_papers,
     is_trained_on,
     note,
+    plain_name,
     published_name,
 )
 from wikitext_builder.article import SPLITS
@@ -144,7 +145,7 @@ class Table:
             note(row.model, row.paper.source, row.paper.note)
             for row in self.rows
             if row.paper and (row.paper.source or row.paper.note)
-        ]
+        ] + warnings_of(one for row in self.rows for one in row.results.values())
 
     @property
     def caption(self) -> str:
@@ -188,14 +189,14 @@ def _table(
 ) -> Table:
     data, kind = key[0], dict(zip(SAME, key[1:], strict=True))
     papers = all(is_papers(result) for each in models.values() for result in each.values())
-    known = {_plain(row.model): row for row in published if row.data == data and papers}
+    known = {plain_name(row.model): row for row in published if row.data == data and papers}
     metric = MAIN.get(kind["convention"], PIECES)
     rows = []
     for (name, _), results in models.items():
         first = next(iter(results.values()))
         is_same = first.as_presets and is_trained_on(first, TRAIN.get(data, "?"))
         own = published_name(first.recipe, data) if is_same else ""
-        rows.append(ReportRow(model=name, results=results, paper=known.get(_plain(own))))
+        rows.append(ReportRow(model=name, results=results, paper=known.get(plain_name(own))))
     measured = [row.paper for row in rows]
     rows += [ReportRow(model=row.model, paper=row) for row in known.values() if row not in measured]
     found = {split for row in rows for split in (*row.results, *row.published)}
@@ -247,15 +248,6 @@ def _with_difference(row: ReportRow, rows: Sequence[ReportRow], split: str, metr
 
 def _fixed(value: float | None, form: str, none: str = "") -> str:
     return none if value is None else format(value, form)
-
-
-def _plain(name: str) -> str:
-    """The name of a model without marks and letter case.
-
-    >>> _plain("KN-5 + cache") == _plain("KN5+cache")
-    True
-    """
-    return "".join(character for character in name.casefold() if character.isalnum())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,6 +376,7 @@ def write_conventions(found: Sequence[ByConvention], form: str) -> str:
     frame, made = shown(CONVENTION_COLUMNS, found), [one.result for one in found if one.result]
     # There is no number, or it means nothing: a stored result says which laws the model breaks.
     reasons = [(one.convention.name, why) for one in found for why in (one.why, _broken(one)) if why]
+    reasons += [(one.convention.name, warning) for one in found for warning in _warnings(one)]
     return render(
         f"conventions.{form}",
         title=f"{made[0].model} by convention" if made else "Perplexity by convention",
@@ -398,3 +391,7 @@ def write_conventions(found: Sequence[ByConvention], form: str) -> str:
 def _broken(one: ByConvention) -> str:
     checks = (one.result and one.result.checks) or {}
     return "; ".join(f"BREAKS {law}: {what}" for law, what in checks.items() if what)
+
+
+def _warnings(one: ByConvention) -> list[str]:
+    return warnings_of([one.result]) if one.result else []

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from datetime import UTC, datetime
 
+import lm_benchmarks as lb
 import pytest
 import torch
 from lm_benchmarks.choices import GROUPINGS
@@ -18,10 +19,14 @@ from lm_benchmarks.measuring.passages import (
     vocabulary_of,
 )
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
-from lm_benchmarks.metrics import METRICS
+from lm_benchmarks.metrics import METRICS, Sums
+from lm_benchmarks.record_versions import to_line
+from lm_benchmarks.records.result import from_json
+from msgspec.structs import replace
 
 from tests.conftest import data as real_data
 from tests.lm_benchmarks.cheats import Uniform
+from tests.lm_benchmarks.records.test_result import RESULT, signed
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.tokens.detokenizer import detokenize_line
@@ -72,6 +77,47 @@ def test_metrics_of_a_uniform_model_are_its_size(inputs):
     assert values["lm-eval-word-perplexity"] is None
     assert 0 < found.seconds < time.monotonic() - began
     assert written <= datetime.fromisoformat(found.written) <= datetime.now(UTC)
+
+
+@pytest.mark.parametrize("convention", ["paper", "lm-eval"])
+def test_articles_of_a_record_have_their_titles(convention):
+    inputs = make_inputs(real_data("wikitext-2"), "test")
+    protocol = Protocol(check=False, groups=False, convention=convention)
+    found = measure_loaded(open_model("unigram", inputs), inputs, protocol)
+    titles = [article.title for article in inputs.dataset.articles("test")]
+    assert len(titles) == 60
+    assert len(found.titles) == len(found.articles)
+    if convention == "paper":
+        assert list(found.titles) == titles
+    else:  # lines that only look like titles begin pages too
+        assert [title for title in found.titles if title in set(titles)] == titles
+    line, without = (to_line(one) for one in (found, replace(found, titles=())))
+    assert len(line) < 1.15 * len(without)
+    assert from_json(line) == found
+
+
+def test_passages_that_are_no_articles_have_no_titles():
+    inputs = make_inputs(real_data("ptb"), "test")
+    found = measure_loaded(open_model("unigram", inputs), inputs, Protocol(check=False, groups=False))
+    assert found.titles == ()
+
+
+@pytest.mark.parametrize(
+    ("nats", "split", "warned"),
+    [(0.1571, "test", "0.04 bits"), (0.1571, "train", ""), (4.6, "test", ""), (1.7, "valid", "0.47 bits")],
+)
+def test_a_number_below_what_any_model_reaches_per_byte_is_doubted(tmp_path, nats, split, warned):
+    """0.1571 nats per token, a perplexity of 1.17, are 0.04 bits of each byte on Penn Treebank's test."""
+    articles = [
+        Sums(nats=1000 * nats, tokens=1000, pieces=1000, text_bytes=5200, bytes=5200, file_bytes=5200)
+    ]
+    result = replace(signed(RESULT, split=split), articles=tuple(articles), groups=())
+    assert warned in result.warning
+    assert bool(result.warning) is bool(warned)
+    (tmp_path / "results.jsonl").write_text(to_line(result) + "\n")
+    for ending in ("html", "md", "tex"):
+        text = lb.report(tmp_path / "results.jsonl", tmp_path / f"report.{ending}").read_text()
+        assert ("bits per byte is less than any published model needs" in text) is bool(warned)
 
 
 def test_scores_that_are_no_numbers_are_refused(inputs):
