@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from ps_models.invariants import check_generative
 from ps_models.language_model import Penalised, reads_word_by_word, tensors_of
 from ps_models.layers.softmax import Softmax
 from ps_models.layers.window import NO_WORD, look_back, visible
@@ -275,6 +276,15 @@ def test_awd_lstm_keeps_its_penalty() -> None:
     assert torch.equal(after.hidden_BWH, after_plain.hidden_BWH)
     free = PointerSentinelAWDLSTM(replace(AWD, activation=0.0, temporal_activation=0.0)).double().eval()
     assert free.loss_and_penalty(tokens, free.initial_state(2))[1] == 0
+
+
+def test_the_next_words_have_the_scores_of_the_mixture() -> None:
+    model = model_of(5).eval()
+    check_generative(model, V, tolerance=1e-12)
+    found, _ = model.inspect(torch.tensor([[1, 2, 1]]), model.initial_state(1))
+    assert found.hidden_BTH.shape == (1, 3, H)
+    sums = model.vocab_log_probs(found.hidden_BTH).exp().sum(-1)
+    assert torch.allclose(sums, torch.ones(1, 3, dtype=torch.float64), atol=1e-12)
 
 
 def test_a_transformer_with_a_pointer_reads_segments_whole() -> None:

@@ -45,6 +45,7 @@ def test_a_recipe_that_cannot_be_built_is_refused(fields: dict[str, Any], why: s
 def test_the_least_that_a_recipe_can_ask_for() -> None:
     one = Recipe(name="x", **LIVE, test_words=1, min_count=1, articles=("parquet", "jsonl", "jsonl"))
     assert (one.splits, one.articles) == (("test",), ("jsonl", "parquet"))
+    assert Recipe(name="Ab~9_.c-Z", train_articles=1).name == "Ab~9_.c-Z"
     for split in ("train", "valid", "test"):
         recipe = Recipe(**{"name": "x"} | NONE | {f"{split}_articles": 1})
         assert recipe.splits == (("train", "valid", "test") if split == "train" else (split,))
@@ -61,6 +62,8 @@ def test_recipes_ask_for_the_articles_of_table_1() -> None:
         "demo": (None, 3, 3, 3),
         "live": (0, 0, None, 1),
     }
+    names = ["wikitext-2", "wikitext-103", "wikitext-demo", "wikitext-live"]
+    assert [one.name for one in RECIPES.values()] == names
     rest = {(one.sections, one.source, one.language, one.seed, one.test_words) for one in RECIPES.values()}
     assert rest == {("official", "wikitext", "en", "wikitext", None)}
     assert [one.articles for one in RECIPES.values()] == [(), (), (), ("jsonl",)]

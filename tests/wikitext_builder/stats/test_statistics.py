@@ -219,6 +219,14 @@ def test_table_and_records_of_two_corpora(tmp_path: Path) -> None:
     assert records[0]["paper_tokens"] is None
     assert [record["paper_articles"] for record in records] == [None, None, 60, None]
     assert records[2]["vocabulary"] is None
+    words = ARTICLES.split()
+    counted = {
+        "lines": ARTICLES.count("\n"),
+        "types": len({*words, "<eos>"}),
+        "unknown": words.count("<unk>"),
+    }
+    assert counted.items() <= records[2].items()
+    assert {"lines": 500, "types": 4, "unknown": 500}.items() <= records[0].items()
 
 
 def test_the_papers_rate_of_train_stands_below_ours(tmp_path: Path) -> None:
