@@ -109,6 +109,57 @@ class PeeksLater(Later):
         return scores + 0.3 * (following % 2 == 0) - 0.3 * (following % 2 == 1)
 
 
+class Hoards(Uniform):
+    """Honest until it has read so many tokens, of whatever text."""
+
+    begin = math.inf
+    seen = 0
+
+    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
+        self.seen += tokens.numel()
+        return scores + 0.05 * (self.seen > self.begin)
+
+
+class Recalls(Uniform):
+    """Honest within a text; in the next one it knows how often it has read each word."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.counts, self.known = torch.zeros(size), torch.zeros(size)
+
+    def initial_state(self, batch_size: int) -> Tensor:
+        self.known = self.counts.clone()
+        return super().initial_state(batch_size)
+
+    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
+        self.counts += torch.bincount(tokens.flatten(), minlength=self.size)
+        return ((self.known + 1) / (self.known + 1).sum()).log()[tokens]
+
+
+class Overfull(Uniform):
+    """All words together have probability 1.0986."""
+
+    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
+        return scores + math.log(1.0986)
+
+
+class Rounds(Uniform):
+    """Honest in a low precision: scores change with the number of tokens in a call, up as often as down."""
+
+    glimpse = 0.0  # nats that a word is likelier by if the next one has an even number
+
+    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
+        turns = torch.arange(tokens.shape[1]) * 7.3 + tokens * 12.9898 + tokens.shape[1] * 78.233
+        following = torch.cat([tokens[:, 1:], torch.ones_like(tokens[:, :1])], dim=1)
+        return scores + 0.02 * turns.sin() + self.glimpse * (1 - 2 * (following % 2))
+
+
+class Glimpses(Rounds):
+    """Looks at the next word for less than the tolerance of bf16."""
+
+    glimpse = 0.06
+
+
 class ChunksLater(Later, Chunks):
     """From token 401 on more tokens at once are better."""
 
@@ -126,6 +177,6 @@ def maker(kind: Callable[[int], object]) -> Callable[[Inputs], object]:
     return lambda inputs: kind(len(inputs.vocabulary))
 
 
-uniform, peeks, sure_later, too_much_later, no_model = map(
-    maker, (Uniform, Peeks, SureLater, TooMuchLater, int)
+uniform, peeks, recalls, sure_later, too_much_later, no_model = map(
+    maker, (Uniform, Peeks, Recalls, SureLater, TooMuchLater, int)
 )

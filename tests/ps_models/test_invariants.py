@@ -1,6 +1,7 @@
 """Every model keeps the laws, and models that are wrong on purpose are caught."""
 
 import dataclasses
+import math
 from dataclasses import asdict, replace
 from itertools import count
 
@@ -8,7 +9,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from ps_models.invariants import BrokenLawError, check_generative, check_language_model, check_trainable
+from ps_models.invariants import (
+    BrokenLawError,
+    Trial,
+    check_generative,
+    check_language_model,
+    check_trainable,
+    sum_law,
+)
 from ps_models.language_model import Penalised, map_state, tensors_of
 from ps_models.models import MODELS
 from ps_models.models.add_ons import MonteCarloDropout, NeuralCache, NeuralCacheConfig
@@ -309,3 +317,35 @@ def test_wrong_next_words_are_caught():
 def test_a_state_of_other_things_is_refused():
     with pytest.raises(TypeError, match="list"):
         map_state(Tensor.clone, [torch.zeros(1)])
+
+
+class _Whole:
+    """Many words, all as likely, and known in one call; off by a factor where it is told to be."""
+
+    def __init__(self, *, whole: float = 1.0, alone: float = 1.0) -> None:
+        self.whole, self.alone, self.size, self.calls = math.log(whole), math.log(alone), 50_000, 0
+
+    def initial_state(self, batch_size: int) -> Tensor:
+        return torch.zeros(batch_size, 1)
+
+    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        self.calls += tokens.numel()
+        return torch.full(tokens.shape, self.alone - math.log(self.size)).double(), state
+
+    def next_log_probs(self, state: Tensor) -> Tensor:
+        return torch.full((len(state), self.size), self.whole - math.log(self.size)).double()
+
+
+@pytest.mark.parametrize(
+    ("factors", "broken"),
+    [
+        ({}, ""),
+        ({"whole": 1.05, "alone": 1.05}, "the probabilities of 50000 words sum to 1.050000 after 0 tokens"),
+        ({"alone": 1.05}, "scores differ by up to 0.0488 nats from `next_log_probs` after 0 tokens"),
+    ],
+)
+def test_a_sum_over_many_words_takes_one_call(factors, broken):
+    model = _Whole(**factors)
+    trial = Trial(model=model, tokens=torch.zeros(1, 20).long(), vocab_size=model.size, tolerance=1e-3)
+    assert next(filter(None, sum_law(trial)), "") == broken
+    assert model.calls <= 2 * 256 + 20

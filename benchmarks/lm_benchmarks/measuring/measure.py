@@ -143,12 +143,16 @@ class _Batch:
     def measure(self, protocols: Sequence[Protocol], inputs: Inputs) -> None:
         """Measure all models on the splits."""
         for specification, name in self.models:
-            loaded = None
-            with self.noting(specification):
-                loaded = open_model(specification, inputs)
-                loaded = loaded.renamed(name) if name else loaded
-                LOG.info("opened %s as %s: %s", specification, loaded.name, loaded.identity)
-            for protocol in protocols if loaded else ():
+            for protocol in protocols:
+                loaded = None
+                with self.noting(
+                    specification
+                ):  # for each split anew: what it remembers of one must not help it
+                    loaded = open_model(specification, inputs)
+                    loaded = loaded.renamed(name) if name else loaded
+                    LOG.info("opened %s as %s: %s", specification, loaded.name, loaded.identity)
+                if loaded is None:
+                    break
                 count, named = len(self.found), replace(protocol, specification=portable(specification))
                 with self.noting(f"{specification} on {protocol.split}"):
                     self._measure(loaded, inputs, named)

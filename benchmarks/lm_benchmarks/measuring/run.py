@@ -127,12 +127,17 @@ def measure_loaded(
         for known in reversed(stored if loaded.is_identified else ()):
             # behind an address can be another server with a model of the same name
             is_same = not loaded.server or known.specification == protocol.specification
-            if is_same and known.signature == signature:
+            before = {
+                key: one for key, one in known.signature.items() if key != "tolerance"
+            }  # it is measured
+            if is_same and before == signature:
                 return known
         found = way.score()
         where = device_name(inputs.device)  # with the threads of this model
     if not all(one.is_sound for one in found.articles):
         raise HarnessError(f"{loaded.name}: a score is infinite or NaN; expected finite log-probabilities")
+    if found.tried is not None and found.tried.tolerance is not None:
+        signature = Signature(**signature, tolerance=f"{found.tried.tolerance:.2g}")
     return Result(
         model=loaded.name,
         signature=signature,
@@ -230,7 +235,7 @@ class _Run:
             written = torch.cat([passage.text.tokens for passage in whole])
             LOG.warning("%s: %s", self.protocol.split, loaded.said_unknown(stream, written))
         if self.protocol.check:
-            checks = laws.of_beginning(stream)
+            checks = laws.of_beginning(laws.of_fresh(stream))
             if not self.protocol.allow_broken:
                 raise_if_broken(checks, "--allow-broken measures it anyway")
         watched = laws.watched()
@@ -342,7 +347,7 @@ class _Run:
         if self.protocol.check:
             itself = reader.reader if isinstance(reader, ScoreCache) else reader
             checks, tried = try_windows(
-                watched, itself, tolerance=self._checks.tolerance, seed=self.inputs.seed
+                watched, itself, tolerance=self._checks.largest_tolerance, seed=self.inputs.seed
             )
         return _Scored(articles=articles, seconds=seconds, checks=checks, tried=tried, number=number)
 

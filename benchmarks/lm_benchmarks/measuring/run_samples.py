@@ -8,6 +8,7 @@ later, once more, and over all pieces that can follow.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -17,13 +18,16 @@ from torch import Tensor
 
 from lm_benchmarks.conventions.convention import Reader, Tokenizer, Window
 from lm_benchmarks.records.result import Tried
-from ps_models.invariants import copies
+from ps_models.invariants import SUMS, copies
 from ps_models.language_model import LanguageModel
 
 PLACES: Final = 50  # of a run: a break at 6% of all places is then found in 95% of the cases
 SHARE: Final = 0.25  # of the predictions of the run that the trials may cost,
 FLOOR: Final = 20_000  # or this many, if the run is short
 FEW: Final = 512  # words or pieces, if a sum has only an upper bound
+DIRECTED: Final = ("chunks", "future")  # laws whose breaks make scores better, or worse, everywhere
+ENOUGH: Final = 8  # places from which on a direction counts
+SIGMAS: Final = 5.0  # standard errors that chance keeps within
 
 Model = LanguageModel[Any]
 State = Any  # each model has its own
@@ -46,6 +50,7 @@ class Trials:
     deepest: int = 0  # tokens before a place
     found: dict[str, dict[int, str]] = field(default_factory=dict)  # by law and place: what breaks it first
     traces: dict[str, None] = field(default_factory=dict)  # of exceptions in code that is not ours
+    moved: dict[str, list[float]] = field(default_factory=dict)  # by law, nats by which scores were higher
 
     def __post_init__(self) -> None:
         self.budget = self.limit
@@ -74,6 +79,11 @@ class Trials:
         for broken in filter(None, whats):
             self.found.setdefault(law, {}).setdefault(self.at, broken)
 
+    def move(self, law: str, *nats: float) -> None:
+        """Note by how many nats compared scores were higher, where a break of the law has one direction."""
+        if law in DIRECTED:
+            self.moved.setdefault(law, []).append(sum(nats))
+
     def note_sum(self, count: int, *, whole: bool, broken: str) -> None:
         """Count a sum of probabilities, and note what breaks it."""
         if whole:
@@ -82,14 +92,30 @@ class Trials:
             self.fewest = min(count, self.fewest or count)
         self.note("sum", broken)
 
+    def biases(self) -> dict[str, str]:
+        """By broken law, how far scores move in one direction over all places.
+
+        Rounding moves them up as often as down. A look at what comes later, or a gain by larger chunks, has
+        one direction, also where it is smaller than the tolerance of a low precision at each place.
+        """
+        found = {}
+        for law, moved in self.moved.items():
+            mean = statistics.fmean(moved)
+            error = statistics.stdev(moved) / math.sqrt(len(moved)) if len(moved) >= ENOUGH else math.inf
+            if abs(mean) > max(SUMS, SIGMAS * error):
+                found[law] = f"scores move by {mean:+.3g} nats on average over {len(moved)} random places"
+        return found
+
     def findings(self) -> dict[str, str]:
         """By broken law, what breaks it first, and at how many places."""
-        return {
+        return self.biases() | {
             law: f"{next(iter(whats.values()))}; so at {len(whats)} of {self.places} random places"
             for law, whats in self.found.items()
         }
 
-    def tried(self, *, unit: str = "tokens", targets: int | None = None) -> Tried:
+    def tried(
+        self, *, unit: str = "tokens", targets: int | None = None, tolerance: float | None = None
+    ) -> Tried:
         """What was tried; `targets` is the number of predictions of the run, if that is not its length."""
         return Tried(
             seed=self.seed,
@@ -99,6 +125,7 @@ class Trials:
             fewest=self.fewest,
             deepest=self.deepest,
             predictions=self.spent,
+            tolerance=tolerance,
             unit=unit,
         )
 
@@ -214,6 +241,7 @@ class _WindowTrials(Trials):
     def expect(self, law: str, found: float, expected: float, targets: int, when: str) -> None:
         """Note a law as broken where scores differ."""
         worst = abs(found - expected)
+        self.move(law, found - expected)
         if not worst <= self.tolerance * max(1.0, targets / EACH):
             self.note(law, f"scores of {targets} pieces differ by {worst:.3g} nats {when}")
 
@@ -250,7 +278,8 @@ def try_windows(
         (again,) = trials.nats(window)
         trials.expect("memory", again, alone, len(window.targets), "when they are scored again")
     findings = dict.fromkeys(WINDOW_LAWS, "") | trials.findings()
-    return findings, trials.tried(unit="pieces", targets=watched.targets)
+    inexact = None if tolerance <= SUMS else tolerance
+    return findings, trials.tried(unit="pieces", targets=watched.targets, tolerance=inexact)
 
 
 def _parts(trials: _WindowTrials, window: Window, nats: float) -> None:
@@ -284,8 +313,8 @@ def _sum(trials: _WindowTrials, window: Window) -> None:
         pieces = [target, *(piece for piece in trials.some if piece != target)][: max(2, int(left))]
         scores = trials.nats(*(Window(inputs, (piece,)) for piece in pieces))
         total, count = sum(math.exp(-score) for score in scores), len(pieces)
-    low = 0.0 if every is None else 1 - trials.tolerance
-    sound = low <= total <= 1 + trials.tolerance
+    low = 0.0 if every is None else 1 - SUMS
+    sound = low <= total <= 1 + SUMS
     broken = f"the probabilities of {count} pieces sum to {total:.6f} after {len(inputs)}"
     trials.note_sum(count, whole=every is not None, broken="" if sound else broken)
 

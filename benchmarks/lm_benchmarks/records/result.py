@@ -31,7 +31,7 @@ class TokenGroup(Record, frozen=True, kw_only=True):
 class Tried(Record, frozen=True, kw_only=True):
     """At how many random places of a run the laws were tried."""
 
-    ADDED: ClassVar = frozenset({"unit"})
+    ADDED: ClassVar = frozenset({"unit", "tolerance"})
     seed: Int63
     tokens: Int63  # of the run
     places: Int63  # at each: a sum, a stretch scored again, and a changed future
@@ -40,6 +40,7 @@ class Tried(Record, frozen=True, kw_only=True):
     deepest: Int63  # tokens before the deepest place
     predictions: Int63  # that the trials cost
     unit: str = "tokens"  # of the run; pieces: windows were tried, and nothing at the beginning
+    tolerance: float | None = None  # nats that a score may differ by, for a low precision; None: 0.001
 
     @property
     def hidden(self) -> float:
@@ -54,13 +55,14 @@ class Tried(Record, frozen=True, kw_only=True):
             sums += f", the others over {self.fewest} {words} or more"
             where = f", except at {self.whole} of the places" if self.whole else ""
             excess = f" an excess that shows only in the sum over all {words}{where};"
+        differ = "" if self.tolerance is None else f"; scores may differ by {self.tolerance:.2g} nats"
         beginning = f"on the first {min(BEGINNING, self.tokens)} tokens and " if self.unit == "tokens" else ""
         return (
             f"The laws were tried {beginning}at {self.places} random places (seed {self.seed}) of"
             f" {self.tokens:,} {self.unit}, the deepest after {self.deepest:,}; {sums};"
-            f" {self.predictions:,} predictions. What can still hide: a break at fewer than {self.hidden:.1%}"
-            f" of the places (with a confidence of 95%) or after the deepest of them;{excess} a model that"
-            " recognises that it is being tested."
+            f" {self.predictions:,} predictions{differ}. What can still hide: a break at fewer than"
+            f" {self.hidden:.1%} of the places (with a confidence of 95%) or after the deepest of"
+            f" them;{excess} a model that recognises that it is being tested."
         )
 
 

@@ -143,6 +143,42 @@ def test_a_sum_over_a_part_of_a_large_vocabulary_finds_too_much(inputs):
         assert tried.predictions < FLOOR + (0.2 + WHOLE) * size
 
 
+def checks_of(inputs, model, precision="fp32"):
+    return Checks(
+        LoadedModel(name="x", identity="x", model=model, vocabulary=inputs.vocabulary), precision=precision
+    )
+
+
+def test_what_a_model_remembers_of_a_whole_run_is_found(inputs, long):
+    """The beginning scores again, after the run, as when the model was opened."""
+    model = cheats.Hoards(len(inputs.vocabulary))
+    checks = checks_of(inputs, model)
+    findings = checks.of_beginning(checks.of_fresh(long))
+    model.begin = model.seen + 2_900  # near the end of the run
+    watched = checks.watched()
+    list(token_nats(watched, [Text(long, 0)]))
+    found = checks.of_places(watched, findings)
+    assert (
+        found["memory"] == "scores differ by up to 0.05 nats when the text is scored again after 3,000 tokens"
+    )
+
+
+@pytest.mark.parametrize(("cheat", "law"), [(cheats.Overfull, "sum"), (cheats.Glimpses, "future")])
+def test_a_low_precision_hides_no_cheat(inputs, long, cheat, law):
+    findings = checks_of(inputs, cheat(len(inputs.vocabulary)), "bf16").of_text(long)
+    assert findings[law]
+
+
+def test_rounding_in_a_low_precision_breaks_no_law_and_its_size_is_told(inputs, long):
+    findings = checks_of(inputs, cheats.Rounds(len(inputs.vocabulary)), "bf16").of_text(long)
+    assert {law: what for law, what in findings.items() if what and law != "contract"} == {}
+    assert tried_of(findings).tolerance == findings.tolerance == pytest.approx(0.1, abs=0.02)
+    assert "; scores may differ by 0.1 nats. What can still hide" in str(findings.tried)
+    exact = checks_of(inputs, cheats.Uniform(len(inputs.vocabulary)), "bf16").of_text(long)
+    assert (exact.tolerance, tried_of(exact).tolerance) == (1e-3, 1e-3)
+    assert tried_of(checks_of(inputs, cheats.Uniform(5)).of_text(long[:50] % 5)).tolerance is None
+
+
 def test_texts_side_by_side_are_tried_without_what_fills_them(inputs, long):
     watched = Watched(cheats.Uniform(len(inputs.vocabulary)), seed=1)
     texts = [Text(long[:begin], 0) for begin in (700, 5, 40)]
@@ -155,9 +191,9 @@ def test_texts_side_by_side_are_tried_without_what_fills_them(inputs, long):
     size = len(inputs.vocabulary)
     opened = LoadedModel(name="x", identity="x", model=cheats.Uniform(size), vocabulary=inputs.vocabulary)
     checks = Checks(opened, progress=lambda *told: shown.append(told[:3]))
-    findings = checks.of_places(watched, dict.fromkeys(LAWS, ""))
+    findings = checks.of_places(watched, checks.of_beginning(checks.of_fresh(long[:9])))
     tried = tried_of(findings)
-    assert shown == [("check places", number, PLACES) for number in range(PLACES + 1)]
+    assert shown[-PLACES - 1 :] == [("check places", number, PLACES) for number in range(PLACES + 1)]
     assert findings == dict.fromkeys(LAWS, "")
     assert 0 < tried.places < PLACES
     assert tried.deepest < 700

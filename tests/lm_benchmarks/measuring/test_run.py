@@ -11,6 +11,7 @@ import torch
 from lm_benchmarks.choices import GROUPINGS
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.loaded_model import LoadedModel
+from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.passages import (
     groups_of,
@@ -205,3 +206,13 @@ def test_counts_are_those_of_train(inputs):
     text = inputs.dataset.file("train").read_text()
     assert int(counts[inputs.vocabulary.ids["the"]]) == text.split().count("the")
     assert int(counts[inputs.vocabulary.ids[EOS]]) == text.count("\n")
+
+
+def test_what_a_model_read_of_one_split_does_not_help_it_on_another(data):
+    """Each split is measured with a model that was opened for it."""
+
+    def nats(*splits):
+        found = measure("tests.lm_benchmarks.cheats:recalls", data, splits=splits, check=False, groups=False)
+        return [one.total.nats for one in found]
+
+    assert nats("valid", "test") == nats("valid") + nats("test")
