@@ -144,15 +144,13 @@ class _Batch:
         """Measure all models on the splits."""
         for specification, name in self.models:
             for protocol in protocols:
-                loaded = None
-                with self.noting(
-                    specification
-                ):  # for each split anew: what it remembers of one must not help it
+                try:  # for each split anew: what a model remembers of one must not help it on another
                     loaded = open_model(specification, inputs)
-                    loaded = loaded.renamed(name) if name else loaded
-                    LOG.info("opened %s as %s: %s", specification, loaded.name, loaded.identity)
-                if loaded is None:
+                except Exception as error:
+                    self.failed.append((specification, error))
                     break
+                loaded = loaded.renamed(name) if name else loaded
+                LOG.info("opened %s as %s: %s", specification, loaded.name, loaded.identity)
                 count, named = len(self.found), replace(protocol, specification=portable(specification))
                 with self.noting(f"{specification} on {protocol.split}"):
                     self._measure(loaded, inputs, named)
