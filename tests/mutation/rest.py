@@ -27,7 +27,7 @@ TESTS = {  # of modules that have no test of their own name
     "ps_models/data/dataset.py": "tests/ps_models/data",
 }
 UNCHANGED = (cst.Annotation, cst.Decorator, cst.Import, cst.ImportFrom)
-TEXTS = ("label", "numerator", "denominator", "note")  # arguments that only people read
+TEXTS = ("label", "numerator", "denominator", "note", "title", "about")  # arguments that only people read
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from ps_models.models.kneser_ney import ABSENT, FALLBACK, Grams, _discounts, est
 from ps_models.models.unigram_cache import UnigramCache, UnigramCacheConfig, tuned_cache
 from tests.conftest import data
 from tests.ps_models.textbook import END, START, KneserNey
+from tests.ps_models.tiny import make_dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
@@ -130,6 +131,19 @@ def test_unigrams_are_counts_plus_one_also_of_words_that_train_lacks():
     model = Unigram.of_text(4, torch.tensor([1, 2, 1, 0]))
     assert model.initial_state(3).shape == (3, 0)
     assert model.log_probs.exp().tolist() == pytest.approx([2 / 8, 3 / 8, 2 / 8, 1 / 8], rel=1e-12)
+
+
+def test_baselines_are_made_by_their_names(tmp_path):
+    dataset = load_dataset(make_dataset(tmp_path))
+    made = {name: one.make(dataset, dataset.vocabulary) for name, one in BASELINES.items()}
+    assert {name: type(model).__name__ for name, model in made.items()} == {
+        "unigram": "Unigram",
+        "kn-5": "NGram",
+        "kn-5+cache": "UnigramCache",
+    }
+    kneser_ney = made["kn-5"]
+    assert isinstance(kneser_ney, NGram)
+    assert kneser_ney.config.order == 5
 
 
 def test_no_context_crosses_the_end_of_a_line():
