@@ -262,10 +262,10 @@ def contamination(
         click.echo(json.dumps({**asdict(found), "is_found": found.is_found, "verdict": found.verdict}))
     else:
         _show(found)
-    if plot:
-        lb.draw_months(found, plot)
     if csv_path:
         csv_path.write_text(lb.contamination_csv(found), encoding="utf-8")
+    if plot:
+        lb.draw_months(found, plot)
 
 
 def _show(found: lb.Contamination) -> None:

@@ -233,7 +233,8 @@ class _Run:
         stream = torch.cat([passage.text.tokens for passage in passages])
         if loaded.words is not None:
             written = torch.cat([passage.text.tokens for passage in whole])
-            LOG.warning("%s: %s", self.protocol.split, loaded.said_unknown(stream, written))
+            text = f"{self.inputs.dataset.name}, {self.protocol.split}"
+            LOG.warning("%s: %s", text, loaded.said_unknown(stream, written))
         if self.protocol.check:
             checks = laws.of_beginning(laws.of_fresh(stream))
             if not self.protocol.allow_broken:

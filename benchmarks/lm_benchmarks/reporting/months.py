@@ -159,15 +159,15 @@ def _show_gaps(axes: Axes, places: Sequence[int], *, named: bool) -> None:
 
 
 def _show_step(axes: Axes, found: Contamination, places: Sequence[int]) -> None:
-    """The level before the step, up to the last month that has articles, and the level from its month on."""
+    """The level of the months before the step, and that of its month and the later ones."""
     if (step := found.step) is None:
         return
-    at = place_of(step.month) - 0.5
+    first = place_of(step.month)
     look: dict[str, Any] = {"color": COLORS[3], "linewidth": 2}
-    axes.plot([places[0] - 0.5, place_of(step.last) + 0.5], [step.before] * 2, **look)
+    for place in places:  # no line where there are no articles
+        axes.plot([place - 0.5, place + 0.5], [step.before if place < first else step.after] * 2, **look)
     label = f"step at {step.month}: {step.rise:+.3f}"
-    axes.plot([at, places[-1] + 0.5], [step.after] * 2, label=label, **look)
-    axes.plot([at, at], [step.before, step.after], ":", **look)
+    axes.plot([first - 0.5] * 2, [step.before, step.after], ":", label=label, **look)
 
 
 def place_of(month: str) -> int:

@@ -357,6 +357,8 @@ def test_the_picture_has_gaps_and_names_and_the_step_where_the_text_says(studies
     x, y = (np.asarray(one, float) for one in (line.get_xdata(), line.get_ydata()))
     assert set(x[np.isfinite(y)]) == {place_of(one.month) for one in found.months}
     assert np.isnan(y[3])  # no line crosses 2020-03 to 2024-01
+    levels = [np.asarray(one.get_xdata(), float) for one in axes[0].lines if one.get_linewidth() == 2]
+    assert max(one.max() - one.min() for one in levels) == 1
     step = [one for one in axes[0].lines if one.get_linestyle() == ":"]
     assert [list(one.get_xdata()) for one in step] == [[place_of("2024-01") - 0.5] * 2]
     assert [bar.get_height() for bar in axes[-1].patches][-6:] == [one.articles for one in found.months]
