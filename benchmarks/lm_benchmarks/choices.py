@@ -100,6 +100,7 @@ OPTIONS: Final[Mapping[str, ModelOption]] = {
         help="transformers: weights; gguf: cache.",
     ),
     "attention": ModelOption(windows=True, help="transformers: eager, sdpa, flash_attention_2, …"),
+    "device_map": ModelOption(windows=True, help="transformers: auto, balanced, …: several devices."),
     "tokenizer": ModelOption(windows=True, help="completions: folder or name of the model's tokenizer."),
     "served_model": ModelOption(windows=True, help="completions: what the server calls the model."),
     "longest": ModelOption(kind=int, least=2, windows=True, help="gguf, completions: pieces at once."),

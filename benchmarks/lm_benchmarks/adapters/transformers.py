@@ -39,7 +39,7 @@ class CausalModel(PieceModel):
         tokenizer: Any,  # noqa: ANN401
         vocabulary: Vocabulary,
         *,
-        device: torch.device | str = "cpu",
+        device: torch.device | str | None = "cpu",
         **windows: int | None,
     ) -> None:
         """Put a model on a device.
@@ -48,15 +48,15 @@ class CausalModel(PieceModel):
             module: A causal model of transformers.
             tokenizer: Its tokenizer.
             vocabulary: Of the ids that are scored.
-            device: Of the model.
+            device: Of the model; None: it stays where it is.
             windows: `window` and `stride`, see `PieceModel`; without a window, what the configuration allows,
                 at most MOST. A recurrent model such as Mamba has no limit.
         """
         longest = getattr(module.config.get_text_config(), "max_position_embeddings", None)
         super().__init__(tokenizer, vocabulary, longest=longest, **windows)
         self._can_keep = "logits_to_keep" in inspect.signature(module.forward).parameters
-        self._module = module.to(device).eval()
-        self._device = device
+        self._module = (module if device is None else module.to(device)).eval()
+        self._device = device or module.device
 
     @property
     def digest(self) -> str:
@@ -143,6 +143,7 @@ def load_causal_model(
     vocabulary: Vocabulary,
     *,
     device: torch.device | str = "cpu",
+    device_map: str | None = None,
     dtype: str | None = None,
     attention: str | None = None,
     **windows: int | None,
@@ -155,20 +156,27 @@ def load_causal_model(
         name: The folder or the name.
         vocabulary: See `CausalModel`, like `device` and `windows`.
         device: See `CausalModel`.
+        device_map: How transformers spreads the layers over several devices: `auto`, `balanced`, …; it needs
+            the package accelerate. None: all are on `device`.
         dtype: Of the weights: `float32`, `bfloat16` or `float16`; None: as they are stored.
         attention: Its implementation: `eager`, `sdpa`, …; None: transformers decides.
         windows: See `CausalModel`.
 
     Raises:
-        HarnessError: The library is not installed, or there is no such model.
+        HarnessError: The library is not installed, there is no such model, or it does not fit on the devices.
     """
     tokenizer = load_tokenizer(name)
-    options = {"dtype": dtype, "attn_implementation": attention}
+    options = {"device_map": device_map, "dtype": dtype, "attn_implementation": attention}
     with _loading(name) as library:
         module = library.AutoModelForCausalLM.from_pretrained(
             name, **{key: value for key, value in options.items() if value is not None}
         )
-    return CausalModel(module, tokenizer, vocabulary, device=device, **windows)
+    if any(one.is_meta for one in module.parameters()):
+        raise HarnessError(
+            f"transformers:{name} does not fit on the devices; expected room for all weights: choose --dtype"
+            " bfloat16, or more devices"
+        )
+    return CausalModel(module, tokenizer, vocabulary, device=None if device_map else device, **windows)
 
 
 def load_tokenizer(name: str) -> Any:  # noqa: ANN401 - of transformers

@@ -372,7 +372,7 @@ KINDS: Final[dict[str, tuple[str, Maker]]] = {
     ),
     "transformers": (
         "FOLDER or NAME: a causal model of the package transformers",
-        partial(_of_pieces, load_causal_model, ("device", "dtype", "attention")),
+        partial(_of_pieces, load_causal_model, ("device", "device_map", "dtype", "attention")),
     ),
     "gguf": (
         "FILE: a model in llama.cpp's format, by the package llama-cpp-python",

@@ -1,5 +1,6 @@
 """Models of `transformers` that read long windows, or have none: memory is bounded, scores are the same."""
 
+import importlib.util
 import json
 import shutil
 from typing import Any
@@ -101,3 +102,18 @@ def test_only_logits_that_are_scored_are_computed(long_llama, inputs):
     list(model.target_log_probs([Window([0, 5, 6, 7], [8]), Window([0, 9, 9], [4, 4])]))
     model.next_log_probs_of([0, 5, 6, 7])
     assert sizes == [3, 1]  # the second window is shorter and has two targets
+
+
+def test_layers_on_several_devices_need_accelerate(llama, inputs):
+    """With one device there is nothing to spread, but the model is read in the same way."""
+    if importlib.util.find_spec("accelerate") is None:
+        with pytest.raises(HarnessError, match=r"expected a folder or a name|accelerate"):
+            load_causal_model(str(llama), inputs.vocabulary, device_map="auto")
+        return
+    spread, plain = (
+        load_causal_model(str(llama), inputs.vocabulary, device_map=how) for how in ("auto", None)
+    )
+    windows = [Window([0, 5, 6, 7], [8, 9])]
+    (one,), (other,) = spread.target_log_probs(windows), plain.target_log_probs(windows)
+    assert torch.equal(one, other)
+    assert spread.digest == plain.digest
