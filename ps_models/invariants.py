@@ -38,7 +38,8 @@ class Trial:
     vocab_size: int  # their ids are below it
     tolerance: float  # nats that scores may differ by
     open_vocabulary: bool = False  # words outside the vocabulary have probability too
-    sizes: Sequence[int] = (1, 5)  # of chunks
+    sizes: Sequence[int] = (1, 5)  # of chunks,
+    calls: int = 64  # at most so many of each size: each reads all weights of the softmax
     times: Sequence[int] = range(1, LENGTH)  # from which tokens change
     prefixes: Sequence[int] = (0, LENGTH)  # tokens before sums over words
     summed: int | None = None  # words of such a sum; None: the whole vocabulary
@@ -267,8 +268,9 @@ def chunks_law(trial: Trial) -> Iterator[str]:
     """Chunks of any size give the same scores."""
     where = f"from token {trial.depth} on " if trial.depth else ""
     for size in trial.sizes:
-        found = trial.scores(trial.tokens, size)
-        yield trial.differ(found, trial.whole, f"{where}in chunks of {size}")
+        end = size * trial.calls
+        found = trial.scores(trial.tokens[:, :end], size)
+        yield trial.differ(found, trial.whole[:, :end], f"{where}in chunks of {size}")
 
 
 def future_law(trial: Trial) -> Iterator[str]:

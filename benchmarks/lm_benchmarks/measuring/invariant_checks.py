@@ -38,7 +38,8 @@ PREFIX: Final = 20  # tokens before the word over which probabilities are summed
 EXACT_TOLERANCE: Final = 1e-3  # nats that scores may differ by in a high precision,
 TOLERANCES: Final = {"fp32": EXACT_TOLERANCE, "tf32": 1e-2, "bf16": 1e-1}  # and at most, by precision
 MARGIN: Final = 10.0  # the largest of thousands of differences, against the root mean square of the rounding
-STRETCH: Final = 32  # tokens that are scored again after a place
+STRETCH: Final = 32  # tokens that are scored again after a place,
+CALLS: Final = 8  # in so many calls at most
 WHOLE: Final = 3  # sums over the whole vocabulary beyond the budget; one if it has more words than the budget
 FEWEST: Final = 32  # words of such a sum, whatever that costs, if the model does not read again
 SAMPLED: Final = 16  # words whose scores must be those of `next_log_probs`
@@ -272,7 +273,8 @@ def _try_place(trials: Trials, loaded: LoadedModel, call: Call) -> None:
         small = (
             max(1, length // 2) if place.reread else 1
         )  # the smallest size of chunks, in every second case
-        place.sizes = (small if trials.draw(2) else small + trials.draw(length),)
+        size = small if trials.draw(2) else small + trials.draw(length)
+        place.sizes, place.calls = (size,), CALLS
         place.moved.clear()
         trials.note(law, *chunks_law(place))
         trials.move(law, *place.moved)
