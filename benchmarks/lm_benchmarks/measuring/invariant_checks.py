@@ -270,9 +270,7 @@ def _try_place(trials: Trials, loaded: LoadedModel, call: Call) -> None:
         _try_sum(trials, place, at)
         law = "chunks"
         length = place.tokens.shape[1]
-        small = (
-            max(1, length // 2) if place.reread else 1
-        )  # the smallest size of chunks, in every second case
+        small = max(1, length // 2) if place.reread else 1  # tokens per chunk, in every second case
         size = small if trials.draw(2) else small + trials.draw(length)
         place.sizes, place.calls = (size,), CALLS
         place.moved.clear()
