@@ -43,7 +43,7 @@ from wikitext_builder.dataset.manifest import file_line
 
 UNREAD = "--unread"
 OTHERS, READ = 400, 200  # articles of train: not scored, and scored
-STUDIES, RESAMPLES = 1000, 1000
+STUDIES = 1000
 COUNTS = (20, 40, 80)
 PARTS = {0.0: "none read", 0.1: "a tenth", 0.25: "a quarter", 0.5: "half"}
 
@@ -136,8 +136,7 @@ def study(
     before, after = [*read, *fresh[: count - known]], fresh[-count:]
     matched = pairs_of(distance[np.ix_(before, after)])
     pairs = [[articles[before[one]], articles[after[other]]] for one, other in matched]
-    seed = generator.randrange(2**32)
-    found = difference_of("", METRICS["bits-per-byte"], pairs, resamples=RESAMPLES, seed=seed)
+    found = difference_of("", METRICS["bits-per-byte"], pairs)
     return len(pairs), found.interval[0]
 
 

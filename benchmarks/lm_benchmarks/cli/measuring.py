@@ -244,7 +244,9 @@ def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
     help="Which date of an article counts for the months.  [default: the first that is known for all]",
 )
 @click.option("--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Confidence level.")
-@click.option("--resamples", default=RESAMPLES, type=click.IntRange(min=100), help="Bootstrap draws.")
+@click.option(
+    "--resamples", default=RESAMPLES, type=click.IntRange(min=100), help="Permutations: is a step chance?"
+)
 @click.option("--check/--no-check", default=True, help="Test whether the model keeps the laws.")
 @model_options
 @json_option

@@ -88,6 +88,17 @@ split_option: Final = click.option(
 )
 
 
+def _note_ignored(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    del context
+    if value is not None:
+        click.echo(f"{parameter.opts[0]} does nothing now: intervals are computed, not drawn", err=True)
+
+
+def ignored_option(name: str) -> Callable[[Decorated], Decorated]:
+    """An option that earlier versions had for draws; it goes in the next one."""
+    return click.option(name, hidden=True, expose_value=False, callback=_note_ignored)
+
+
 def _type(one: ModelOption) -> click.ParamType[Any]:
     if one.choices:
         return click.Choice(one.choices)

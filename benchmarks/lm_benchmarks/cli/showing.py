@@ -11,12 +11,13 @@ from typing import Any, Final
 import click
 
 import lm_benchmarks as lb
-from lm_benchmarks.choices import COMPARE_ONLY, FEWEST, LEVEL, MUST_AGREE, RESAMPLES, SIZES, TITLE
+from lm_benchmarks.choices import COMPARE_ONLY, LEVEL, MUST_AGREE, SIZES, TITLE
 from lm_benchmarks.cli.options import (
     ANY_PATH,
     EXISTING,
     OUTPUT_FILE,
     ModelCommand,
+    ignored_option,
     json_option,
     split_option,
 )
@@ -35,8 +36,8 @@ from wikitext_builder.tables import csv_text
 @split_option
 @click.option("--metric", type=click.Choice(list(METRICS)), default="perplexity", help="Which number.")
 @click.option("--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Of the interval.")
-@click.option("--resamples", default=RESAMPLES, type=click.IntRange(min=100), help="Draws of the bootstrap.")
-@click.option("--seed", default=1, type=SEED, help="Of the draws.")
+@ignored_option("--resamples")
+@ignored_option("--seed")
 @click.option(
     "--allow",
     multiple=True,
@@ -71,14 +72,13 @@ def compare(*, as_json: bool, as_csv: bool, **options: Any) -> None:
         click.echo(f"{found.metric} {value:.4f}  {one_line(model)}{seeds}{one_line(mark)}")
     rounding = "  (no more than rounding: not clear)" if found.is_rounding else ""
     click.echo(f"difference {found.difference:+.4f}{rounding}")
-    if found.interval is None or found.better is None:
-        why = "too few for an interval" if found.passages < FEWEST else "draws too large for an interval"
-        click.echo(f"{found.passages} passages: {why}")
+    if found.interval is None:
+        click.echo(f"{found.passages} passages: {found.no_interval}")
         return
     low, high = found.interval
     click.echo(
-        f"{100 * found.level:.4g}% interval {low:+.4f} to {high:+.4f}; {one_line(found.second_model)} is"
-        f" lower in {found.better:.1%} of {found.resamples} draws of {found.passages} passages"
+        f"{100 * found.level:.4g}% interval {low:+.4f} to {high:+.4f}: {found.passages} passages, Student's t"
+        f" with {found.degrees:.1f} degrees of freedom, one-sided p {found.p_one_sided:.2g}"
     )
     if low <= 0 <= high:
         click.echo("not clear: chance alone can give either sign")

@@ -1,13 +1,12 @@
-"""How much two models differ, and whether chance explains it: a paired bootstrap over articles.
+"""How much two models differ, and whether chance explains it: an interval by Student's t over articles.
 
-The articles of a test set are a sample. The bootstrap draws them again, with replacement, the same articles
-for both models: this gives the differences that other test sets would have given (Efron 1979; paired over
-texts as in Koehn 2004 for translations). It sums over articles before it divides, so that each draw is an
-exact perplexity.
+The articles of a test set are a sample. The difference is that of the whole texts; how much it varies is
+estimated without each article in turn, the same one for both models. So both are paired by article, whatever
+depends on another within it. Nats are summed over articles before they are divided: each number is an exact
+perplexity.
 
-Runs of one recipe with other seeds are a sample too. Their number is the mean over runs, in nats per token.
-Three runs are too few to be drawn again: such intervals held the truth in 86 of 100 trials. So each draw
-moves the mean by Student's t for that many runs, on each side: 99 of 100 with three runs, 96 with ten.
+Runs of one recipe with other seeds are a sample too. Their number is the mean over runs, in nats per token,
+and each side adds the variance of its mean over seeds; see `chance`.
 """
 
 from __future__ import annotations
@@ -19,16 +18,22 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from lm_benchmarks.choices import EXACT, FEWEST, LEVEL, RESAMPLES
+from lm_benchmarks.choices import EXACT, LEVEL
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.chance import (
+    Chance,
+    Numbers,
+    combined,
+    expect_level,
+    jackknife,
+    why_no_sample,
+)
 from lm_benchmarks.measuring.likeness import expect_alike
 from lm_benchmarks.measuring.select import find_runs
 from lm_benchmarks.metrics import METRICS, Metric, Sums
 from lm_benchmarks.records.result import Result, read_results
 
-AT_ONCE: Final = 2**22  # numbers drawn at once: bounds memory
 ROUNDING: Final = {"fp32": 1e-5, "tf32": 1e-4, "bf16": 1e-3}  # of a perplexity, by the precision
 
 
@@ -43,12 +48,12 @@ class ModelDifference:
     metric: str
     first: float
     second: float
-    interval: tuple[float, float] | None  # of second - first; None: too few passages, or too large draws
-    better: float | None  # the fraction of draws in which the second number is lower
+    interval: tuple[float, float] | None  # of second - first; None: see `no_interval`
+    p_one_sided: float | None  # how probable chance alone gives this difference, or more of the same sign
+    degrees: float | None  # degrees of freedom of Student's t
     passages: int
     level: float
-    resamples: int
-    seed: int
+    no_interval: str = ""  # why the passages give none
     rounding: float = 0.0  # what the arithmetic alone can change the numbers by
     first_runs: tuple[float, ...] = ()  # the number of each run, by seed
     second_runs: tuple[float, ...] = ()
@@ -89,8 +94,6 @@ def compare(
     split: str = "test",
     metric: str = "perplexity",
     level: float = LEVEL,
-    resamples: int = RESAMPLES,
-    seed: int = 1,
     allow: Collection[str] = (),
 ) -> ModelDifference:
     """Compare two models whose results are in a file.
@@ -106,8 +109,6 @@ def compare(
         split: `train`, `valid` or `test`.
         metric: A name in METRICS.
         level: Of the interval.
-        resamples: Draws of the bootstrap.
-        seed: Of the draws: the same seed gives the same interval.
         allow: Fields of signatures that may differ.
 
     Raises:
@@ -116,25 +117,12 @@ def compare(
     path = Path(results)
     read = read_results(path)
     one, other = (find_runs(read, name, split, path) for name in (first, second))
-    return compare_runs(one, other, metric=metric, level=level, resamples=resamples, seed=seed, allow=allow)
+    return compare_runs(one, other, metric=metric, level=level, allow=allow)
 
 
 def compare_results(first: Result, second: Result, **options: Any) -> ModelDifference:
     """Compare two results, as `compare_runs` of one run each."""
     return compare_runs([first], [second], **options)
-
-
-def expect_draws(level: float, resamples: int, seed: int) -> None:
-    """Check how an interval is to be drawn.
-
-    Raises:
-        HarnessError: It cannot be drawn so.
-    """
-    if not 0 < level < 1 or resamples < 1 or seed < 0:
-        raise HarnessError(
-            f"level {level}, {resamples} resamples, seed {seed}; expected a level between 0 and 1, 1"
-            " resample or more, and a seed of 0 or more"
-        )
 
 
 def compare_runs(
@@ -143,8 +131,6 @@ def compare_runs(
     *,
     metric: str = "perplexity",
     level: float = LEVEL,
-    resamples: int = RESAMPLES,
-    seed: int = 1,
     allow: Collection[str] = (),
 ) -> ModelDifference:
     """Compare two models, each by its runs with different seeds.
@@ -154,14 +140,12 @@ def compare_runs(
         second: Results of the model that may be better.
         metric: As in `compare`, like all that follow.
         level: As in `compare`.
-        resamples: As in `compare`.
-        seed: As in `compare`.
         allow: As in `compare`.
 
     Raises:
         HarnessError: They measure different things, or the counts that the metric needs are missing.
     """
-    expect_draws(level, resamples, seed)
+    expect_level(level)
     for run in (*first[1:], *second):
         expect_alike(first[0], run, allow)
     counted = _metric(metric)
@@ -172,7 +156,9 @@ def compare_runs(
         )
     each = [tuple(_value(run, metric) for run in runs) for runs in (first, second)]
     means = [mean_number(runs, counted) for runs in (first, second)]
-    draws = _draws(first, second, counted, resamples, seed)
+    difference = means[1] - means[0]
+    sums = [np.stack([sums_of_passages(run.articles, counted) for run in runs]) for runs in (first, second)]
+    chance, none = chance_of(sums, counted)
     return ModelDifference(
         first_model=first[0].model,
         second_model=second[0].model,
@@ -181,27 +167,16 @@ def compare_runs(
         metric=metric,
         first=means[0],
         second=means[1],
-        interval=None if draws is None else interval_of(draws, level),
-        better=None if draws is None else float((draws < 0).mean()),
+        interval=None if chance is None else chance.interval(difference, level),
+        p_one_sided=None if chance is None else chance.p_one_sided(difference),
+        degrees=None if chance is None else chance.degrees,
         passages=len(first[0].articles),
         level=level,
-        resamples=resamples,
-        seed=seed,
+        no_interval=none,
         rounding=max(map(abs, means)) * max(_rounding(one, other) for one in first for other in second),
         first_runs=each[0],
         second_runs=each[1],
     )
-
-
-def _draws(
-    first: Sequence[Result], second: Sequence[Result], metric: Metric, resamples: int, seed: int
-) -> npt.NDArray[np.float64] | None:
-    """As `bootstrap_runs`; None if there are too few passages, or a draw is too large for a number."""
-    if len(first[0].articles) < FEWEST:
-        return None
-    with np.errstate(over="ignore", invalid="ignore"):
-        draws = bootstrap_runs(first, second, metric, resamples, seed)
-    return draws if np.isfinite(draws).all() else None
 
 
 def _pieces(result: Result) -> tuple[int, ...]:
@@ -251,95 +226,40 @@ def _counted(result: Result) -> str:
     return " or ".join(f"--metric {name}" for name, metric in METRICS.items() if metric.of(result.total))
 
 
-def bootstrap_runs(
-    first: Sequence[Result], second: Sequence[Result], metric: Metric, resamples: int, seed: int
-) -> npt.NDArray[np.float64]:
-    """Second minus first, over draws of passages, the same for all runs, and of the mean of all seeds.
+def chance_of(models: Sequence[Numbers], metric: Metric) -> tuple[Chance | None, str]:
+    """What chance adds to the number of a model, or to the difference of two on the same passages.
 
     Args:
-        first: Runs of one model on the same passages.
-        second: Runs of the other model on them.
+        models: One or two; of each, sums of its runs, (runs, passages, 2), as `sums_of_passages` gives them.
         metric: What is compared.
-        resamples: How many draws.
-        seed: Of the draws.
+
+    Returns:
+        The chance of passages and of seeds; or None and why it is not known.
     """
-    one, other = (np.stack([_sums(run.articles, metric) for run in runs]) for runs in (first, second))
-    return _differences(one, other, metric, resamples, seed, paired=True)
+    counts = sum(sums[..., 1].mean(axis=0) for sums in models)
+    if why := why_no_sample(np.asarray(counts)):
+        return None, why
+    with np.errstate(over="ignore", invalid="ignore"):
+        left = [sums.sum(axis=1, keepdims=True) - sums for sums in models]
+        without = [_numbers(_quotients(one).mean(axis=0), metric) for one in left]
+        parts = [jackknife(np.subtract.reduce(without), np.asarray(counts))]
+        for runs in (_quotients(sums.sum(axis=1)) for sums in models):
+            if len(runs) > 1:
+                others = _numbers((runs.sum() - runs) / (len(runs) - 1), metric)
+                parts.append(jackknife(others, np.ones(len(runs))))
+    found = combined(parts)
+    return (found, "") if math.isfinite(found.variance) else (None, "numbers too large for an interval")
 
 
-def _drawn_means(
-    generator: np.random.Generator, drawn: npt.NDArray[np.int64], sums: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """Nats per unit of a model over draws, from sums of its runs (runs, passages, 2)."""
-    totals, runs = drawn @ sums, len(sums)
-    means = (totals[..., 0] / totals[..., 1]).mean(axis=0)
-    if runs > 1:
-        whole = sums.sum(axis=1)
-        spread = (whole[:, 0] / whole[:, 1]).std(ddof=1) / np.sqrt(runs)
-        means += spread * generator.standard_t(runs - 1, size=len(drawn))
-    return np.asarray(means)
-
-
-def bootstrap(
-    first: Sequence[Sums],
-    second: Sequence[Sums],
-    metric: Metric,
-    resamples: int,
-    seed: int,
-    *,
-    paired: bool = True,
-) -> npt.NDArray[np.float64]:
-    """Second minus first, over draws of passages.
-
-    Args:
-        first: Passages.
-        second: As many, in the order of their pairs.
-        metric: What is compared.
-        resamples: How many draws.
-        seed: Of the draws.
-        paired: The same draws on both sides, because these are the same passages; else each side has its own.
-    """
-    one, other = (_sums(passages, metric)[None] for passages in (first, second))
-    return _differences(one, other, metric, resamples, seed, paired=paired)
-
-
-def _differences(
-    first: npt.NDArray[np.float64],
-    second: npt.NDArray[np.float64],
-    metric: Metric,
-    resamples: int,
-    seed: int,
-    *,
-    paired: bool,
-) -> npt.NDArray[np.float64]:
-    """Second minus first over draws, from sums (runs, passages, 2)."""
-    generator = np.random.Generator(np.random.PCG64(seed))
-    differences = []
-    at_once = max(1, AT_ONCE // (first.shape[1] * max(len(first), len(second))))
-    for begin in range(0, resamples, at_once):
-        count = min(at_once, resamples - begin)
-        drawn = _drawn(generator, first.shape[1], count)
-        other = drawn if paired else _drawn(generator, second.shape[1], count)
-        one, two = _drawn_means(generator, drawn, first), _drawn_means(generator, other, second)
-        differences.append(_numbers(two, metric) - _numbers(one, metric))
-    return np.concatenate(differences)
-
-
-def _drawn(generator: np.random.Generator, passages: int, count: int) -> npt.NDArray[np.int64]:
-    """How often each passage is in each of some draws with replacement, (draws, passages)."""
-    return generator.multinomial(passages, np.full(passages, 1 / passages), size=count)
-
-
-def _sums(passages: Sequence[Sums], metric: Metric) -> npt.NDArray[np.float64]:
+def sums_of_passages(passages: Sequence[Sums], metric: Metric) -> Numbers:
+    """Nats and what divides them, (passages, 2)."""
     return np.array([metric.quotient(one) for one in passages], dtype=np.float64)
 
 
-def _numbers(quotients: npt.NDArray[np.float64], metric: Metric) -> npt.NDArray[Any]:
+def _quotients(sums: Numbers) -> Numbers:
+    return np.asarray(sums[..., 0] / sums[..., 1])
+
+
+def _numbers(quotients: Numbers, metric: Metric) -> Numbers:
     """The metric of nats per unit."""
-    return quotients / np.log(2) if metric.bits else np.exp(quotients)
-
-
-def interval_of(draws: npt.NDArray[np.float64], level: float) -> tuple[float, float]:
-    """The middle fraction of the draws (percentile interval)."""
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    return np.asarray(quotients / np.log(2) if metric.bits else np.exp(quotients))

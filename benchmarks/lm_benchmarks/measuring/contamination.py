@@ -2,11 +2,11 @@
 
 A model that has read some of the articles of before predicts them better: its bits per byte of the articles
 of after are higher. Articles are compared in pairs that are alike in topic, quality and length; see
-`matching`. The interval is a bootstrap over the articles of the pairs, each side by itself. Draws of whole
-pairs differ less than two sets do, because pairs are alike: that would give more false alarms.
+`matching`. The interval is Student's t over the articles of the pairs, each side by itself; see `chance`.
+Whole pairs differ less than two sets do, because pairs are alike: that would give more false alarms.
 
 News is harder to predict for every model: new names, new events. A reference model that has read neither side
-takes that into account. The difference of the reference on the same pairs is then subtracted, draw by draw.
+takes that into account. The difference of the reference on the same articles is then subtracted.
 
 By month the model's bits per byte show a step at its cut-off, if it has read the earlier articles; see
 `months`.
@@ -19,12 +19,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
-
 from lm_benchmarks.choices import FEWEST, LEVEL, RESAMPLES
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.compare import bootstrap, expect_draws, interval_of
+from lm_benchmarks.measuring.chance import Chance, combined, expect_level
+from lm_benchmarks.measuring.compare import chance_of, sums_of_passages
 from lm_benchmarks.measuring.matching import Measured, match
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.measuring.months import Dates, Month, Step, by_month, dates_of, find_step, months_of
@@ -144,15 +142,19 @@ def contamination(
         by: The date whose month counts: created, promoted or revision; empty: the first one known for all.
         reference: A model that has read neither; its difference is subtracted.
         level: Of the intervals.
-        resamples: Draws of the bootstrap.
-        seed: Of the draws, and of models that draw random numbers.
+        resamples: Permutations of articles over months: how often chance makes as large a step.
+        seed: Of the permutations, and of models that draw random numbers.
         progress: Receives the number of tokens done.
         options: As those of `measure`.
 
     Raises:
         HarnessError: The model cannot be measured or differs between the datasets, or too few articles pair.
     """
-    expect_draws(level, resamples, seed)
+    expect_level(level)
+    if resamples < 1 or seed < 0:
+        raise HarnessError(
+            f"{resamples} resamples, seed {seed}; expected 1 resample or more, and a seed of 0 or more"
+        )
     sides = [load_dataset(Path(one)) for one in (before, after)]
     dates = [dates_of(side, split) for side in sides]
     dated, months_of_sides = months_of(dates, by)
@@ -174,7 +176,7 @@ def contamination(
         model=model,
         reference=reference,
         differences=tuple(
-            difference_of(name, metric, chosen, control, **drawn)
+            difference_of(name, metric, chosen, control, level=level)
             for name, metric in (("bits-per-byte", METRICS["bits-per-byte"]), ("bits-per-word", PER_WORD))
         ),
         pairs=tuple((one.title, other.title) for one, other in chosen),
@@ -279,8 +281,6 @@ def difference_of(
     control: Pairs | None = None,
     *,
     level: float = LEVEL,
-    resamples: int = RESAMPLES,
-    seed: int = 1,
 ) -> Difference:
     """After minus before of some pairs, with an interval.
 
@@ -290,19 +290,27 @@ def difference_of(
         pairs: An article of before and one of after.
         control: The same articles as the reference model predicts them; its difference is subtracted.
         level: Of the interval.
-        resamples: Draws of the bootstrap.
-        seed: Of the draws: the same articles are drawn for both models.
+
+    Raises:
+        HarnessError: One article has nearly all of a side's text.
     """
-    draws: npt.NDArray[np.float64] = np.zeros(resamples)
-    total, values = 0.0, list[float]()
-    for sign, model in ((1, pairs), (-1, control)):
-        if model is None:
-            continue
-        old, new = ([pair[side].sums for pair in model] for side in (0, 1))
-        both = [metric.of(sum(side, Sums())) or 0.0 for side in (old, new)]
-        values += both
-        total += sign * (both[1] - both[0])
-        draws = draws + sign * bootstrap(old, new, metric, resamples, seed, paired=False)
+    models = [pairs] if control is None else [pairs, control]
+    sides = [[[pair[side].sums for pair in model] for model in models] for side in (0, 1)]
+    values = [[metric.of(sum(articles, Sums())) or 0.0 for articles in side] for side in sides]
+    before, after = (each[0] - sum(each[1:]) for each in values)
+    chance = combined([_chance_of_side(side, metric) for side in sides])
     return Difference(
-        metric=name, before=values[0], after=values[1], difference=total, interval=interval_of(draws, level)
+        metric=name,
+        before=values[0][0],
+        after=values[1][0],
+        difference=after - before,
+        interval=chance.interval(after - before, level),
     )
+
+
+def _chance_of_side(models: Sequence[Sequence[Sums]], metric: Metric) -> Chance:
+    """The chance of the articles of a side, as a model predicts them and, if there is one, its reference."""
+    chance, why = chance_of([sums_of_passages(articles, metric)[None] for articles in models], metric)
+    if chance is None:
+        raise HarnessError(f"{len(models[0])} articles: {why}; take larger datasets")
+    return chance

@@ -1,10 +1,9 @@
 """Articles by month: their dates, a model's bits per byte in each month, and where these change their level.
 
-A month's interval is Student's t over its articles: the error of a quotient of sums, bits by bytes, follows
-from how far each article is from it (the linearized variance of a ratio, Cochran 1977, section 6.4). A step
-is one level before a month and a higher one from it on, as of a model that has read only what is before.
-Some month always fits best, so a step is reported only if it is larger than the best one of nearly all
-permutations of the articles over the months.
+A month's interval is Student's t over its articles; see `chance`. A step is one level before a month and a
+higher one from it on, as of a model that has read only what is before. Some month always fits best, so a
+step is reported only if it is larger than the best one of nearly all permutations of the articles over the
+months.
 """
 
 from __future__ import annotations
@@ -14,22 +13,22 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from lm_benchmarks.choices import DATES, FEWEST, LEVEL, RESAMPLES
+from lm_benchmarks.choices import DATES, LEVEL, RESAMPLES
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.chance import Numbers
+from lm_benchmarks.measuring.compare import chance_of
 from lm_benchmarks.measuring.matching import Measured
+from lm_benchmarks.metrics import METRICS
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.pages.lock import ATTRIBUTION, LOCK, read_attribution, read_lock
 
 MONTH: Final = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])")
 BLOCK: Final = 200  # permutations at once
-DRAWS: Final = 200_000  # of Student's t, for its quantile
-Numbers = npt.NDArray[np.float64]
 Dates = dict[str, str]  # of an article, by the names in DATES; empty if it is not known
 
 
@@ -38,7 +37,7 @@ class Level:
     """Bits per byte of some articles, or a difference of them, with its interval."""
 
     value: float
-    interval: tuple[float, float] | None  # None: fewer than FEWEST articles
+    interval: tuple[float, float] | None  # None: too few articles, or one has nearly all bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,10 +144,9 @@ class _Bits:
         return np.asarray(bits / size, dtype=np.float64)
 
     def part(self, start: int, end: int) -> tuple[float, Numbers]:
-        """Bits per byte of some articles, and how much each one moves it."""
+        """Bits per byte of some articles, and the nats and bytes of each, (1, articles, 2)."""
         bits, size = self.bits[start:end], self.bytes[start:end]
-        value = float(bits.sum() / size.sum())
-        return value, (bits - value * size) / size.sum()
+        return float(bits.sum() / size.sum()), np.stack([bits * math.log(2), size], axis=-1)[None]
 
 
 def by_month(
@@ -165,10 +163,10 @@ def by_month(
     found, start = [], 0
     for month, count in counts.items():
         parts = [one.part(start, start + count) for one in kinds]
+        levels = [_level(value, [sums], level) for value, sums in parts]
         if reference is not None:
-            (one, moved), (other, others) = parts
-            parts.append((one - other, moved - others))
-        levels = [Level(value=value, interval=_interval(value, moved, level)) for value, moved in parts]
+            (one, sums), (other, others) = parts
+            levels.append(_level(one - other, [sums, others], level))
         names = ("model", "reference", "difference")
         found.append(Month(month=month, articles=count, **dict(zip(names, levels, strict=False))))
         start += count
@@ -184,19 +182,9 @@ def _sorted(
     return Counter(articles[n].month for n in order), [_Bits.of([one[n] for n in order]) for one in models]
 
 
-def _interval(value: float, moved: Numbers, level: float) -> tuple[float, float] | None:
-    """Student's t over articles, of which each moves a value."""
-    if (count := len(moved)) < FEWEST:
-        return None
-    half = _student(count - 1, level) * math.sqrt(count / (count - 1) * float((moved**2).sum()))
-    return value - half, value + half
-
-
-@cache
-def _student(freedom: int, level: float) -> float:
-    """How many standard errors contain the middle of Student's t; by draws, because numpy has no quantile."""
-    draws = np.random.default_rng(freedom).standard_t(freedom, DRAWS)
-    return float(np.quantile(np.abs(draws), level))
+def _level(value: float, models: Sequence[Numbers], level: float) -> Level:
+    chance, _ = chance_of(models, METRICS["bits-per-byte"])
+    return Level(value=value, interval=None if chance is None else chance.interval(value, level))
 
 
 def find_step(

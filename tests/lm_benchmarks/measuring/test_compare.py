@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 from lm_benchmarks.choices import MUST_AGREE, SAME
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.chance import Chance, combined, degrees_of_freedom
 from lm_benchmarks.measuring.compare import (
     ModelDifference,
-    bootstrap,
-    bootstrap_runs,
+    chance_of,
     compare,
     compare_results,
     compare_runs,
-    expect_draws,
-    interval_of,
+    sums_of_passages,
 )
 from lm_benchmarks.measuring.likeness import why_unlike
 from lm_benchmarks.metrics import METRICS, Metric, Sums
@@ -63,7 +62,8 @@ def test_the_numbers_are_those_of_the_whole_text():
     assert found.interval is not None
     assert found.interval[0] < found.difference < found.interval[1] < 0
     assert found.is_clear
-    assert found.better == 1.0
+    assert found.p_one_sided is not None
+    assert 0 < found.p_one_sided < 1e-9
     assert (found.first_model, found.second_model) == ("first", "second")
 
 
@@ -76,20 +76,20 @@ def test_laws_that_a_model_breaks_stand_beside_its_number():
     assert (found.first_broken, found.second_broken) == (("sums",), ("future",))
 
 
-def test_the_same_seed_gives_the_same_interval_and_sides_can_be_changed():
+def test_sides_can_be_changed():
     first, second = sample(np.random.default_rng(0), gain=0.02)
-    assert compare_results(first, second) == compare_results(first, second)
-    assert compare_results(first, second, seed=2).interval != compare_results(first, second).interval
-    interval = compare_results(first, second).interval
-    assert interval is not None
-    assert compare_results(second, first).interval == pytest.approx((-interval[1], -interval[0]), rel=1e-9)
+    found, other = compare_results(first, second), compare_results(second, first)
+    assert found.interval is not None
+    assert other.interval == pytest.approx((-found.interval[1], -found.interval[0]), rel=1e-9)
+    assert other.p_one_sided == pytest.approx(found.p_one_sided, rel=1e-9)
+    assert other.degrees == found.degrees
 
 
 def test_a_model_and_itself_do_not_differ():
     first, _ = sample(np.random.default_rng(0))
     found = compare_results(first, first)
     assert found.difference == 0
-    assert (found.interval, found.is_clear, found.better) == ((0, 0), False, 0)
+    assert (found.interval, found.is_clear, found.p_one_sided) == ((0, 0), False, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -155,47 +155,55 @@ def number(articles: Sequence[Sums], metric: Metric) -> float:
     return found
 
 
-@pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("metric", ["perplexity", "bits-per-byte"])
-def test_draws_are_of_articles_not_of_tokens(metric, paired):
-    """Compared with a loop that draws articles one by one and sums them again."""
+def test_each_article_is_left_out_of_both_models(metric):
+    """Compared with a loop that leaves out articles one by one and sums the others again."""
     first, second = sample(np.random.default_rng(3), articles=12, gain=0.01)
-    generator = np.random.default_rng(9)
-    differences = []
-    for _ in range(4000):
-        drawn = generator.integers(0, 12, 12)
-        both = [drawn, drawn if paired else generator.integers(0, 12, 12)]
+    without = []
+    for left in range(12):
         one, other = (
-            number([result.articles[i] for i in chosen], METRICS[metric])
-            for result, chosen in zip((first, second), both, strict=True)
+            number([*result.articles[:left], *result.articles[left + 1 :]], METRICS[metric])
+            for result in (first, second)
         )
-        differences.append(other - one)
-    expected = np.quantile(differences, [0.025, 0.975])
-    width = expected[1] - expected[0]
-    draws = bootstrap(first.articles, second.articles, METRICS[metric], 4000, 1, paired=paired)
-    assert np.abs(np.quantile(draws, [0.025, 0.975]) - expected).max() < 0.08 * width
-    if paired:
-        assert compare_results(first, second, metric=metric, resamples=4000).interval == interval_of(
-            draws, 0.95
-        )
+        without.append(other - one)
+    sums = [sums_of_passages(one.articles, METRICS[metric])[None] for one in (first, second)]
+    chance, why = chance_of(sums, METRICS[metric])
+    assert chance is not None
+    assert why == ""
+    assert chance.variance == pytest.approx(11 / 12 * 12 * np.var(without), rel=1e-9)
+    tokens = np.array([one.tokens for one in first.articles], float)
+    assert chance.degrees == pytest.approx(degrees_of_freedom(tokens), rel=1e-12)
+    found = compare_results(first, second, metric=metric, level=0.9)
+    assert found.interval == chance.interval(found.difference, 0.9)
+    assert (found.p_one_sided, found.degrees) == (chance.p_one_sided(found.difference), chance.degrees)
 
 
-@pytest.mark.parametrize("at_once", [1, 60, 70 * 60, 10_000 * 60])
-def test_how_many_are_drawn_at_once_does_not_matter(monkeypatch, at_once):
-    first, second = sample(np.random.default_rng(0))
-    one, other, metric = first.articles, second.articles, METRICS["perplexity"]
-    expected = bootstrap(one, other, metric, 300, 1)
-    assert expected.shape == (300,)
-    monkeypatch.setattr("lm_benchmarks.measuring.compare.AT_ONCE", at_once)
-    np.testing.assert_allclose(bootstrap(one, other, metric, 300, 1), expected, rtol=1e-9, atol=1e-12)
-    assert bootstrap(one, other, metric, 300, 1, paired=False).shape == (300,)
+def test_of_one_model_the_chance_is_that_of_its_own_number():
+    """Bits of articles that are equally long: the classical variance of a mean."""
+    nats = np.array([300.0, 420, 350, 380, 510, 290])
+    sums = sums_of_passages(made(nats, [100] * 6).articles, METRICS["bits-per-byte"])
+    chance, _ = chance_of([sums[None]], METRICS["bits-per-byte"])
+    assert chance is not None
+    assert chance.variance == pytest.approx((nats / 500 / math.log(2)).var(ddof=1) / 6)
+    assert chance.degrees == pytest.approx(5)
 
 
-def test_the_interval_covers_the_truth_about_as_often_as_it_says():
-    """Of models that do not differ but by chance, about a twentieth is called clearly different."""
-    generator = np.random.default_rng(1)
-    clear = sum(compare_results(*sample(generator), resamples=300).is_clear for _ in range(300))
-    assert 300 * 0.02 < clear < 300 * 0.12
+def test_an_interval_by_hand():
+    """Six articles of 100 tokens, bits per byte: t of 5 degrees and the spread of differences."""
+    gains = np.array([10.0, 12, 8, 15, 9, 6])
+    first, second = made([400.0] * 6, [100] * 6), made(400 - gains, [100] * 6)
+    found = compare_results(first, second, metric="bits-per-byte")
+    mean, moved = gains.mean(), 2.570582 * gains.std(ddof=1) / math.sqrt(6)
+    expected = [-one / 500 / math.log(2) for one in (mean + moved, mean - moved)]
+    assert found.interval == pytest.approx(expected, rel=1e-6)
+
+
+def test_articles_have_the_weight_of_both_models():
+    """Where the models counted other tokens, as may be allowed, the mean of both decides the degrees."""
+    first = made([90.0] * 6, [10, 10, 10, 10, 10, 60], eos="yes")
+    second = made([80.0] * 6, [10, 10, 10, 10, 60, 10], eos="no")
+    found = compare_results(first, second, allow=["eos"])
+    assert found.degrees == pytest.approx(degrees_of_freedom(np.array([10.0, 10, 10, 10, 35, 35])))
 
 
 @pytest.mark.parametrize("field", MUST_AGREE)
@@ -238,28 +246,28 @@ def test_all_reasons_are_given_at_once():
     )
 
 
-@pytest.mark.parametrize(
-    ("level", "resamples", "seed"),
-    [(0.0, 5, 1), (1.0, 5, 1), (1.5, 5, 1), (math.nan, 5, 1), (0.9, 0, 1), (0.9, -1, 1), (0.9, 5, -1)],
-)
-def test_draws_that_cannot_be_made_are_refused(level, resamples, seed):
-    expect_draws(0.5, 1, 0)  # the least
+@pytest.mark.parametrize("level", [0.0, 1.0, math.nan])
+def test_levels_that_are_none_are_refused(level):
     first, second = sample(np.random.default_rng(0))
-    why = (
-        f"level {level}, {resamples} resamples, seed {seed}; expected a level between 0 and 1, 1 resample or"
-        " more, and a seed of 0 or more"
-    )
-    with pytest.raises(HarnessError, match=f"^{re.escape(why)}$"):
-        compare_results(first, second, level=level, resamples=resamples, seed=seed)
+    with pytest.raises(HarnessError, match=rf"^level {level}; expected one between 0 and 1$"):
+        compare_results(first, second, level=level)
 
 
 def test_fewer_than_five_passages_have_no_interval():
     first, second = sample(np.random.default_rng(0), articles=5, gain=0.1)
     assert compare_results(first, second).interval is not None
+    assert compare_results(first, second).no_interval == ""
     found = compare_results(*(replace(one, articles=one.articles[:4]) for one in (first, second)))
-    assert found.interval is None
-    assert found.better is None
+    assert (found.interval, found.p_one_sided, found.degrees) == (None, None, None)
+    assert found.no_interval == "too few for an interval"
     assert not found.is_clear
+
+
+def test_one_passage_with_nearly_all_tokens_has_no_interval():
+    first, second = made([460.0] * 9, [100] * 8 + [1e5]), made([450.0] * 9, [100] * 8 + [1e5])
+    found = compare_results(first, second)
+    assert found.interval is None
+    assert found.no_interval == "one has 99% of the text, which is too much for an interval"
 
 
 def test_other_metrics():
@@ -280,7 +288,7 @@ def test_results_of_a_file_are_compared_as_results_are(tmp_path):
         append_record(path, one)
         valid = replace(one, signature=Signature(**{**one.signature, "split": "valid"}))
         append_record(path, replace(valid, articles=one.articles[:30]))
-    chosen: dict[str, Any] = {"metric": "bits-per-byte", "level": 0.5, "resamples": 200, "seed": 3}
+    chosen: dict[str, Any] = {"metric": "bits-per-byte", "level": 0.5}
     chosen["allow"] = ["words"]
     assert compare(path, "first", "second", **chosen) == compare_results(first, second, **chosen)
     assert compare(str(path), "first", "first") == compare_results(first, first)
@@ -291,11 +299,11 @@ def test_results_of_a_file_are_compared_as_results_are(tmp_path):
         compare(path, "first", "third")
 
 
-def test_the_interval_is_of_95_percent_and_10_000_draws_of_seed_1_unless_told_otherwise():
+def test_the_interval_is_of_95_percent_unless_told_otherwise():
     first, second = sample(np.random.default_rng(0), gain=0.1)
     found = compare_results(first, second)
-    assert (found.level, found.resamples, found.seed, found.metric) == (0.95, 10_000, 1, "perplexity")
-    assert found == compare_results(first, second, level=0.95, resamples=10_000, seed=1)
+    assert (found.level, found.metric) == (0.95, "perplexity")
+    assert found == compare_results(first, second, level=0.95)
 
 
 @pytest.mark.parametrize(
@@ -319,30 +327,25 @@ def test_a_difference_is_clear_if_neither_zero_nor_rounding_reaches_it(interval,
         first=9.0,
         second=8.0,
         interval=interval,
-        better=0.9,
+        p_one_sided=0.01,
+        degrees=8.0,
         passages=9,
         level=0.95,
-        resamples=10,
-        seed=1,
         **rounding,
     )
     assert found.is_clear == clear
     assert found.is_rounding == (rounding == {"rounding": 1.0})
 
 
-def trained(generator, seeds, *, gain=0.0, spread=0.01, articles=40):
+def trained(generator, seeds, *, gain=0.0, spread=0.01, noise=0.0, articles=40):
     """Runs of a model: alike but for chance in training, which moves all articles of a run together."""
     tokens = np.random.default_rng(7).integers(500, 8000, articles)
     hardness = np.random.default_rng(8).normal(4.6, 0.3, articles)
     moved = generator.normal(-gain, spread, seeds)
-    return [made(tokens * (hardness + one), tokens, model=f"m{seed}") for seed, one in enumerate(moved)]
-
-
-def test_one_run_on_each_side_is_the_bootstrap_over_passages():
-    first, second = sample(np.random.default_rng(0), gain=0.02)
-    metric = METRICS["perplexity"]
-    alone = bootstrap(first.articles, second.articles, metric, 500, 3)
-    assert np.array_equal(bootstrap_runs([first], [second], metric, 500, 3), alone)
+    return [
+        made(tokens * (hardness + one + generator.normal(0, noise, articles)), tokens, model=f"m{seed}")
+        for seed, one in enumerate(moved)
+    ]
 
 
 def test_runs_with_several_seeds_count_by_their_mean():
@@ -360,25 +363,44 @@ def test_runs_with_several_seeds_count_by_their_mean():
     assert compare_runs(first, second[:1]).alone == "other"
 
 
-@pytest.mark.parametrize(("seeds", "quantile"), [(2, 12.706), (3, 4.303), (5, 2.776)])
+@pytest.mark.parametrize(("seeds", "quantile"), [(2, 12.7062), (3, 4.302653), (5, 2.776445)])
 def test_a_mean_over_seeds_moves_by_students_t(seeds, quantile):
     """Passages are alike, so that only seeds vary: the mean and t times its standard error."""
     first = made([460] * 9, [100] * 9)
     nats = np.array([4.5, 4.5003, 4.4999, 4.5002, 4.50005][:seeds])
     runs = [made([100 * one] * 9, [100] * 9, model=f"m{seed}") for seed, one in enumerate(nats)]
-    found = compare_runs([first], runs, resamples=100_000)
+    found = compare_runs([first], runs)
     assert found.interval is not None
-    moved = quantile * nats.std(ddof=1) / math.sqrt(seeds)
-    ends = [math.log(found.first + one) - nats.mean() for one in found.interval]
-    assert ends == pytest.approx([-moved, moved], rel=0.03)
+    moved = quantile * nats.std(ddof=1) / math.sqrt(seeds) * found.second  # d exp(x) = exp(x) dx
+    ends = [one - found.difference for one in found.interval]
+    assert ends == pytest.approx([-moved, moved], rel=1e-3)
+    assert found.degrees == seeds - 1
+
+
+def test_variances_of_passages_and_of_both_sides_seeds_add_up():
+    generator = np.random.default_rng(4)
+    first, second = trained(generator, 3, noise=0.01), trained(generator, 2, noise=0.01)
+    metric = METRICS["bits-per-byte"]
+    sums = [np.stack([sums_of_passages(run.articles, metric) for run in runs]) for runs in (first, second)]
+    pooled = [runs.mean(axis=0)[None] for runs in sums]  # as one run each
+    parts = [chance_of(pooled, metric)[0]]
+    for runs in (first, second):
+        numbers = np.array([metric.of(run.total) for run in runs])
+        parts.append(Chance(numbers.var(ddof=1) / len(runs), len(runs) - 1))
+    expected = combined([part for part in parts if part])
+    found, _ = chance_of(sums, metric)
+    assert found is not None
+    assert found.variance == pytest.approx(expected.variance, rel=1e-9)
+    assert found.degrees == expected.degrees
 
 
 def test_numbers_that_are_too_large_are_no_interval_and_no_traceback():
     tokens = [10] * 6
     first, second = made([10.0] * 6, tokens), made([10.0] * 5 + [21_000.0], tokens)
-    found = compare_results(first, second)  # a draw with three of the last passage is beyond exp(709)
+    found = compare_results(first, second)  # the variance is beyond exp(709)
     assert math.isfinite(found.second)
-    assert (found.interval, found.better, found.is_clear) == (None, None, False)
+    assert (found.interval, found.p_one_sided, found.is_clear) == (None, None, False)
+    assert found.no_interval == "numbers too large for an interval"
     with pytest.raises(HarnessError, match="too large for a number; choose --metric bits-per-byte"):
         compare_results(first, made([8_000.0] * 6, tokens))
 
@@ -386,8 +408,8 @@ def test_numbers_that_are_too_large_are_no_interval_and_no_traceback():
 def test_chance_in_training_makes_no_clear_difference_but_one_run_of_each_often_does():
     generator = np.random.default_rng(1)
     pairs = [(trained(generator, 3), trained(generator, 3)) for _ in range(200)]
-    clear = sum(compare_runs(*pair, resamples=200).is_clear for pair in pairs)
-    alone = sum(compare_runs(first[:1], second[:1], resamples=200).is_clear for first, second in pairs)
+    clear = sum(compare_runs(*pair).is_clear for pair in pairs)
+    alone = sum(compare_runs(first[:1], second[:1]).is_clear for first, second in pairs)
     assert clear <= 10  # 2.5 % and less, of 200
     assert alone > 150
 
@@ -395,8 +417,7 @@ def test_chance_in_training_makes_no_clear_difference_but_one_run_of_each_often_
 def test_a_difference_that_is_larger_than_that_of_seeds_is_clear():
     generator = np.random.default_rng(2)
     assert all(
-        compare_runs(trained(generator, 3), trained(generator, 3, gain=0.3), resamples=200).is_clear
-        for _ in range(50)
+        compare_runs(trained(generator, 3), trained(generator, 3, gain=0.3)).is_clear for _ in range(50)
     )
 
 

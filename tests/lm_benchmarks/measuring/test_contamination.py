@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from statistics import stdev
 from xml.etree import ElementTree
 
 import lm_benchmarks as lb
@@ -151,9 +152,12 @@ def test_models_that_differ_and_too_few_articles_are_refused(studies, tmp_path):
         written(few, split, [one.lines for one in dataset.articles(split)][:4])
     with pytest.raises(HarnessError, match="4 pairs"):
         lb.contamination("kn-5", before=few, after=few, check=False)
-    for wrong in ({"level": -0.5}, {"level": math.nan}, {"resamples": 0}, {"seed": -1}):
-        with pytest.raises(HarnessError, match="expected a level between 0 and 1"):
-            lb.contamination("kn-5", before=few, after=few, **wrong)
+    for level in (-0.5, math.nan):
+        with pytest.raises(HarnessError, match="expected one between 0 and 1"):
+            lb.contamination("kn-5", before=few, after=few, level=level)
+    for resamples, seed in ((0, 1), (1, -1)):
+        with pytest.raises(HarnessError, match="expected 1 resample or more, and a seed of 0 or more"):
+            lb.contamination("kn-5", before=few, after=few, resamples=resamples, seed=seed)
 
 
 def article(words, nats=1.0, size=100, month="", quality=None, categories=""):
@@ -273,6 +277,30 @@ def test_the_difference_is_of_sums_and_chance_is_of_both_sides():
     assert found.difference == pytest.approx(expected)
     assert found.interval[0] < 0 < found.interval[1]  # all pairs differ by the same, but the articles do not
     assert difference_of("x", BITS, pairs, pairs).interval == (0, 0)
+    # equal lengths: Welch's interval of two samples with equal variances, by hand: t of 8 degrees is 2.306004
+    moved = 2.306004 * stdev([10, 20, 40, 30, 5]) * (2 / 5) ** 0.5 / 100 / math.log(2)
+    assert list(found.interval) == pytest.approx([expected - moved, expected + moved], rel=1e-6)
+
+
+def test_a_reference_is_subtracted_article_by_article():
+    """What the reference finds as hard as the model does is no chance any more."""
+    old, new = [30.0, 10, 20, 50, 40], [25.0, 35, 55, 15, 45]
+    gains = [1.0, 2, 3, 4, 9]
+    control = [(article("a", nats=a), article("b", nats=b)) for a, b in zip(old, new, strict=True)]
+    harder = [article("b", nats=b + gain) for b, gain in zip(new, gains, strict=True)]
+    pairs = [(one, other) for (one, _), other in zip(control, harder, strict=True)]
+    found = difference_of("x", BITS, pairs, control)
+    assert found.before == pytest.approx(150 / 500 / math.log(2))
+    assert found.after == pytest.approx(194 / 500 / math.log(2))
+    assert found.difference == pytest.approx(19 / 500 / math.log(2))
+    moved = 2.776445 * stdev(gains) / 5**0.5 / 100 / math.log(2)
+    assert found.interval[1] - found.difference == pytest.approx(moved, rel=1e-6)
+
+
+def test_an_article_with_nearly_all_of_the_text_is_refused():
+    pairs = [(article("a", size=size), article("b")) for size in (100, 100, 100, 100, 100_000)]
+    with pytest.raises(HarnessError, match=r"^5 articles: one has 100% of the text.*; take larger datasets$"):
+        difference_of("x", BITS, pairs)
 
 
 def some(month, *levels):
@@ -386,7 +414,7 @@ def test_a_model_of_pieces_is_the_same_model_on_two_sets_of_other_words(studies,
     for folder, whole in zip((first, second), studies["clean"], strict=True):  # no train: their own words
         written(folder, "test", [one.lines[:9] for one in wb.load(whole).articles("test")])
     model = make_causal_model(tmp_path / "causal", first / "wiki.test.tokens")
-    found = lb.contamination(f"transformers:{model}", before=first, after=second, check=False, resamples=100)
+    found = lb.contamination(f"transformers:{model}", before=first, after=second, check=False)
     assert found.pairs
     other = make_causal_model(tmp_path / "other", first / "wiki.test.tokens", pieces=320)
     names = [

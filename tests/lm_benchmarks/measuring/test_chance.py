@@ -1,0 +1,162 @@
+"""The jackknife and Student's t, against tables, matrices and loops; intervals hold the truth as they say."""
+
+import math
+
+import intervals
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.chance import (
+    NORMAL,
+    Chance,
+    combined,
+    degrees_of_freedom,
+    expect_level,
+    jackknife,
+    quantile,
+    upper_tail,
+    why_no_sample,
+)
+
+TABLE = [  # of any book: both tails, degrees of freedom
+    (0.95, 1, 12.7062),
+    (0.95, 2, 4.30265),
+    (0.95, 5, 2.57058),
+    (0.95, 10, 2.22814),
+    (0.95, 60, 2.00030),
+    (0.90, 4, 2.13185),
+    (0.99, 9, 3.24984),
+    (0.5, 3, 0.764892),
+    (0.9999, 1, 6366.1977),
+    (0.95, 1e9, 1.96020),  # those of 10,000: a normal distribution has 1.95996
+]
+
+
+@pytest.mark.parametrize(("level", "degrees", "expected"), TABLE)
+def test_students_t_is_that_of_tables(level, degrees, expected):
+    assert quantile(level, degrees) == pytest.approx(expected, rel=3e-6)
+    assert upper_tail(expected, degrees) == pytest.approx((1 - level) / 2, rel=2e-5)
+    assert upper_tail(0, degrees) == 0.5
+
+
+def test_more_degrees_than_make_a_normal_distribution_change_nothing():
+    assert quantile(0.95, 10 * NORMAL) == quantile(0.95, NORMAL) < quantile(0.95, NORMAL - 1)
+    assert upper_tail(2, 10 * NORMAL) == upper_tail(2, NORMAL) < upper_tail(2, NORMAL - 1)
+
+
+@pytest.mark.parametrize(("degrees", "t"), [(1.7, 0.4), (1.7, 3), (6.25, 2.5)])
+def test_degrees_need_not_be_whole(degrees, t):
+    """The density, integrated by a sum over x = t / (1 + t)."""
+    x = (np.arange(1_000_000) + 0.5) / 1_000_000
+    every = x / (1 - x)
+    density = (1 + every**2 / degrees) ** (-(degrees + 1) / 2) / (1 - x) ** 2
+    assert upper_tail(t, degrees) == pytest.approx(density[every > t].sum() / density.sum() / 2, rel=1e-5)
+
+
+@settings(max_examples=30)
+@given(st.floats(0.01, 0.9999), st.floats(1, 300))
+def test_a_quantile_has_its_level(level, degrees):
+    assert 1 - 2 * upper_tail(quantile(level, degrees), degrees) == pytest.approx(level, abs=1e-9)
+
+
+@pytest.mark.parametrize("counts", [[1, 1], [3, 3, 3, 3, 3, 3, 3], [7] * 900])
+def test_alike_passages_have_one_degree_less_than_their_number(counts):
+    assert degrees_of_freedom(np.array(counts, float)) == pytest.approx(len(counts) - 1)
+
+
+@given(st.lists(st.floats(1, 1e4), min_size=2, max_size=12).filter(lambda some: max(some) < 0.9 * sum(some)))
+def test_degrees_are_those_of_the_matrix(counts):
+    """The eigenvalues of the sum of squares: (their sum)^2 / the sum of their squares."""
+    w, ones = np.array(counts) / sum(counts), np.ones(len(counts))
+    residuals = np.diag(w / (1 - w)) @ (np.eye(len(counts)) - np.outer(ones, w))
+    eigenvalues = np.linalg.eigvalsh(residuals.T @ residuals)
+    found = degrees_of_freedom(np.array(counts))
+    assert found == pytest.approx(eigenvalues.sum() ** 2 / (eigenvalues**2).sum(), rel=1e-6)
+    assert 1 - 1e-6 <= found <= len(counts) - 1 + 1e-6
+    assert degrees_of_freedom(3 * np.array(counts[::-1])) == pytest.approx(found, rel=1e-6)
+
+
+def test_a_passage_with_most_tokens_leaves_hardly_more_than_one_degree():
+    assert 1 < degrees_of_freedom(np.array([36.0, 1, 1, 1, 1])) < 1.01
+    assert 1 < degrees_of_freedom(np.array([9.0 * 999, *[1.0] * 999])) < 1.01
+
+
+def test_of_a_mean_the_jackknife_is_the_classical_variance():
+    values = np.array([3.0, 5, 9, 1, 7])
+    found = jackknife((values.sum() - values) / 4, np.ones(5))
+    assert found.variance == pytest.approx(values.var(ddof=1) / 5)
+    assert found.degrees == pytest.approx(4)
+    low, high = found.interval(5, 0.95)
+    moved = 2.776445 * values.std(ddof=1) / math.sqrt(5)
+    assert (low, high) == pytest.approx((5 - moved, 5 + moved), rel=1e-6)
+
+
+def test_variances_add_up_and_degrees_are_those_of_welch():
+    """Two samples of 4 and 9, whose variances are 2 and 45: 0.5 + 5, and the degrees of Welch's formula."""
+    found = combined([Chance(0.5, 3.0), Chance(5.0, 8.0)])
+    assert found == Chance(5.5, 9.0)  # 5.5^2 / (0.5^2 / 3 + 5^2 / 8) = 9.43, rounded down
+    assert combined([Chance(0.3, 7.5)]) == Chance(0.3, 7.5)
+    assert combined([Chance(0.0, 2.0), Chance(0.1, 3.0)]) == Chance(0.1, 3.0)
+    assert combined([Chance(0.1, 7.0), Chance(0.1, 7.0), Chance(0.1, 7.0)]).degrees == 21.0
+    assert combined([Chance(0.0, 4.0), Chance(0.0, 2.0)]) == Chance(0.0, 2.0)
+    assert combined([Chance(math.inf, 4.0), Chance(1.0, 5.0)]) == Chance(math.inf, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("variance", "value", "expected"),
+    [
+        (4.0, 2 * 4.302653, 0.025),
+        (4.0, -2 * 4.302653, 0.025),
+        (4.0, 0.0, 0.5),
+        (0.0, 0.0, 0.5),
+        (0.0, 1e-9, 0.0),
+    ],
+)
+def test_the_probability_is_that_of_one_side(variance, value, expected):
+    assert Chance(variance, 2.0).p_one_sided(value) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 1.5, -0.5, math.nan])
+def test_levels_are_fractions(level):
+    expect_level(0.0001)
+    with pytest.raises(HarnessError, match=rf"^level {level}; expected one between 0 and 1$"):
+        expect_level(level)
+
+
+@pytest.mark.parametrize(
+    ("counts", "why"),
+    [
+        ([9] * 4, "too few for an interval"),
+        ([9] * 5, ""),
+        ([1, 1, 1, 1, 36], ""),
+        ([1, 1, 1, 1, 37], "one has 90% of the text, which is too much for an interval"),
+        ([1, 1, 1, 1, 96], "one has 96% of the text, which is too much for an interval"),
+    ],
+)
+def test_what_is_no_sample(counts, why):
+    assert why_no_sample(np.array(counts, float)) == why
+
+
+SETS = 1000  # 95 % of these, give or take 1.4 % (two standard errors)
+
+
+@pytest.mark.parametrize("population", intervals.POPULATIONS)
+@pytest.mark.parametrize("passages", [5, 8, 20])
+def test_intervals_hold_the_truth_as_often_as_they_say(population, passages):
+    assert intervals.covered(intervals.simulated(population, passages, sets=SETS)) >= 0.94
+
+
+@pytest.mark.parametrize("population", intervals.POPULATIONS)
+def test_the_percentiles_of_a_bootstrap_do_not(population):
+    assert intervals.covered(intervals.simulated(population, 8, sets=300), intervals.percentile) < 0.92
+
+
+@pytest.mark.parametrize("seeds", [(2, 2), (3, 3)])
+def test_so_do_intervals_with_the_chance_of_seeds(seeds):
+    assert intervals.covered(intervals.simulated("skewed", 20, seeds, 0.01, sets=SETS)) >= 0.94
+
+
+def test_so_do_intervals_of_two_sets():
+    assert intervals.unpaired("windows", 8, SETS) >= 0.94
