@@ -28,13 +28,14 @@ from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
-from lm_benchmarks.measuring.chance import Chance, Numbers, combined
-from lm_benchmarks.measuring.compare import chance_of, sums_of_passages
+from lm_benchmarks.measuring.chance import Chance, Numbers
+from lm_benchmarks.measuring.compare import chance_of, chance_of_sides, sums_of_passages
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result, read_results
 
 SETS = 4000  # simulated sets per number: it is known to 0.7 %, twice the standard error
 OF_RECORDS = 1000  # the same per pair of models
+OF_SIDES = 12_000  # of two sets: 0.4 %
 PAIRS = 21  # of models, per split of a dataset
 DRAWS = 1000  # of the bootstrap, for comparison
 COUNTS = (5, 8, 20, 60)  # passages
@@ -134,16 +135,14 @@ def simulated(name: str, count: int, *more: object, sets: int = SETS) -> Iterato
         yield drawn(POPULATIONS[name], generator, count, *more)  # type: ignore[arg-type]
 
 
-def unpaired(name: str, count: int, sets: int = SETS) -> float:
+def unpaired(name: str, count: int, sets: int = OF_SIDES) -> float:
     """The same for two sets of other passages, as of `contamination`: the first model's and the second's."""
     generator = np.random.default_rng(count)
     hits = 0
     for _ in range(sets):
         (one, _), truth = drawn(POPULATIONS[name], generator, count)
         (_, other), _ = drawn(POPULATIONS[name], generator, count)
-        parts = [chance_of([side], PPL)[0] for side in (one, other)]
-        known = [part for part in parts if part is not None]
-        hits += len(known) == 2 and holds(combined(known), number(other) - number(one) - truth)
+        hits += holds(chance_of_sides([[one], [other]], PPL)[0], number(other) - number(one) - truth)
     return hits / sets
 
 
@@ -192,7 +191,7 @@ def row(*cells: object) -> None:
 
 def head(title: str, *cells: object) -> None:
     """Print a title and the head of a table."""
-    sys.stdout.write(f"\n{title}\n\n")
+    sys.stdout.write(f"\n## {title}\n\n")
     row(*cells)
     row(*["---"] * len(cells))
 

@@ -21,8 +21,8 @@ from typing import Any, Final
 
 from lm_benchmarks.choices import FEWEST, LEVEL, RESAMPLES
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.chance import Chance, combined, expect_level
-from lm_benchmarks.measuring.compare import chance_of, sums_of_passages
+from lm_benchmarks.measuring.chance import expect_level
+from lm_benchmarks.measuring.compare import chance_of_sides, sums_of_passages
 from lm_benchmarks.measuring.matching import Measured, match
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.measuring.months import Dates, Month, Step, by_month, dates_of, find_step, months_of
@@ -298,7 +298,10 @@ def difference_of(
     sides = [[[pair[side].sums for pair in model] for model in models] for side in (0, 1)]
     values = [[metric.of(sum(articles, Sums())) or 0.0 for articles in side] for side in sides]
     before, after = (each[0] - sum(each[1:]) for each in values)
-    chance = combined([_chance_of_side(side, metric) for side in sides])
+    sums = [[sums_of_passages(articles, metric)[None] for articles in side] for side in sides]
+    chance, why = chance_of_sides(sums, metric)
+    if chance is None:
+        raise HarnessError(f"{len(pairs)} pairs of articles: {why}; take larger datasets")
     return Difference(
         metric=name,
         before=values[0][0],
@@ -306,11 +309,3 @@ def difference_of(
         difference=after - before,
         interval=chance.interval(after - before, level),
     )
-
-
-def _chance_of_side(models: Sequence[Sequence[Sums]], metric: Metric) -> Chance:
-    """The chance of the articles of a side, as a model predicts them and, if there is one, its reference."""
-    chance, why = chance_of([sums_of_passages(articles, metric)[None] for articles in models], metric)
-    if chance is None:
-        raise HarnessError(f"{len(models[0])} articles: {why}; take larger datasets")
-    return chance

@@ -299,7 +299,9 @@ def test_a_reference_is_subtracted_article_by_article():
 
 def test_an_article_with_nearly_all_of_the_text_is_refused():
     pairs = [(article("a", size=size), article("b")) for size in (100, 100, 100, 100, 100_000)]
-    with pytest.raises(HarnessError, match=r"^5 articles: one has 100% of the text.*; take larger datasets$"):
+    with pytest.raises(
+        HarnessError, match=r"^5 pairs of articles: one has 100% of the text.*; take larger datasets$"
+    ):
         difference_of("x", BITS, pairs)
 
 
