@@ -254,15 +254,17 @@ def chance_of(models: Sequence[Numbers], metric: Metric) -> tuple[Chance | None,
 def chance_of_sides(sides: Sequence[Sequence[Numbers]], metric: Metric) -> tuple[Chance | None, str]:
     """What chance adds to the difference of two sets of other passages; of each, models as for `chance_of`.
 
-    Each set has as many degrees of freedom as passages, less one: what is skewed in both cancels, so that
-    degrees by lengths, which one set needs, hold the truth more often than they say (97 to 99 %).
+    Each set has the degrees of freedom of its effective number of passages (one by the sum of squared shares)
+    less one. What is skewed in both cancels: with the fewer degrees that one set needs, intervals hold the truth
+    in 97 to 99 %, and with all passages less one in less than 94 %.
     """
     parts = []
     for models in sides:
         chance, why = chance_of(models, metric)
         if chance is None:
             return None, why
-        parts.append(Chance(chance.variance, models[0].shape[1] - 1))
+        counts = models[0][0, :, 1]
+        parts.append(Chance(chance.variance, float(counts.sum() ** 2 / (counts**2).sum()) - 1))
     return combined(parts), ""
 
 
