@@ -255,8 +255,8 @@ def chance_of_sides(sides: Sequence[Sequence[Numbers]], metric: Metric) -> tuple
     """What chance adds to the difference of two sets of other passages; of each, models as for `chance_of`.
 
     Each set has the degrees of freedom of its effective number of passages (one by the sum of squared shares)
-    less one. What is skewed in both cancels: with the fewer degrees that one set needs, intervals hold the truth
-    in 97 to 99 %, and with all passages less one in less than 94 %.
+    less one. What is skewed in both cancels: with the fewer degrees that one set needs, intervals hold the
+    truth in 97 to 99 %, and with all passages less one in less than 94 %.
     """
     parts = []
     for models in sides:
