@@ -19,6 +19,7 @@ With `--unread` a model that has read none of the articles scores them all, and 
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from lm_benchmarks.choices import FEWEST
 from lm_benchmarks.measuring.contamination import difference_of, measured_articles
 from lm_benchmarks.measuring.matching import (
     Distances,
@@ -136,6 +138,8 @@ def study(
     before, after = [*read, *fresh[: count - known]], fresh[-count:]
     matched = pairs_of(distance[np.ix_(before, after)])
     pairs = [[articles[before[one]], articles[after[other]]] for one, other in matched]
+    if len(pairs) < FEWEST:  # the command refuses them
+        return len(pairs), -math.inf
     found = difference_of("", METRICS["bits-per-byte"], pairs)
     return len(pairs), found.interval[0]
 
