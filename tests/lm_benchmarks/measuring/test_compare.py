@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lm_benchmarks.choices import MUST_AGREE, SAME
+from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE, SAME
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.chance import Chance, combined, degrees_of_freedom
 from lm_benchmarks.measuring.compare import (
@@ -409,6 +409,7 @@ def test_variances_of_passages_and_of_both_sides_seeds_add_up():
     assert found.degrees == expected.degrees
 
 
+@pytest.mark.filterwarnings("error")
 def test_numbers_that_are_too_large_are_no_interval_and_no_traceback():
     tokens = [10] * 6
     first, second = made([10.0] * 6, tokens), made([10.0] * 5 + [21_000.0], tokens)
@@ -479,3 +480,33 @@ def test_perplexities_of_other_pieces_are_refused_and_bits_per_byte_are_not():
         compare_results(first, second, metric="piece-perplexity")
     assert compare_results(first, second, metric="bits-per-file-byte").difference > 0
     assert compare_results(first, first, metric="piece-perplexity").difference == 0
+
+
+def test_a_refusal_names_what_helps_to_the_letter():
+    first, _ = sample(np.random.default_rng(0))
+    fewer = replace(first, articles=first.articles[:-1])
+    other = replace(first, articles=(*first.articles[:-1], Sums(nats=1.0, tokens=1)))
+    read, cut = (in_windows(90.0, [32] * 9, [size] * 9) for size in (120, 131))
+    open_words = replace(fewer, signature=Signature(**first.signature, words="open"))
+    total = f"({first.total.tokens} and {other.total.tokens})"
+    for one, two, why in (
+        (first, other, f"different tokens were scored {total}. Measure both with the same --data"),
+        (
+            read,
+            cut,
+            (
+                "the windows of the two tokenizers stand for different parts of the text."
+                " Measure both with the same --convention paper"
+            ),
+        ),
+        (first, open_words, f"{COMPARE_ONLY['words']} (words: - and open). Choose other results"),
+    ):
+        names = f"{one.model} and {two.model} cannot be compared: "
+        with pytest.raises(HarnessError, match=f"^{re.escape(names + why)}$"):
+            compare_results(one, two)
+
+
+def test_a_metric_that_was_not_counted_names_those_that_were():
+    first, second = sample(np.random.default_rng(0))
+    with pytest.raises(HarnessError, match="not counted; choose --metric perplexity or --metric "):
+        compare_results(first, second, metric="bits-per-file-byte")
