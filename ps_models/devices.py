@@ -51,20 +51,22 @@ def device_name(device: torch.device) -> str:
 
 @contextmanager
 def autocast(device: torch.device, precision: str) -> Iterator[None]:
-    """The arithmetic that a precision names, as a context; after it, products are those of fp32.
+    """The arithmetic that a precision names, as a context; after it, products are as they were before.
 
     Raises:
         ModelError: There is no such precision.
     """
     if precision not in PRECISIONS:
         raise ModelError(f"--precision {precision}: expected {', '.join(PRECISIONS)}")
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
     use_products(precision)
     warn_if_slow(device, precision)
     try:
         with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
             yield
     finally:
-        use_products("fp32")
+        torch.set_float32_matmul_precision(before[0])
+        torch.backends.cudnn.allow_tf32 = before[1]
 
 
 def use_products(precision: str) -> None:

@@ -109,7 +109,7 @@ def _check_counts(config: object, weights: Mapping[str, Tensor]) -> None:
             )
 
 
-def opened(source: Source, device: str) -> TrainedModel:
+def loaded_model(source: Source, device: str) -> TrainedModel:
     """A model, loaded if it is given by its path; a loaded one stays on its device."""
     return source if isinstance(source, TrainedModel) else load(source, device=device)
 
@@ -172,7 +172,7 @@ def evaluate(
     Raises:
         ModelError: The checkpoint is missing or damaged, or it does not fit the data or the arguments.
     """
-    trained = opened(model, device)
+    trained = loaded_model(model, device)
     dataset = open_data(data, trained.checkpoint)
     texts = list(read_texts(dataset, split, trained.vocabulary))
     with autocast(trained.device, precision), evaluating(trained.model):
@@ -273,7 +273,7 @@ def score(model: Source, text: str, *, device: str = "auto") -> TextScore:
         text.encode()
     except UnicodeEncodeError as error:
         raise ModelError(f"`text`: {error}; expected text that UTF-8 can hold") from error
-    trained = opened(model, device)
+    trained = loaded_model(model, device)
     lines = tuple(" ".join(line.split()) for line in text.removesuffix("\n").split("\n"))
     read = text_of_lines(lines, trained.vocabulary)
     ((_, nats),) = token_nats(cast("LanguageModel[Any]", trained.model), [read], device=trained.device)
@@ -314,7 +314,7 @@ def generate(
     """
     if words < 0:
         raise ModelError(f"--words {words}: expected 0 or more")
-    trained = opened(model, device)
+    trained = loaded_model(model, device)
     return draw_words(
         cast("Generative[Any]", trained.model),
         trained.vocabulary,

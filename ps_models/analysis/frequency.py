@@ -20,7 +20,7 @@ from ps_models.evaluation.evaluate import evaluating, token_nats
 from ps_models.evaluation.signature import Score, Signature
 from ps_models.language_model import LanguageModel
 from ps_models.models.pointer_sentinel import PointerSentinel
-from ps_models.trained_model import Source, checkpoint_signature, open_data, opened
+from ps_models.trained_model import Source, checkpoint_signature, loaded_model, open_data
 from wikitext_builder.dataset.load import FILE
 from wikitext_builder.dataset.load import load as load_dataset
 
@@ -270,7 +270,7 @@ def compare(
         raise ModelError(f"{data}: a single file; expected a folder with train, whose words are counted")
     dataset.file("train")  # an error now, and not after the models have read the text
     for source in (first, second):
-        trained = opened(source, device)
+        trained = loaded_model(source, device)
         dataset = open_data(data, trained.checkpoint)
         texts = list(read_texts(dataset, split, trained.vocabulary))
         scored = token_nats(cast("LanguageModel[Any]", trained.model), texts, device=trained.device)

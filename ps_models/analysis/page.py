@@ -34,7 +34,7 @@ from ps_models.data.dataset import read_stream
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import read_up_to
 from ps_models.evaluation.signature import Score, Signature
-from ps_models.trained_model import Source, checkpoint_signature, open_data, opened
+from ps_models.trained_model import Source, checkpoint_signature, loaded_model, open_data
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
@@ -230,7 +230,7 @@ def explain(
         raise ModelError(f"--words {words}: expected 1 or more")
     is_picture = out is not None and Path(out).suffix.lower() in PICTURES
     length = words or (None if is_picture else WORDS)  # None: up to the end of the sentence
-    trained = opened(model, device)
+    trained = loaded_model(model, device)
     dataset = open_data(data, trained.checkpoint)
     stream = read_stream(dataset, split, trained.vocabulary)
     if start == BEST:

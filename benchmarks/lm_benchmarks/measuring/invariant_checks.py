@@ -26,7 +26,7 @@ from lm_benchmarks.measuring.passages import read_passages
 from lm_benchmarks.measuring.run_samples import FEW, PLACES, Call, Trials, Watched
 from lm_benchmarks.records.result import Tried
 from ps_models.data.dataset import Text
-from ps_models.devices import autocast, use_products
+from ps_models.devices import autocast
 from ps_models.evaluation.evaluate import evaluating, token_nats
 from ps_models.invariants import LAWS as INVARIANTS
 from ps_models.invariants import Law, Trial, check_language_model, chunks_law, future_law, state_law
@@ -136,7 +136,6 @@ class Checks:
                 elif self.precision != "fp32":
                     with autocast(torch.device(self.device), "fp32"):
                         rounding = (trial.scores(trial.tokens) - trial.whole).double().pow(2).mean().sqrt()
-                    use_products(self.precision)
                     measured = max(EXACT_TOLERANCE, MARGIN * float(rounding))
                     findings.tolerance = min(self.largest_tolerance, measured)
             except Exception as error:

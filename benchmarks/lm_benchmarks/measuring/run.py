@@ -127,9 +127,8 @@ def measure_loaded(
         for known in reversed(stored if loaded.is_identified else ()):
             # behind an address can be another server with a model of the same name
             is_same = not loaded.server or known.specification == protocol.specification
-            before = {
-                key: one for key, one in known.signature.items() if key != "tolerance"
-            }  # it is measured
+            # The tolerance is measured by the run itself, so it cannot tell runs apart before.
+            before = {key: one for key, one in known.signature.items() if key != "tolerance"}
             if is_same and before == signature:
                 return known
         found = way.score()

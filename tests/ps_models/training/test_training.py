@@ -23,6 +23,7 @@ from click.testing import CliRunner
 import ps_models as pm
 from ps_models.analysis.predictions import predictions
 from ps_models.cli import commands
+from ps_models.devices import autocast
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Score
 from ps_models.training import loop
@@ -498,6 +499,10 @@ def test_what_a_precision_asks_for_ends_with_the_evaluation(tiny_dataset, finish
     pm.evaluate(trained, tiny_dataset, split="test", precision="tf32")
     assert torch.get_float32_matmul_precision() == "highest"
     assert not torch.backends.cudnn.allow_tf32
+    with autocast(torch.device("cpu"), "tf32"):
+        with autocast(torch.device("cpu"), "fp32"):
+            inner = torch.get_float32_matmul_precision()
+        assert (inner, torch.get_float32_matmul_precision()) == ("highest", "high")
     with pytest.raises(ModelError, match="--precision fp16: expected fp32, tf32, bf16"):
         pm.evaluate(trained, tiny_dataset, split="test", precision="fp16")
 
