@@ -14,9 +14,10 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from ps_models.analysis.figure import POINTER, VOCABULARY, picture_metadata, write_picture
-from ps_models.data.dataset import read_stream, read_texts
+from ps_models.data.dataset import read_texts
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluating, token_nats
+from ps_models.evaluation.frequency import Bucket, compare_by_frequency, train_counts
 from ps_models.evaluation.signature import Score, Signature
 from ps_models.language_model import LanguageModel
 from ps_models.models.pointer_sentinel import PointerSentinel
@@ -26,23 +27,6 @@ from wikitext_builder.dataset.load import load as load_dataset
 
 CHUNK = 64  # predictions at once, (chunk x window) numbers each
 LABELS = 24  # of buckets under an axis, at most
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bucket:
-    """Words of similar frequency in train, and how two models predict them."""
-
-    least: int  # of its words' counts in train
-    most: int
-    types: int
-    tokens: int  # in the text that was predicted
-    difference: float | None  # mean nats of the second model minus the first; negative: the second is better
-    gate: float | None  # mean share of the softmax in the second; None without a pointer or without tokens
-
-    @property
-    def label(self) -> str:
-        """The counts of its words, such as 4–5; no other bucket has one of them."""
-        return f"{self.least:,}" if self.least == self.most else f"{self.least:,}–{self.most:,}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,69 +42,6 @@ class Pointing:
         """How far back half of the attention is."""
         shares = self.back.cumsum(0) / self.back.sum()
         return int((shares < 0.5).sum()) + 1
-
-
-def buckets_of(counts: Tensor, number: int, *, equal: str = "types") -> Tensor:
-    """The bucket of each word by its count in train; 0 has the most frequent words.
-
-    Each has about equally many `types`, as in the paper's figure, or equally many `tokens` of train. Words of
-    the same count are in the same bucket: that of the first of them. So a bucket can be empty.
-
-    Raises:
-        ModelError: There are more buckets than words, or `equal` is neither of the two.
-    """
-    if not 1 <= number <= len(counts) or equal not in ("types", "tokens"):
-        raise ModelError(
-            f"{number} buckets of equally many {equal}: expected 1 to {len(counts)}, of types or tokens"
-        )
-    found, order = torch.sort(counts, descending=True, stable=True)
-    if equal == "types":
-        places = torch.arange(len(counts)) * number // len(counts)
-    else:
-        before = found.double().cumsum(0) - found
-        places = (before * number / counts.sum()).long().clamp(max=number - 1)
-    places = places[torch.searchsorted(-found, -found)]  # of the first word of the same count
-    return torch.empty_like(order).scatter_(0, order, places)
-
-
-def compare_by_frequency(
-    tokens: Tensor,
-    first: Tensor,
-    second: Tensor,
-    counts: Tensor,
-    *,
-    number: int = 10,
-    equal: str = "types",
-    gates: Tensor | None = None,
-) -> list[Bucket]:
-    """How two models predict words, by their frequency, the most frequent first; empty buckets are left out.
-
-    Args:
-        tokens: The text, (time,).
-        first: -log p of each token by the first model.
-        second: The same by the second.
-        counts: Of each word in train; `number` and `equal` say how `buckets_of` divides them.
-        number: Of buckets, at most.
-        equal: See `buckets_of`.
-        gates: The share of the softmax at each token, of the second model, if it has a pointer.
-    """
-    bucket_of_word, result = buckets_of(counts, number, equal=equal), []
-    for bucket in range(number):
-        own, here = counts[bucket_of_word == bucket], bucket_of_word[tokens] == bucket
-        if not len(own):
-            continue
-        seen = int(here.sum())
-        result.append(
-            Bucket(
-                least=int(own.min()),
-                most=int(own.max()),
-                types=len(own),
-                tokens=seen,
-                difference=float((second - first)[here].mean()) if seen else None,
-                gate=float(gates[here].mean()) if seen and gates is not None else None,
-            )
-        )
-    return result
 
 
 def pointing(model: nn.Module, tokens: Tensor, *, device: torch.device | str = "cpu") -> Pointing | None:
@@ -279,8 +200,8 @@ def compare(
         signatures.append(checkpoint_signature(trained.checkpoint, dataset, split, "carried", "fp32"))
     tokens = torch.cat([text.tokens for text in texts])
     pointer = pointing(trained.model, tokens, device=trained.device)  # of the second
-    train = read_stream(dataset, "train", trained.vocabulary)
-    counts = torch.bincount(train, minlength=len(trained.vocabulary))
+    counts = train_counts(dataset, trained.vocabulary)
+    assert counts is not None  # noqa: S101 - for mypy: there is a train file
     gates = None if pointer is None else pointer.gates
     found = compare_by_frequency(tokens, nats[0], nats[1], counts, number=buckets, equal=equal, gates=gates)
     (one, other), (first_signature, second_signature) = scores, signatures

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -25,10 +25,10 @@ from lm_benchmarks.metrics import lines_of
 from lm_benchmarks.record_versions import one_line
 from lm_benchmarks.records.result import TokenGroup
 from ps_models.data.dataset import Text, read_texts
+from ps_models.evaluation.frequency import decades, span
 from ps_models.evaluation.signature import signature_value
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
-from wikitext_builder.dataset.manifest import read_lines
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.hashing import file_sha256
 
@@ -76,20 +76,6 @@ def vocabulary_of(dataset: Dataset, split: str) -> Vocabulary:
     return Vocabulary.of_file(dataset.file("train" if "train" in dataset.files else split))
 
 
-def train_counts(dataset: Dataset, vocabulary: Vocabulary) -> Tensor | None:
-    """The count of each word in train, (vocabulary,); None if there is no train file."""
-    if dataset.layout == "file" or "train" not in dataset.files:
-        return None
-    counts: Counter[str] = Counter()
-    for line in read_lines(dataset.file("train")):
-        counts.update(line.split())
-        counts[EOS] += 1
-    total = torch.zeros(len(vocabulary), dtype=torch.int64)
-    for word, count in counts.items():
-        total[vocabulary.ids.get(word, 0)] += count
-    return total
-
-
 def _encoded(page: str, vocabulary: Vocabulary) -> Text:
     lines = page.removesuffix("\n").split("\n")
     tokens = [token for line in lines for token in (*line.split(), EOS)]
@@ -131,7 +117,7 @@ def groups_of(
     """
     sums: dict[tuple[str, str], list[list[float]]] = defaultdict(lambda: [[0, 0.0] for _ in range(PARTS)])
     total, done = sum(len(tokens) for tokens, _ in passages), 0
-    frequency = None if counts is None else counts.tolist()
+    frequency = None if counts is None else decades(vocabulary, counts)
     before, last = 0, dict[int, int]()
     for tokens, scores in passages:
         if context != "carried":
@@ -143,7 +129,7 @@ def groups_of(
             if articles:
                 labels["position"] = span(place)
             if frequency is not None:
-                labels["frequency"] = name if name in (UNK, EOS) else span(frequency[token])
+                labels["frequency"] = frequency[token]
             if name not in (UNK, EOS):
                 labels["recency"] = span(before - last[token]) if token in last else NEW
             for label in labels.items():
@@ -166,18 +152,6 @@ def groups_of(
     ]
     order = list(GROUPINGS)
     return tuple(sorted(found, key=lambda group: (order.index(group.by), _place(group.label))))
-
-
-def span(number: int) -> str:
-    """The decade of a number.
-
-    >>> span(0), span(7), span(1234)
-    ('0', '1-9', '1,000-9,999')
-    """
-    if not number:
-        return "0"
-    low: int = 10 ** (len(str(number)) - 1)
-    return f"{low:,}-{10 * low - 1:,}"
 
 
 def _place(label: str) -> tuple[int, str]:

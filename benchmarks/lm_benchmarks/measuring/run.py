@@ -24,12 +24,7 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, raw_file, read_pages, title_of
 from lm_benchmarks.measuring.invariant_checks import Checks, raise_if_broken
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, user_code
-from lm_benchmarks.measuring.passages import (
-    Passage,
-    groups_of,
-    read_passages,
-    train_counts,
-)
+from lm_benchmarks.measuring.passages import Passage, groups_of, read_passages
 from lm_benchmarks.measuring.run_samples import WatchedReader, try_windows
 from lm_benchmarks.measuring.score_cache import ScoreCache
 from lm_benchmarks.measuring.windows import measure_windows, window_fields
@@ -39,6 +34,7 @@ from lm_benchmarks.records.result import Result, TokenGroup, Tried
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.devices import autocast, device_name
 from ps_models.evaluation.evaluate import evaluating, token_nats
+from ps_models.evaluation.frequency import train_counts
 from ps_models.evaluation.signature import CONTEXTS, Signature, signature_value
 from ps_models.language_model import LanguageModel
 from wikitext_builder.hashing import commit, file_sha256

@@ -16,7 +16,6 @@ from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.passages import (
     groups_of,
     read_passages,
-    train_counts,
     vocabulary_of,
 )
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
@@ -25,6 +24,8 @@ from lm_benchmarks.record_versions import to_line
 from lm_benchmarks.records.result import from_json
 from msgspec.structs import replace
 
+from ps_models.data.dataset import read_stream
+from ps_models.evaluation.frequency import train_counts
 from tests.conftest import data as real_data
 from tests.lm_benchmarks.cheats import Uniform
 from tests.lm_benchmarks.records.test_result import RESULT, signed
@@ -206,6 +207,8 @@ def test_counts_are_those_of_train(inputs):
     text = inputs.dataset.file("train").read_text()
     assert int(counts[inputs.vocabulary.ids["the"]]) == text.split().count("the")
     assert int(counts[inputs.vocabulary.ids[EOS]]) == text.count("\n")
+    stream = read_stream(inputs.dataset, "train", inputs.vocabulary)
+    assert torch.equal(counts, torch.bincount(stream, minlength=len(inputs.vocabulary)))
 
 
 def test_what_a_model_read_of_one_split_does_not_help_it_on_another(data):

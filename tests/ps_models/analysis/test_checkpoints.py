@@ -13,12 +13,7 @@ from matplotlib.patches import Rectangle
 
 import ps_models as pm
 from ps_models.analysis.figure import _one_word, draw_sentence, save_picture
-from ps_models.analysis.frequency import (
-    buckets_of,
-    compare_by_frequency,
-    pointing,
-    save_figure,
-)
+from ps_models.analysis.frequency import pointing, save_figure
 from ps_models.analysis.predictions import (
     Distribution,
     _distribution,
@@ -30,6 +25,7 @@ from ps_models.analysis.predictions import (
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import token_nats
+from ps_models.evaluation.frequency import buckets_of, compare_by_frequency
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.trained_model import draw_words
