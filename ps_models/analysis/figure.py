@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -18,12 +17,13 @@ from matplotlib.ticker import MaxNLocator
 from ps_models.analysis.predictions import HELP_LEVELS, LONGEST_SENTENCE, Distribution, Prediction
 from ps_models.errors import ModelError
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
-from wikitext_builder.stats.plots import METADATA
-from wikitext_builder.stats.plots import STYLE as PLOTS
+from wikitext_builder.stats.plots import expect_picture, write_picture
 
 HEADING = 10  # how many of the words before the predicted one are in the title
 LABELLED = 12  # how many words of the window are labelled, those with the most attention
 SHOWN = 6  # words of a distribution
+DPI: Final = 200
+LOOK: Final[dict[str, Any]] = {"svg.fonttype": "none", "font.size": 8.5}
 
 
 def save_picture(
@@ -34,24 +34,20 @@ def save_picture(
     `originals` are the words of the sentence before rare ones became `<unk>`, if they are known.
 
     Raises:
-        ModelError: The ending is not one of FORMATS, or there are too many words.
+        ModelError: The ending is of no picture, or there are too many words.
     """
-    picture_metadata(path)
+    expect_picture(path, ModelError)
     if not 1 <= len(predictions) <= LONGEST_SENTENCE:
         raise ModelError(
             f"--words {len(predictions)}: a picture has 1 to {LONGEST_SENTENCE} words, a page more"
         )
+    write_picture(path, lambda: _drawn(predictions, vocabulary, originals), dpi=DPI, **LOOK)
+
+
+def _drawn(predictions: Sequence[Prediction], vocabulary: Vocabulary, originals: Sequence[str]) -> Figure:
     if len(predictions) == 1:
-        write_picture(path, lambda: _one_word(predictions[0], vocabulary))
-    else:
-        write_picture(path, lambda: draw_sentence(predictions, vocabulary, originals))
-
-
-def write_picture(path: Path, draw: Callable[[], Figure]) -> None:
-    """Write a figure that is drawn in our style; see `picture_metadata`."""
-    metadata = picture_metadata(path)
-    with style.context(["default", STYLE], after_reset=True):
-        draw().savefig(path, dpi=200, metadata=metadata)
+        return _one_word(predictions[0], vocabulary)
+    return draw_sentence(predictions, vocabulary, originals)
 
 
 def _one_word(prediction: Prediction, vocabulary: Vocabulary) -> Figure:
@@ -130,6 +126,9 @@ THICKEST = 6.0  # points of the bar under a word that has all attention
 CHART = 1.9  # inches: height of the bars
 LONGEST, LABEL = 40, 16  # characters of a word, in the text and under a bar
 QUIET = "#595959"
+VOCABULARY, POINTER, MIXTURE = "#0072B2", "#D55E00", "#555555"
+HELP = ("#ffffff", "#d9f0d3", "#a6dba0", "#5aae61")  # by HELP_LEVELS; the same as in explain.css
+HARM = ("#ffffff", "#e7d4e8", "#c2a5cf", "#a886bd")
 
 
 class Placed(NamedTuple):
@@ -268,26 +267,3 @@ def _draw_bars(
     axes.set_xticks(places, labels, rotation=90, fontsize=min(7.5, 300 / len(labels)), parse_math=False)
     axes.set_xlim(-0.6, len(predictions) - 0.4)
     axes.grid(visible=False, axis="x")
-
-
-STYLE: Final[dict[str, Any]] = {
-    **PLOTS,
-    "svg.hashsalt": "ps-models",
-    "svg.fonttype": "none",
-    "font.size": 8.5,
-}
-FORMATS: Final[dict[str, dict[str, None]]] = {**METADATA, ".pdf": {"CreationDate": None, "ModDate": None}}
-VOCABULARY, POINTER, MIXTURE = "#0072B2", "#D55E00", "#555555"
-HELP = ("#ffffff", "#d9f0d3", "#a6dba0", "#5aae61")  # by HELP_LEVELS; the same as in explain.css
-HARM = ("#ffffff", "#e7d4e8", "#c2a5cf", "#a886bd")
-
-
-def picture_metadata(path: Path) -> dict[str, None]:
-    """What a picture leaves out of its file, so that its bytes are the same each time.
-
-    Raises:
-        ModelError: The ending of the path is not one of FORMATS.
-    """
-    if (ending := path.suffix.lower()) not in FORMATS:
-        raise ModelError(f"{path}: expected a name that ends in {', '.join(FORMATS)}")
-    return FORMATS[ending]

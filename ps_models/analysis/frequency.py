@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from ps_models.analysis.figure import POINTER, VOCABULARY, picture_metadata, write_picture
+from ps_models.analysis.figure import DPI, LOOK, POINTER, VOCABULARY
 from ps_models.data.dataset import read_texts
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluating, token_nats
@@ -24,6 +24,7 @@ from ps_models.models.pointer_sentinel import PointerSentinel
 from ps_models.trained_model import Source, checkpoint_signature, loaded_model, open_data
 from wikitext_builder.dataset.load import FILE
 from wikitext_builder.dataset.load import load as load_dataset
+from wikitext_builder.stats.plots import expect_picture, write_picture
 
 CHUNK = 64  # predictions at once, (chunk x window) numbers each
 LABELS = 24  # of buckets under an axis, at most
@@ -68,9 +69,10 @@ def save_figure(
     """Draw the comparison: differences by bucket, and for a pointer its gate and how far back it points.
 
     Raises:
-        ModelError: The ending is not one of FORMATS.
+        ModelError: The ending is of no picture.
     """
-    write_picture(path, lambda: _figure(buckets, pointer, names))
+    expect_picture(path, ModelError)
+    write_picture(path, lambda: _figure(buckets, pointer, names), dpi=DPI, **LOOK)
 
 
 def _figure(shown: Sequence[Bucket], pointer: Pointing | None, names: tuple[str, str]) -> Figure:
@@ -184,7 +186,7 @@ def compare(
         ModelError: A checkpoint is missing, damaged or not for the data; `figure` has an unknown ending.
     """
     if figure is not None:
-        picture_metadata(Path(figure))
+        expect_picture(Path(figure), ModelError)
     nats, scores, signatures = [], [], []
     dataset = load_dataset(data)
     if dataset.layout == FILE:

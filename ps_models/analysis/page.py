@@ -17,7 +17,6 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-from ps_models.analysis.figure import FORMATS as PICTURES
 from ps_models.analysis.figure import save_picture
 from ps_models.analysis.predictions import (
     BEST,
@@ -40,6 +39,7 @@ from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.stats.plots import PICTURES
 
 DIGITS = 4  # of a probability that is shown
 MOST_WORDS = 5000  # of a page: about 4 MB, and a browser stays quick

@@ -41,6 +41,7 @@ from ps_models.hyperparameters import PRECISIONS
 from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import RealRange
 from wikitext_builder.progress import shown_progress
+from wikitext_builder.stats.plots import expect_picture
 
 if TYPE_CHECKING:
     from lm_benchmarks import Result
@@ -217,8 +218,6 @@ def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
     MODEL is a model of pieces, such as transformers:FOLDER. Without --window there are three lengths: what
     the model can read (at most 4,096), a quarter and a sixteenth of that.
     """
-    from lm_benchmarks.reporting.charts import expect_picture  # here, for a quick --help
-
     expect_picture(out)  # before hours of measuring
     with shown_progress() as progress:
         found = lb.by_position(progress=progress, **options)
@@ -255,8 +254,6 @@ def contamination(
 ) -> None:
     """Measure MODEL on matched articles of before and after a date: has it read the first?"""
     if plot:
-        from lm_benchmarks.reporting.charts import expect_picture  # here, for a quick --help
-
         expect_picture(plot)  # before hours of measuring
     with shown_progress() as progress:
         found = lb.contamination(by=by or "", progress=progress, **options)

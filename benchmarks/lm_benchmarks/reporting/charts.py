@@ -11,23 +11,23 @@ import html
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.record_versions import one_line
-from wikitext_builder.stats.plots import COLORS, METADATA, STYLE
+from wikitext_builder.stats.plots import COLORS, STYLE, expect_picture, write_picture
 from wikitext_builder.tables import csv_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
     from lm_benchmarks.measuring.windows import Positions
 
-PICTURES: Final[dict[str, dict[str, None]]] = {**METADATA, ".pdf": {"CreationDate": None, "ModDate": None}}
 FONT: Final = 12.5  # size of text in the page, in units of the drawing
 INK: Final = "#010203"  # stands for the colour of the page's text
 INLINE: Final = {
@@ -38,6 +38,10 @@ INLINE: Final = {
     **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
     "grid.color": INK,
     "grid.alpha": 0.15,
+    "legend.frameon": False,
+    "legend.loc": "lower left",
+    "legend.borderaxespad": 0,
+    "legend.labelspacing": 0.25,
 }
 NO_METADATA: Final = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 HEIGHT, LEGEND = 4.2, 0.26  # inches, of the axes and of a line of the legend
@@ -88,8 +92,9 @@ def line_chart(
     points = [point for curve in shown.values() for point in curve]
     if not points:
         return ""
-    with _inline(title, len(shown)) as (axes, finish):
-        for number, curve in enumerate(shown.values()):
+
+    def draw(axes: Axes) -> None:
+        for number, (name, curve) in enumerate(shown.items()):
             axes.plot(
                 *zip(*curve, strict=True) if curve else ([], []),
                 color=COLORS[number % len(COLORS)],
@@ -97,13 +102,15 @@ def line_chart(
                 linewidth=2,
                 marker="o" if len(curve) <= MARKED else "",
                 markersize=5,
+                label=legend_name(name),
                 gid="curve",
             )
-        _scale(axes, "x", [x for x, _ in points], log=log_x)
-        _scale(axes, "y", [y for _, y in points], log=log_y)
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
-        return finish(axes.lines, list(shown))
+        axes.set(xlabel=x_label, ylabel=y_label)
+        axes.set(xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
+        _set_ticks(axes.xaxis, [x for x, _ in points], log=log_x)
+        _set_ticks(axes.yaxis, [y for _, y in points], log=log_y)
+
+    return _inline(title, len(shown), draw)
 
 
 def bar_chart(
@@ -128,56 +135,46 @@ def bar_chart(
     """
     if not any(_has_place(bar) for row in series.values() for bar in row):
         return ""
-    with _inline(title, len(series)) as (axes, finish):
-        width, first = 0.8 / len(series), []
-        for number, row in enumerate(series.values()):
+
+    def draw(axes: Axes) -> None:
+        width = 0.8 / len(series)
+        for number, (name, row) in enumerate(series.items()):
             look: dict[str, Any] = {"width": width, "align": "edge", "color": COLORS[number % len(COLORS)]}
-            first.append(axes.bar([0], [0], **look))  # for the legend: never pale
+            axes.bar([0], [0], label=legend_name(name), **look)  # for the legend: never pale
             for place, bar in enumerate(row):
-                if bar is not None and _has_place(bar):
-                    left = place + (number - len(series) / 2) * width
-                    faint = place < len(pale) and pale[place]
-                    for patch in axes.bar([left], [bar.value], alpha=PALE if faint else 1, **look):
-                        patch.set_gid("bar")
-                    if bar.error is not None:
-                        ends = axes.errorbar(
-                            left + width / 2, bar.value, bar.error, fmt="none", ecolor=INK, capsize=2
-                        )
-                        ends.lines[2][0].set_gid("error")
+                if bar is None or not _has_place(bar):
+                    continue
+                left = place + (number - len(series) / 2) * width
+                faint = place < len(pale) and pale[place]
+                for patch in axes.bar([left], [bar.value], alpha=PALE if faint else 1, **look):
+                    patch.set_gid("bar")
+                if bar.error is not None:
+                    ends = axes.errorbar(
+                        left + width / 2, bar.value, bar.error, fmt="none", ecolor=INK, capsize=2
+                    )
+                    ends.lines[2][0].set_gid("error")
         axes.axhline(0, color=INK, linewidth=1)
         axes.set_xticks(range(len(labels)), list(map(legend_name, labels)), rotation=25, ha="right")
-        axes.set_xlim(-0.5, len(labels) - 0.5)
+        axes.set(xlim=(-0.5, len(labels) - 0.5), ylabel=y_label)
         axes.grid(visible=False, axis="x")
-        _scale(axes, "y", [], log=False)
-        axes.set_ylabel(y_label)
-        return finish(first, list(series))
+        _set_ticks(axes.yaxis, [], log=False)
+
+    return _inline(title, len(series), draw)
 
 
-@contextmanager
-def _inline(title: str, names: int) -> Iterator[tuple[Axes, Callable[[Any, Sequence[str]], str]]]:
-    """Axes to draw on, and a function that adds the legend and returns the SVG."""
+def _inline(title: str, names: int, draw: Callable[[Axes], None]) -> str:
+    """What is drawn, with a legend of so many names, as SVG for a page."""
     from matplotlib import style
     from matplotlib.figure import Figure
 
     with style.context(["default", INLINE], after_reset=True), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # letters that the font lacks: the browser has other fonts
         drawing = Figure(figsize=(7.2, HEIGHT + LEGEND * names), layout="constrained")
-
-        def finish(handles: Any, legend: Sequence[str]) -> str:  # noqa: ANN401 - artists of several kinds
-            axes.legend(
-                handles=list(handles),
-                labels=list(map(legend_name, legend)),
-                loc="lower left",
-                bbox_to_anchor=(0, 1),
-                frameon=False,
-                borderaxespad=0,
-                labelspacing=0.25,
-            )
-            buffer = io.StringIO()
-            drawing.savefig(buffer, format="svg", transparent=True, metadata=NO_METADATA)
-            return _for_page(buffer.getvalue(), title)
-
-        yield (axes := drawing.subplots()), finish
+        draw(axes := drawing.subplots())
+        axes.legend(bbox_to_anchor=(0, 1))
+        buffer = io.StringIO()
+        drawing.savefig(buffer, format="svg", transparent=True, metadata=NO_METADATA)
+    return _for_page(buffer.getvalue(), title)
 
 
 def _for_page(svg: str, title: str) -> str:
@@ -212,14 +209,11 @@ def _has_place(bar: Bar | None) -> bool:
     return bar is not None and _can_show(abs(bar.value) + (bar.error or 0.0), log=False)
 
 
-def _scale(axes: Axes, name: Literal["x", "y"], values: Sequence[float], *, log: bool) -> None:
+def _set_ticks(axis: Axis, values: Sequence[float], *, log: bool) -> None:
     """Ticks at round numbers with short labels; whole numbers have no half between them."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-    axis = {"x": axes.xaxis, "y": axes.yaxis}[name]
-    if log:
-        {"x": axes.set_xscale, "y": axes.set_yscale}[name]("log")
-        axis.set_minor_locator(NullLocator())
+    axis.set_minor_locator(NullLocator())
     if log and max(values) / min(values) > 100:
         axis.set_major_locator(LogLocator())
     else:
@@ -246,16 +240,6 @@ def positions_csv(found: Sequence[Positions]) -> str:
     return csv_text([{**asdict(one), "perplexity": one.perplexity} for one in found])
 
 
-def expect_picture(path: Path) -> None:
-    """Refuse a file whose suffix is of no picture that can be written.
-
-    Raises:
-        HarnessError: It is.
-    """
-    if path.suffix not in PICTURES:
-        raise HarnessError(f"{path}: expected a name that ends in {', '.join(sorted(PICTURES))}")
-
-
 def draw_positions(found: Sequence[Positions], out: str | Path) -> Path:
     """Draw perplexity over the position in the context, a curve per length of windows.
 
@@ -269,36 +253,36 @@ def draw_positions(found: Sequence[Positions], out: str | Path) -> Path:
     Raises:
         HarnessError: The suffix is another, or there is nothing to draw.
     """
-    expect_picture(path := Path(out))
+    expect_picture(path := Path(out), HarnessError)
     if not found:
         raise HarnessError(f"{path}: nothing to draw; measure at least one length of windows")
-    from matplotlib import style
+    return write_picture(path, lambda: _positions(found))
+
+
+def _positions(found: Sequence[Positions]) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.ticker import StrMethodFormatter
 
-    with style.context(["default", STYLE], after_reset=True):
-        drawing = Figure(figsize=(6.4, 3.8), layout="constrained")
-        axes = drawing.subplots()
-        for number, length in enumerate(sorted({one.window for one in found})):
-            own = [one for one in found if one.window == length]
-            axes.plot(
-                [(one.first * one.last) ** 0.5 for one in own],
-                [one.perplexity for one in own],
-                marker="os^Dvx"[number % 6],
-                markersize=4,
-                linewidth=2,
-                color=COLORS[number % len(COLORS)],
-                label=f"windows of {length:,} pieces",
-            )
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
-        axes.yaxis.set_minor_formatter(StrMethodFormatter("{x:,g}"))
-        axes.grid(visible=True, which="minor", axis="y")
-        axes.set_xlabel("position in the context: pieces before the predicted one")
-        axes.set_ylabel("perplexity of pieces")
-        axes.set_title(found[0].model, loc="left", fontweight="bold")
-        axes.legend(frameon=False)
-        drawing.savefig(path, dpi=150, metadata=PICTURES[path.suffix])
-    return path
+    drawing = Figure(figsize=(6.4, 3.8), layout="constrained")
+    axes = drawing.subplots()
+    for number, length in enumerate(sorted({one.window for one in found})):
+        own = [one for one in found if one.window == length]
+        axes.plot(
+            [(one.first * one.last) ** 0.5 for one in own],
+            [one.perplexity for one in own],
+            marker="os^Dvx"[number % 6],
+            markersize=4,
+            linewidth=2,
+            color=COLORS[number % len(COLORS)],
+            label=f"windows of {length:,} pieces",
+        )
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+    axes.yaxis.set_minor_formatter(StrMethodFormatter("{x:,g}"))
+    axes.grid(visible=True, which="minor", axis="y")
+    axes.set(xlabel="position in the context: pieces before the predicted one", ylabel="perplexity of pieces")
+    axes.set_title(found[0].model, loc="left", fontweight="bold")
+    axes.legend(frameon=False)
+    return drawing

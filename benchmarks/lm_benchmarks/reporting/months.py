@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from lm_benchmarks.choices import FEWEST
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.record_versions import one_line
-from lm_benchmarks.reporting.charts import PICTURES, expect_picture, legend_name
+from lm_benchmarks.reporting.charts import legend_name
 from wikitext_builder.pages.lock import ATTRIBUTION
-from wikitext_builder.stats.plots import COLORS, STYLE
+from wikitext_builder.stats.plots import COLORS, expect_picture, write_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ LONGEST: Final = 70  # characters of the model's name: of a path, the end says m
 GAP: Final = "#f0f0f0"
 INK: Final = "#555555"
 WIDE: Final = 0.12  # of the axis: a gap that has room for a word
-LOOK: Final = {**STYLE, "text.parse_math": False, "svg.fonttype": "none"}
+LOOK: Final[dict[str, Any]] = {"text.parse_math": False, "svg.fonttype": "none"}
 DATED: Final = {
     "created": "month in which the article was created",
     "promoted": "month in which the article was promoted",
@@ -58,14 +58,10 @@ def draw_months(found: Contamination, path: str | Path) -> Path:
     Raises:
         HarnessError: The suffix is another, or no month is known.
     """
-    expect_picture(path := Path(path))
+    expect_picture(path := Path(path), HarnessError)
     if not found.months:
         raise HarnessError(f"no month is known; expected datasets with {ATTRIBUTION}")
-    from matplotlib import style
-
-    with style.context(["default", LOOK], after_reset=True):
-        figure_of(found).savefig(path, dpi=150, metadata=PICTURES[path.suffix])
-    return path
+    return write_picture(path, lambda: figure_of(found), **LOOK)
 
 
 def figure_of(found: Contamination) -> Figure:

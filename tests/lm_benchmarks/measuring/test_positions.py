@@ -78,7 +78,7 @@ def test_what_does_not_fit_is_said(dataset, llama, tmp_path):
     with pytest.raises(HarnessError, match="fewer than 32 pieces"):
         lb.by_position(f"transformers:{llama}", short)
     found = lb.by_position(f"transformers:{llama}", dataset, windows=[16])
-    with pytest.raises(HarnessError, match=r"ends in \.pdf, \.png, \.svg"):
+    with pytest.raises(HarnessError, match=r"ends in \.png, \.svg, \.pdf"):
         lb.draw_positions(found, tmp_path / "plot.gif")
     with pytest.raises(HarnessError, match="nothing to draw"):
         lb.draw_positions([], tmp_path / "plot.png")
