@@ -5,8 +5,6 @@ The page is one HTML file: point at a word to see how it was predicted.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -38,6 +36,7 @@ from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.hashing import content_policy
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.stats.plots import PICTURES
 
@@ -58,14 +57,10 @@ def page(
     `originals` are the words of the first window and of the text before rare ones became `<unk>`, or none.
     """
     style, script = _resource("explain.css"), _resource("explain.js")
-    policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}';"
-        " base-uri 'none'; form-action 'none'"
-    )
     environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     return environment.from_string(_resource("explain.html.jinja")).render(
-        policy=policy,
+        policy=content_policy(style, script),
         kind="pointing" if any(one.gain is not None for one in predictions) else "plain",
         title=title,
         summary=summary,
@@ -126,10 +121,6 @@ def _data(
 
 def _short(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.{DIGITS}g}")
-
-
-def _hash(content: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
 def _resource(name: str) -> str:

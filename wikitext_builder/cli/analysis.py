@@ -79,7 +79,7 @@ def plot() -> None:
 
 @plot.command("zipf")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
-@click.option("--out", type=FILE, required=True, help="File to write: .png, .svg or .pdf.")
+@click.option("--out", type=FILE, required=True, help="File to write: .png or .svg.")
 @name_option
 @overlay_option
 def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...], overlay: bool) -> None:
@@ -89,7 +89,7 @@ def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...], 
 
 @plot.command("window")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
-@click.option("--out", type=FILE, required=True, help="File to write: .png, .svg or .pdf.")
+@click.option("--out", type=FILE, required=True, help="File to write: .png or .svg.")
 @click.option("--split", type=click.Choice(SPLITS), default="train", help="Which file to read.")
 @click.option("--longest", type=COUNT, default=500, help="The largest L, in words.")
 @name_option

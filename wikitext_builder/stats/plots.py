@@ -96,7 +96,7 @@ def plot_zipf(
 
     Args:
         directories: Datasets built here, or folders in the layout of WikiText or of the Penn Treebank.
-        out: The file to write, ending in .png, .svg or .pdf.
+        out: The file to write, ending in .png or .svg.
         names: What the plot calls them, one per dataset; without names see `load_named`.
         overlay: Draw all curves in one panel.
 
@@ -124,7 +124,7 @@ def plot_window(
 
     Args:
         directories: Datasets built here, or folders in the layout of WikiText or of the Penn Treebank.
-        out: The file to write, ending in .png, .svg or .pdf.
+        out: The file to write, ending in .png or .svg.
         split: Which file to read: train, valid or test.
         longest: The largest L, in words.
         names: What the plot calls them, one per dataset; without names see `load_named`.
@@ -269,7 +269,8 @@ def _mark_window(axes: Axes, pair: tuple[Sequence[float], Sequence[float]]) -> N
 @contextmanager
 def _figure(output: Path, names: Collection[str], *, overlay: bool) -> Iterator[Sequence[Axes]]:
     """Axes for each name, side by side or the same ones; the file is written when the block ends."""
-    expect_picture(output)
+    if output.suffix not in (".png", ".svg"):
+        raise BuilderError(f"{output}: a plot cannot be written as {output.suffix!r}; expected .png or .svg")
     from matplotlib import style
     from matplotlib.figure import Figure
 
@@ -283,7 +284,7 @@ def _figure(output: Path, names: Collection[str], *, overlay: bool) -> Iterator[
             for panel, name in zip(axes, names, strict=True):
                 panel.set_title(_shown(name), loc="left", fontweight="bold")
             yield axes
-        drawing.savefig(output, dpi=150, metadata=PICTURES[output.suffix.lower()])
+        drawing.savefig(output, dpi=150, metadata=PICTURES[output.suffix])
 
 
 def _shown(name: str) -> str:

@@ -6,8 +6,6 @@ of the values, not rounded; each format is written from such a frame.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -20,6 +18,7 @@ import jinja2
 import pandas as pd
 
 from lm_benchmarks.record_versions import one_line
+from wikitext_builder.hashing import content_policy
 from wikitext_builder.tables import aligned, csv_text
 
 LATEX: Final = {
@@ -136,10 +135,6 @@ def render(template: str, **values: object) -> str:
 @cache
 def _environment() -> jinja2.Environment:
     style, script = (_resource(f"report.{suffix}") for suffix in ("css", "js"))
-    policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}';"
-        " base-uri 'none'; form-action 'none'"
-    )
     made = jinja2.Environment(
         loader=jinja2.FunctionLoader(_resource),
         autoescape=jinja2.select_autoescape(["html"]),
@@ -150,12 +145,13 @@ def _environment() -> jinja2.Environment:
     )
     filters = (markdown_cell, markdown_table, latex_cell, latex_table, one_line, text_table)
     made.filters |= {each.__name__: each for each in filters}
-    made.globals |= {"style": style, "script": script, "policy": policy, "WORDS": WORDS}
+    made.globals |= {
+        "style": style,
+        "script": script,
+        "policy": content_policy(style, script),
+        "WORDS": WORDS,
+    }
     return made
-
-
-def _hash(content: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
 def _resource(name: str) -> str:

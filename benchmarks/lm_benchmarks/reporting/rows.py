@@ -24,6 +24,7 @@ from lm_benchmarks.reporting.published import (
     ROWS,
     TRAIN,
     PaperRow,
+    Published,
     is_papers,
     is_trained_on,
     note,
@@ -75,11 +76,11 @@ def rows_page(results: Sequence[Result]) -> str:
     """The page, in Markdown. Of a model that was measured twice the last result counts, of seeds the mean."""
     measured, parts = _by_recipe(results), []
     for data, name in DATASETS.items():
-        places = [Place(data=data, row=row, measured=measured) for row in _rows_on(data, measured)]
+        places = _places(data, measured)
         notes = [
             note(one.model, one.source, f"{one.parameters} parameters" if one.parameters else "", one.note)
             for each in places
-            if (one := published_on(data).get(each.row.name))
+            if (one := each.paper)
         ]
         parts.append({"name": name, "frame": shown(ROW_COLUMNS, places), "notes": notes})
     return render("rows.md", parts=parts, made=_made(measured), missing=left_out(results))
@@ -151,22 +152,16 @@ def _recipes_of(row: PaperRow, data: str) -> list[str]:
 def rows_csv(results: Iterable[Result]) -> str:
     """The numbers of `rows_page` as CSV, not rounded: a line per row, size and split."""
     measured = _by_recipe(results)
-    return csv_text(
-        line for data in DATASETS for row in _rows_on(data, measured) for line in _lines(data, row, measured)
-    )
+    return csv_text(line for data in DATASETS for place in _places(data, measured) for line in _lines(place))
 
 
-def _lines(data: str, row: PaperRow, measured: Mapping[Key, Runs]) -> Iterator[dict[str, object]]:
-    paper = published_on(data).get(row.name)
-    for split in FILES[data]:
-        here = {"data": data, "model": row.name, "split": split}
-        if paper is not None and split in paper.perplexities:
-            yield {**here, "size": "published", "perplexity": paper.perplexities[split]}
-        recipes = [("small", row.small), ("full", row.full_recipe(data))]
-        for size, recipe in [*recipes, *(("own", one.recipe) for one in row.own_on(data))]:
-            for result in measured.get((data, recipe), {}).get(split, ()):
-                if size == "full" and not result.as_presets:
-                    continue
+def _lines(place: Place) -> Iterator[dict[str, object]]:
+    for split in FILES[place.data]:
+        here = {"data": place.data, "model": place.row.name, "split": split}
+        if place.paper is not None and split in place.paper.perplexities:
+            yield {**here, "size": "published", "perplexity": place.paper.perplexities[split]}
+        for size, recipe in place.sizes:
+            for result in place.found(size, recipe).get(split, ()):
                 yield {
                     **here,
                     "size": size,
@@ -200,13 +195,13 @@ def _budget(run: Result) -> list[tuple[int, int]]:
     return [(int(one.training.get("epochs", 0)), one.epochs) for one in run.trained]
 
 
-def _rows_on(data: str, measured: Mapping[Key, object]) -> list[PaperRow]:
+def _places(data: str, measured: Mapping[Key, Runs]) -> list[Place]:
     """The rows of a dataset: published or measured on it, or published nowhere."""
-    anywhere = {row.model for row in PUBLISHED}
+    anywhere, published = {row.model for row in PUBLISHED}, published_on(data)
     return [
-        row
+        Place(data=data, row=row, paper=published.get(row.name), measured=measured)
         for row in ROWS
-        if row.name in published_on(data)
+        if row.name in published
         or row.name not in anywhere
         or any((data, row.recipe(data, size)) in measured for size in ("small", "full", "own"))
     ]
@@ -218,53 +213,51 @@ class Place:
 
     data: str
     row: PaperRow
+    paper: Published | None
     measured: Mapping[Key, Runs]
 
-    def found(self, recipe: str) -> Runs:
-        """What was measured of a recipe."""
-        return self.measured.get((self.data, recipe), {})
+    @property
+    def sizes(self) -> list[tuple[str, str]]:
+        """What the row can have: a size and its recipe."""
+        own = [("own", one.recipe) for one in self.row.own_on(self.data)]
+        return [("small", self.row.small), ("full", self.row.full_recipe(self.data)), *own]
 
+    def found(self, size: str, recipe: str) -> Runs:
+        """What was measured of a recipe; of the published size only what was trained as published."""
+        runs = self.measured.get((self.data, recipe), {})
+        if size != "full":
+            return runs
+        kept = {split: [one for one in each if one.as_presets] for split, each in runs.items()}
+        return {split: each for split, each in kept.items() if each}
 
-def _published(place: Place) -> str:
-    paper = published_on(place.data).get(place.row.name)
-    return NO_SUCH if paper is None else paper.both
-
-
-def _small(place: Place) -> str:
-    return NO_SUCH if place.row.one_size else _measured(place.found(place.row.small), place.row.small)
-
-
-def _full(place: Place) -> str:
-    """The published size, trained as published."""
-    recipe = place.row.full_recipe(place.data)
-    kept = {split: [one for one in runs if one.as_presets] for split, runs in place.found(recipe).items()}
-    return _measured({split: runs for split, runs in kept.items() if runs}, recipe)
+    def cell(self, size: str) -> str:
+        """The numbers of a size, small or full."""
+        recipe = dict(self.sizes[:2])[size]
+        return NO_SUCH if not recipe else _measured(self.found(size, recipe))
 
 
 def _own(place: Place) -> str:
     """The published size by our own trainings, and how they differ; the best on valid first."""
     own = place.row.own_on(place.data)
-    found = [(runs, one) for one in own if (runs := place.found(one.recipe))]
+    found = [(runs, one) for one in own if (runs := place.found("own", one.recipe))]
     found.sort(key=lambda each: _perplexity(each[0], "valid") or math.inf)
     cells = []
     for runs, one in found:
         count = next(iter(runs.values()))[0].parameters or 0
-        cells.append(f"{_measured(runs, one.recipe)}; {count / 1e6:.1f} M; {one.differs}")
+        cells.append(f"{_measured(runs)}; {count / 1e6:.1f} M; {one.differs}")
     return ". Also ".join(cells) or (NOT_YET if own else NO_SUCH)
 
 
 ROW_COLUMNS: Final = (
     Column(head="model", value=lambda place: place.row.name),
-    Column(head="published", value=_published),
-    Column(head="small size", value=_small),
-    Column(head="full size", value=_full),
+    Column(head="published", value=lambda place: place.paper.both if place.paper else NO_SUCH),
+    Column(head="small size", value=lambda place: place.cell("small")),
+    Column(head="full size", value=lambda place: place.cell("full")),
     Column(head="our training", value=_own),
 )
 
 
-def _measured(results: Runs, recipe: str) -> str:
-    if not recipe:
-        return NO_SUCH
+def _measured(results: Runs) -> str:
     if not results:
         return NOT_YET
     runs = [run for each in results.values() for run in each]
