@@ -41,7 +41,7 @@ PAPERS_WINDOW: Final = 100  # L of the pointer sentinel mixture model, section 5
 ZIPF_POINTS: Final = 400  # of a curve, evenly spaced in the logarithm; each is a rank with its own count
 
 
-def expect_picture(path: Path, error: type[ToolkitError] = BuilderError) -> None:
+def expect_picture(path: Path, error: type[ToolkitError]) -> None:
     """Refuse a file whose ending is of no picture that can be written: before hours of measuring.
 
     Raises:

@@ -35,6 +35,7 @@ from lm_benchmarks.cli.options import (
     window_model_options,
 )
 from lm_benchmarks.conventions.rules import REGISTRY
+from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS
 from ps_models.evaluation.signature import CONTEXTS
 from ps_models.hyperparameters import PRECISIONS
@@ -218,7 +219,7 @@ def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
     MODEL is a model of pieces, such as transformers:FOLDER. Without --window there are three lengths: what
     the model can read (at most 4,096), a quarter and a sixteenth of that.
     """
-    expect_picture(out)  # before hours of measuring
+    expect_picture(out, HarnessError)  # before hours of measuring
     with shown_progress() as progress:
         found = lb.by_position(progress=progress, **options)
     if csv_path is not None:
@@ -254,7 +255,7 @@ def contamination(
 ) -> None:
     """Measure MODEL on matched articles of before and after a date: has it read the first?"""
     if plot:
-        expect_picture(plot)  # before hours of measuring
+        expect_picture(plot, HarnessError)  # before hours of measuring
     with shown_progress() as progress:
         found = lb.contamination(by=by or "", progress=progress, **options)
     if as_json:

@@ -72,18 +72,9 @@ def line_chart(
     log_x: bool = False,
     log_y: bool = False,
 ) -> str:
-    """Curves over a common axis. Points without a logarithm are left out on logarithmic axes.
+    """SVG of curves over a common axis; "" if there is nothing to show. A screen reader says the title.
 
-    Args:
-        title: What a screen reader says for the drawing.
-        curves: By name.
-        x_label: Of the horizontal axis.
-        y_label: Of the vertical axis.
-        log_x: Whether the horizontal axis is logarithmic.
-        log_y: Whether the vertical axis is.
-
-    Returns:
-        The SVG, or "" if there is nothing to show.
+    Points without a logarithm are left out on logarithmic axes.
     """
     shown = {
         name: [(x, y) for x, y in points if _can_show(x, log=log_x) and _can_show(y, log=log_y)]
@@ -121,17 +112,9 @@ def bar_chart(
     y_label: str,
     pale: Sequence[bool] = (),
 ) -> str:
-    """Bars for each label, from zero; None leaves a gap.
+    """SVG of bars for each label, from zero; "" if there is nothing to show. None leaves a gap.
 
-    Args:
-        title: What a screen reader says for the drawing.
-        labels: Of the groups of bars.
-        series: A bar per label, by name.
-        y_label: Of the vertical axis.
-        pale: By label, whether its bars are pale, because they say little.
-
-    Returns:
-        The SVG, or "" if there is nothing to show.
+    `pale` says by label whether its bars say little. A screen reader says the title.
     """
     if not any(_has_place(bar) for row in series.values() for bar in row):
         return ""

@@ -187,12 +187,3 @@ def _cited(path: Path) -> Iterator[Cited]:
         title = OFFICIAL_NAMES.get(result.data[0], "")
         keys = (*sources_of(result.recipe), *sources()["dataset"].get(title, ()))
         yield Cited(about=f"{one_line(result.model)}: {result.signature}", keys=keys)
-
-
-def plain_name(name: str) -> str:
-    """The name of a model without marks and letter case.
-
-    >>> plain_name("KN-5 + cache") == plain_name("KN5+cache")
-    True
-    """
-    return "".join(character for character in name.casefold() if character.isalnum())

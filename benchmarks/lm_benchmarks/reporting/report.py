@@ -131,14 +131,7 @@ def make_report(
     logs: Sequence[Path] = (),
     dataset: Dataset | None = None,
 ) -> Report:
-    """Collect what a report shows.
-
-    Args:
-        title: Of the report.
-        results: In the order in which they were measured.
-        published: Published numbers, for their columns.
-        logs: Folders of training runs, besides those in the results.
-        dataset: Its word frequencies are drawn.
+    """Collect what a report shows; see `report`.
 
     Raises:
         HarnessError: A log is missing or not of the format.
@@ -240,11 +233,6 @@ class Grouping:
     def few(self) -> list[bool]:
         """Whether a group has too few tokens to say much, by label."""
         return [count < FEW for count in self.tokens.values()]
-
-    @property
-    def classes(self) -> list[str]:
-        """How a page shows each group."""
-        return ["few" if one else "" for one in self.few]
 
     @property
     def legend(self) -> str:

@@ -26,7 +26,6 @@ from lm_benchmarks.reporting.published import (
     is_papers,
     is_trained_on,
     note,
-    plain_name,
     published_name,
 )
 from wikitext_builder.article import SPLITS
@@ -134,11 +133,6 @@ class Table:
         return exact([replace(each, key=each.key.format(**self.names)) for each in COLUMNS], cells)
 
     @property
-    def classes(self) -> list[str]:
-        """How a page shows each row."""
-        return ["broken" if row.is_broken else "" for row in self.rows]
-
-    @property
     def notes(self) -> list[str]:
         """The sources of published numbers, and what the numbers do not show."""
         return [
@@ -189,14 +183,14 @@ def _table(
 ) -> Table:
     data, kind = key[0], dict(zip(SAME, key[1:], strict=True))
     papers = all(is_papers(result) for each in models.values() for result in each.values())
-    known = {plain_name(row.model): row for row in published if row.data == data and papers}
+    known = {row.model: row for row in published if row.data == data and papers}
     metric = MAIN.get(kind["convention"], PIECES)
     rows = []
     for (name, _), results in models.items():
         first = next(iter(results.values()))
         is_same = first.as_presets and is_trained_on(first, TRAIN.get(data, "?"))
         own = published_name(first.recipe, data) if is_same else ""
-        rows.append(ReportRow(model=name, results=results, paper=known.get(plain_name(own))))
+        rows.append(ReportRow(model=name, results=results, paper=known.get(own)))
     measured = [row.paper for row in rows]
     rows += [ReportRow(model=row.model, paper=row) for row in known.values() if row not in measured]
     found = {split for row in rows for split in (*row.results, *row.published)}

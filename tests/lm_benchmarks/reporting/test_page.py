@@ -72,7 +72,7 @@ RESULTS = [
     replace(counted(5.39), written="later"),
 ]
 PUBLISHED = [
-    Published(model="KN5", data="wikitext-2", perplexities={"test": 220.1}, source="A & B (2016)"),
+    Published(model="KN-5", data="wikitext-2", perplexities={"test": 220.1}, source="A & B (2016)"),
     Published(
         model="Zoneout <LSTM>", data="wikitext-2", perplexities={"test": 100.9, "valid": 108.7}, note="n"
     ),
