@@ -46,7 +46,7 @@ def test_estimated_counts_say_so():
 
 
 def test_each_row_has_a_source_and_stands_once():
-    assert all(re.search(r"\(20\d\d\)", row.source) for row in PUBLISHED)
+    assert all(re.search(r"\(20\d\d\)|\(github\.com/", row.source) for row in PUBLISHED)
     assert max(Counter((row.model, row.data) for row in PUBLISHED).values()) == 1
     assert all(row.perplexities.keys() <= {"valid", "test"} and row.perplexities for row in PUBLISHED)
     assert {row.data for row in LATER} == {"ptb", "wikitext-2", "wikitext-103"}
