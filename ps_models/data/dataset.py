@@ -86,7 +86,7 @@ class Chunk:
         if not any(self.shorter):
             return nats.sum()
         ends = torch.zeros_like(nats, dtype=torch.bool)
-        ends[:, -1] = torch.tensor(self.shorter, device=nats.device)
+        ends[:, -1] = torch.tensor(self.shorter)
         return nats.masked_fill(ends, 0.0).sum()
 
 

@@ -158,7 +158,8 @@ def _each_alone(
     while group := list(islice(remaining, batch)):
         with torch.no_grad():
             rows = _padded(model, group, chunk, device)
-        yield from ((text, row[: len(text.tokens)]) for text, row in zip(group, rows, strict=True))
+        for place, text in enumerate(group):
+            yield text, rows[place, : len(text.tokens)]
 
 
 def _padded(

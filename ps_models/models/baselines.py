@@ -123,8 +123,9 @@ class NGram:
         log_probs_V = self.tables[0].log_probs.copy()
         for words in range(1, self.config.order):
             number = int(context[-words])
-            for table, word in zip(self.tables[1:words], context[len(context) - words + 1 :], strict=True):
-                number = int(_one_word_on(table, np.array([number]), np.array([word]), V)[0])
+            for length in range(1, words):
+                word = context[[length - words]]
+                number = int(_one_word_on(self.tables[length], np.array([number]), word, V)[0])
             if number == ABSENT:  # then no longer context occurs either
                 break
             table = self.tables[words]

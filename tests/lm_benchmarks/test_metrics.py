@@ -6,7 +6,8 @@ import math
 import pytest
 import torch
 from lm_benchmarks.metrics import METRICS, Sums, sums_of, sums_of_page
-from msgspec.structs import astuple, replace
+from lm_benchmarks.record_versions import expect_fields
+from msgspec.structs import asdict, astuple, replace
 
 from ps_models.data.dataset import Text
 from ps_models.evaluation.signature import Score
@@ -57,6 +58,24 @@ def test_nothing_is_counted_in_no_text():
 @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
 def test_a_metric_says_what_it_divides(metric):
     assert all((metric.label, metric.numerator, metric.denominator))
+
+
+def test_sums_are_named_and_stay_as_they_are():
+    with pytest.raises(TypeError, match="positional"):
+        Sums(1.0)  # type: ignore[call-arg]
+    with pytest.raises(AttributeError, match="immutable"):
+        Sums().nats = 1.0  # type: ignore[misc]
+
+
+def test_only_bytes_of_the_file_may_be_missing_in_a_record():
+    record = asdict(Sums())
+    for name in record:
+        older = {key: value for key, value in record.items() if key != name}
+        if name == "file_bytes":
+            expect_fields(older, Sums)
+        else:
+            with pytest.raises(ValueError, match=f"has no field '{name}'"):
+                expect_fields(older, Sums)
 
 
 def test_sums_of_stretches_add_up_field_by_field():

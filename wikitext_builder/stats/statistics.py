@@ -221,12 +221,12 @@ def _corpus_as_text(name: str, table: pd.DataFrame) -> str:
     rows = [[name, *(split.capitalize() for split in table["split"])]]
     for key, one in STATISTICS.items():
         lines = [(one.label, table[key], one.form)] if one.label else []
-        if lines and key in PAPER:
+        if key in PAPER:
             lines.append(("  paper", table[f"paper_{key}"], one.paper_form))
         for label, values, form in lines:
             cells = [_figure(value, form) for value in values]
             if one.is_of_train:
-                cells = [cells[0], *[""] * len(cells[1:])]
+                cells[1:] = [""] * (len(cells) - 1)
             if label == one.label or {*cells} - {"-", ""}:
                 rows.append([label, *cells])
     head, *lines_below = aligned(rows)

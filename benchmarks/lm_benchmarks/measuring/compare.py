@@ -192,7 +192,7 @@ def mean_number(runs: Sequence[Result], metric: Metric) -> float:
     """The metric of the mean nats per unit over runs; of a single run exactly its number."""
     if len(runs) == 1:
         return metric.of(runs[0].total) or 0.0
-    quotients = np.array([metric.quotient(run.total) for run in runs], dtype=np.float64)
+    quotients = np.array([metric.quotient(run.total) for run in runs])
     return float(_numbers((quotients[:, 0] / quotients[:, 1]).mean(), metric))
 
 
@@ -270,7 +270,7 @@ def chance_of_sides(sides: Sequence[Sequence[Numbers]], metric: Metric) -> tuple
 
 def sums_of_passages(passages: Sequence[Sums], metric: Metric) -> Numbers:
     """Nats and what divides them, (passages, 2)."""
-    return np.array([metric.quotient(one) for one in passages], dtype=np.float64)
+    return np.array([metric.quotient(one) for one in passages])
 
 
 def _quotients(sums: Numbers) -> Numbers:

@@ -61,8 +61,8 @@ def expect_alike(first: Result, second: Result, allow: Collection[str] = ()) -> 
 
 def _remedy(first: Result, second: Result, allow: Collection[str]) -> str:
     """The options with which two results can be compared: those of `run`, or `--allow`."""
-    pairs = [(one, *(run.signature.get(one, "-") for run in (first, second))) for one in UNLIKE]
-    fields = [field for field, one, other in pairs if one != other and field not in allow]
+    unlike = (one for one in UNLIKE if first.signature.get(one) != second.signature.get(one))
+    fields = [field for field in unlike if field not in allow]
     if not fields:
         return f"Measure both with the same {'--convention paper' if _in_windows(first) else '--data'}"
     same = " and ".join(dict.fromkeys(SAME[field] for field in fields if field in SAME))

@@ -249,6 +249,21 @@ def test_other_tokens_are_refused_whatever_the_signatures_say():
         compare_results(first, fewer, allow=["eos"])
 
 
+@pytest.mark.parametrize("field", [*MUST_AGREE, *COMPARE_ONLY])
+def test_what_changes_the_text_may_change_its_tokens_if_allowed(field):
+    first, _ = sample(np.random.default_rng(0))
+    other = replace(
+        first,
+        articles=(*first.articles[:-1], Sums(nats=1.0, tokens=1)),
+        signature=Signature(**{**first.signature, field: "other"}),
+    )
+    if field in ("vocabulary", "context", "words"):
+        with pytest.raises(HarnessError, match="different tokens were scored"):
+            compare_results(first, other, allow=[field])
+    else:
+        assert compare_results(first, other, allow=[field]).difference != 0
+
+
 def test_all_reasons_are_given_at_once():
     first, _ = sample(np.random.default_rng(0))
     other = replace(first, signature=Signature(**(FIELDS | {"model": "m", "split": "valid", "eos": "no"})))
@@ -363,6 +378,17 @@ def trained(generator, seeds, *, gain=0.0, spread=0.01, noise=0.0, articles=40):
     ]
 
 
+def test_a_single_run_has_exactly_the_number_that_tables_show():
+    generator = np.random.default_rng(0)
+    for metric in ("perplexity", "bits-per-byte"):
+        for _ in range(9):
+            first, second = sample(generator)
+            found = compare_results(first, second, metric=metric)
+            assert [found.first, found.second] == [METRICS[metric].of(one.total) for one in (first, second)]
+    certain = made([0.0] * 6, [10] * 6)
+    assert compare_results(certain, certain, metric="bits-per-byte").first == 0
+
+
 def test_runs_with_several_seeds_count_by_their_mean():
     generator = np.random.default_rng(0)
     first, second = trained(generator, 3), trained(generator, 2, gain=0.1)
@@ -417,6 +443,8 @@ def test_numbers_that_are_too_large_are_no_interval_and_no_traceback():
     assert math.isfinite(found.second)
     assert (found.interval, found.p_one_sided, found.is_clear) == (None, None, False)
     assert found.no_interval == "numbers too large for an interval"
+    both = made([10.0] + [8_498.0] * 5, tokens)  # without the first passage each number is beyond exp(709)
+    assert compare_results(both, both).no_interval == "numbers too large for an interval"
     with pytest.raises(HarnessError, match="too large for a number; choose --metric bits-per-byte"):
         compare_results(first, made([8_000.0] * 6, tokens))
 
@@ -476,7 +504,12 @@ def test_perplexities_of_other_pieces_are_refused_and_bits_per_byte_are_not():
     first, second = (in_windows(nats, [count] * 9, [600] * 9) for nats, count in ((400.0, 130), (450.0, 500)))
     per_piece = [METRICS["piece-perplexity"].of(one.total) or 0.0 for one in (first, second)]
     assert per_piece[1] < per_piece[0]
-    with pytest.raises(HarnessError, match=r"other pieces of words.* --metric bits-per-byte"):
+    names = f"{first.model} and {second.model}"
+    with pytest.raises(
+        HarnessError,
+        match=f"^{names} predict other pieces of words, so their perplexities of pieces cannot be compared;"
+        " choose --metric bits-per-byte$",
+    ):
         compare_results(first, second, metric="piece-perplexity")
     assert compare_results(first, second, metric="bits-per-file-byte").difference > 0
     assert compare_results(first, first, metric="piece-perplexity").difference == 0
@@ -487,7 +520,10 @@ def test_a_refusal_names_what_helps_to_the_letter():
     fewer = replace(first, articles=first.articles[:-1])
     other = replace(first, articles=(*first.articles[:-1], Sums(nats=1.0, tokens=1)))
     read, cut = (in_windows(90.0, [32] * 9, [size] * 9) for size in (120, 131))
-    open_words = replace(fewer, signature=Signature(**first.signature, words="open"))
+    open_words, open_other = (
+        replace(one, signature=Signature(**first.signature, words="open")) for one in (fewer, other)
+    )
+    closed = f"{COMPARE_ONLY['words']} (words: - and open). Choose other results"
     total = f"({first.total.tokens} and {other.total.tokens})"
     for one, two, why in (
         (first, other, f"different tokens were scored {total}. Measure both with the same --data"),
@@ -499,7 +535,8 @@ def test_a_refusal_names_what_helps_to_the_letter():
                 " Measure both with the same --convention paper"
             ),
         ),
-        (first, open_words, f"{COMPARE_ONLY['words']} (words: - and open). Choose other results"),
+        (first, open_words, closed),
+        (first, open_other, closed),
     ):
         names = f"{one.model} and {two.model} cannot be compared: "
         with pytest.raises(HarnessError, match=f"^{re.escape(names + why)}$"):

@@ -129,6 +129,15 @@ def test_a_call_has_at_most_as_many_tokens_and_rows_as_chunk_and_batch_say(model
     assert seen == shapes
 
 
+@pytest.mark.parametrize("score", [score_texts, token_nats])
+def test_16_articles_are_scored_at_once_unless_told_otherwise(model, score):
+    seen = []
+    handle = model.register_forward_pre_hook(lambda _, inputs: seen.append(len(inputs[0])))
+    assert len(list(score(model, texts([2] * 33), context="article"))) == 33
+    handle.remove()
+    assert seen == [16, 16, 1]
+
+
 def test_the_progress_counts_the_tokens_and_shows_the_perplexity_so_far(model):
     parts, seen = texts([5, 4]), []
     scores = score_texts(model, parts, chunk=3, progress=lambda *report: seen.append(report), total=9)

@@ -3,6 +3,7 @@
 import math
 import shutil
 import subprocess
+import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from ps_models.evaluation.evaluate import score_texts
 from ps_models.evaluation.signature import Score
 from ps_models.invariants import check_generative, check_language_model
 from ps_models.models.baselines import BASELINES, NGram, NGramConfig, Unigram
-from ps_models.models.kneser_ney import ABSENT, FALLBACK, Grams, _discounts, estimate
+from ps_models.models.kneser_ney import ABSENT, FALLBACK, Grams, _count, _discounts, _distinct, estimate
 from ps_models.models.unigram_cache import UnigramCache, UnigramCacheConfig, tuned_cache
 from tests.conftest import data
 from tests.ps_models.textbook import END, START, KneserNey
@@ -131,6 +132,31 @@ def test_unigrams_are_counts_plus_one_also_of_words_that_train_lacks():
     model = Unigram.of_text(4, torch.tensor([1, 2, 1, 0]))
     assert model.initial_state(3).shape == (3, 0)
     assert model.log_probs.exp().tolist() == pytest.approx([2 / 8, 3 / 8, 2 / 8, 1 / 8], rel=1e-12)
+
+
+def test_unigrams_are_scored_where_the_words_are():
+    model = Unigram.of_text(4, torch.tensor([1, 2, 1, 0]))
+    words = torch.zeros(2, 3, dtype=torch.int64, device="meta")  # a device that every machine has
+    scores, _ = model(words, model.initial_state(2))
+    assert (scores.device.type, scores.shape) == ("meta", words.shape)
+    assert model.next_log_probs(words).device.type == "meta"
+
+
+def test_a_distinct_n_gram_takes_17_bytes_while_counting():
+    orders = _count(stream_of(zipfian(300, 20)).numpy(), 20, 5, EOS)
+    assert {
+        sum(column.itemsize for column in (one.keys, one.occurrences, one.suffixes, one.at_start))
+        for one in orders
+    } == {17}
+
+
+def test_sorting_takes_half_of_60_bytes_a_token_if_few_n_grams_differ():
+    keys = np.arange(100_000) % 100
+    tracemalloc.start()
+    _distinct(keys)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak / len(keys) < 30
 
 
 def test_baselines_are_made_by_their_names(tmp_path):
