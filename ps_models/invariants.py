@@ -191,6 +191,8 @@ def check_generative(
 ) -> None:
     """Check that `next_log_probs` are the scores of all words, with the arguments of `check_language_model`.
 
+    If the model has `all_log_probs`, they must be the same before each token.
+
     Raises:
         BrokenLawError: They are not.
     """
@@ -363,6 +365,18 @@ def _next_words(trial: Trial) -> Iterator[str]:
         )
 
 
+def _all_words(trial: Trial) -> Iterator[str]:
+    """`all_log_probs`, if a model has it, are `next_log_probs` before each token, in one call."""
+    model, begin = trial.model, 2
+    if hasattr(model, "all_log_probs"):
+        found, end = model.all_log_probs(trial.tokens[:, begin:], trial.after(trial.tokens[:, :begin]))
+        for time in range(begin, trial.tokens.shape[1]):
+            rows = model.next_log_probs(trial.after(trial.tokens[:, :time]))
+            yield trial.differ(found[:, time - begin], rows, f"from `all_log_probs` at token {time}")
+        rows = model.next_log_probs(trial.after(trial.tokens))
+        yield trial.differ(model.next_log_probs(end), rows, "in the state after `all_log_probs`")
+
+
 LAWS: Final[dict[str, Law]] = {
     "state": state_law,
     "scores": _log_probabilities,
@@ -374,4 +388,4 @@ LAWS: Final[dict[str, Law]] = {
     "memory": memory_law,
 }
 TRAINING: Final[dict[str, Law]] = {"loss": _loss, "gradients": _gradients}
-GENERATION: Final[dict[str, Law]] = {"next words": _next_words}
+GENERATION: Final[dict[str, Law]] = {"next words": _next_words, "all words": _all_words}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
+import torch
 from torch import Tensor
 
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -88,6 +89,23 @@ class Generative(LanguageModel[State], Protocol[State]):
 
 
 @runtime_checkable
+class Distributed(LanguageModel[State], Protocol[State]):
+    """A language model that gives the probabilities of all words at each token of a text in one call."""
+
+    def all_log_probs(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Natural log-probabilities of every word in place of each token.
+
+        Args:
+            tokens: int64 ids, (batch, time).
+            state: The state before them; it is not changed.
+
+        Returns:
+            (batch, time, vocabulary), and the state after the last token.
+        """
+        ...
+
+
+@runtime_checkable
 class Recurrent(LanguageModel[State], Protocol[State]):
     """A language model that also returns its hidden outputs, which a `NeuralCache` needs."""
 
@@ -148,6 +166,22 @@ def map_state(function: Callable[[Tensor], Tensor], state: State) -> State:
         return state
     msg = f"a state is a tensor, None or a tuple of states, but this one has {type(state).__name__}"
     raise TypeError(msg)
+
+
+def join_states(states: Sequence[State]) -> State:
+    """The states of several batches as that of one batch, in order.
+
+    >>> import torch
+    >>> join_states([(torch.tensor([1]), None), (torch.tensor([2]), None)])
+    (tensor([1, 2]), None)
+    """
+    first = states[0]
+    if isinstance(first, Tensor):
+        return cast("State", torch.cat(cast("list[Tensor]", list(states))))
+    if isinstance(first, tuple):
+        parts = [join_states(part) for part in zip(*cast("Sequence[tuple[Any]]", states), strict=True)]
+        return cast("State", type(first)(*parts) if hasattr(first, "_fields") else tuple(parts))
+    return first
 
 
 def tensors_of(state: object) -> list[Tensor]:
