@@ -24,6 +24,9 @@ __all__ = [
     "ByConvention",
     "Contamination",
     "Convention",
+    "DistributionDifference",
+    "DistributionGroup",
+    "Estimate",
     "HarnessError",
     "Inputs",
     "LoadedModel",
@@ -36,6 +39,7 @@ __all__ = [
     "check",
     "cite",
     "compare",
+    "compare_distributions",
     "contamination",
     "contamination_csv",
     "draw_months",
@@ -57,6 +61,12 @@ if TYPE_CHECKING:
     from lm_benchmarks.conventions.convention import Convention
     from lm_benchmarks.measuring.compare import ModelDifference, compare
     from lm_benchmarks.measuring.contamination import Contamination, contamination, contamination_csv
+    from lm_benchmarks.measuring.distributions import (
+        DistributionDifference,
+        DistributionGroup,
+        Estimate,
+        compare_distributions,
+    )
     from lm_benchmarks.measuring.invariant_checks import check, raise_if_broken
     from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, Opened
     from lm_benchmarks.measuring.measure import ByConvention, measure, measure_conventions

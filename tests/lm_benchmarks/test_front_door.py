@@ -41,6 +41,7 @@ ARGUMENTS = {
     "list": (),
     "run": ("kn-5", "--data", "."),
     "check": ("kn-5", "--data", "."),
+    "compare-distributions": ("kn-5", "unigram", "--data", "."),
     "conventions": ("kn-5", "--data", "."),
     "positions": ("kn-5", "--data", ".", "--out", "x.svg"),
     "contamination": ("kn-5", "--before", ".", "--after", "."),

@@ -97,6 +97,12 @@ class GgufModel(PieceModel):
             logits = self._logits(window.inputs)[begin:].double().log_softmax(-1)
             yield logits.gather(1, torch.tensor(tuple(window.targets))[:, None])[:, 0]
 
+    def all_log_probs_of(self, window: Window, rows: int) -> Iterator[Tensor]:
+        """Natural log-probabilities of all pieces in place of each target; see `PieceModel`."""
+        begin = len(window.inputs) - len(window.targets)
+        for some in torch.split(self._logits(window.inputs)[begin:], rows):
+            yield some.double().log_softmax(-1)
+
     def next_log_probs_of(self, inputs: Sequence[int]) -> Tensor:
         """Natural log-probabilities of all pieces after some others, in float64."""
         return self._logits(inputs)[-1].double().log_softmax(-1)

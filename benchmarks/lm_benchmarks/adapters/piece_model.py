@@ -147,6 +147,7 @@ class TextPieces:
         self._last: tuple[str, bool, Cut] | None = None
         found = tokenizer.bos_token_id
         self.bos: int | None = None if found is None else int(found)
+        self.knows_places = bool(tokenizer.is_fast)  # where in the text each piece is
         self.begin = begin_mark(tokenizer)
         self.begin_mark: str = tokenizer.decode([self.begin])
         first = tokenizer.encode("a", add_special_tokens=True)[:1]
@@ -164,7 +165,7 @@ class TextPieces:
         return self._last[2]
 
     def _cut(self, text: str, *, marks: bool) -> Cut:
-        offsets = bool(self._tokenizer.is_fast)
+        offsets = self.knows_places
         found = self._tokenizer(text, add_special_tokens=marks, return_offsets_mapping=offsets, verbose=False)
         pieces = tuple(found["input_ids"])
         if offsets:
@@ -278,6 +279,18 @@ class PieceModel(ABC):
         """Natural log-probabilities of all pieces after some others; None if the model cannot give them."""
         del inputs
         return None
+
+    def all_log_probs_of(self, window: Window, rows: int) -> Iterator[Tensor]:
+        """Natural log-probabilities of all pieces in place of each target, in blocks of (rows, pieces).
+
+        Raises:
+            HarnessError: The model gives only those of given pieces.
+        """
+        del window, rows
+        raise HarnessError(
+            "the model gives log-probabilities of given pieces only; expected `transformers:…` or `gguf:…`,"
+            " which give those of all pieces"
+        )
 
     def piece_count(self, tokens: Tensor) -> int:
         """The number of pieces of some words, the first of which starts a line."""

@@ -1,4 +1,4 @@
-"""Commands that run models: list, run, check, contamination, conventions, positions."""
+"""Commands that run models: list, run, check, compare-distributions, contamination and more."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ from lm_benchmarks.metrics import METRICS
 from ps_models.evaluation.signature import CONTEXTS
 from ps_models.hyperparameters import PRECISIONS
 from wikitext_builder.article import SPLITS
-from wikitext_builder.cli.options import RealRange
+from wikitext_builder.cli.options import RealRange, csv_option
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.stats.plots import expect_picture
+from wikitext_builder.tables import csv_text
 
 if TYPE_CHECKING:
     from lm_benchmarks import Result
@@ -135,6 +136,36 @@ def check(*, model: str, as_json: bool, **options: Any) -> None:
         if findings.tried:
             click.echo(str(findings.tried))
     lb.raise_if_broken(findings)
+
+
+@click.command("compare-distributions", cls=ModelCommand)
+@click.argument("first")
+@click.argument("second")
+@click.option(
+    "--data", type=EXISTING, required=True, help="The dataset; for models of pieces with raw files."
+)
+@split_option
+@click.option("--tokens", type=click.IntRange(min=1), help="Only the first tokens or pieces of the split.")
+@click.option("--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Of the intervals.")
+@click.option("--check/--no-check", default=True, help="Test whether the models keep the laws.")
+@model_options
+@json_option
+@csv_option
+def compare_distributions(*, as_json: bool, as_csv: bool, **options: Any) -> None:
+    """Compare the distributions of two models at each position of a text: KL(FIRST || SECOND), in nats.
+
+    FIRST is the reference. Two models of words are compared over the words of DATA. Two models of pieces need
+    the same tokenizer: they read windows of 512 pieces (--window), of which the second half counts, as in
+    llama.cpp's --kl-divergence. The rows of articles are in --csv and --json.
+    """
+    with shown_progress() as progress:
+        found = lb.compare_distributions(progress=progress, **options)
+    if as_json:
+        click.echo(json.dumps(asdict(found)))
+    elif as_csv:
+        click.echo(csv_text(found.rows()), nl=False)
+    else:
+        click.echo(found.text())
 
 
 def _print_result(result: Result, *, as_json: bool) -> None:
@@ -294,4 +325,12 @@ def _show(found: lb.Contamination) -> None:
     click.echo(found.verdict)
 
 
-COMMANDS: Final = (list_models, run, check, contamination, conventions, positions)
+COMMANDS: Final = (
+    list_models,
+    run,
+    check,
+    compare_distributions,
+    contamination,
+    conventions,
+    positions,
+)

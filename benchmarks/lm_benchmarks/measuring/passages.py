@@ -151,10 +151,10 @@ def groups_of(
         for (by, label), parts in sums.items()
     ]
     order = list(GROUPINGS)
-    return tuple(sorted(found, key=lambda group: (order.index(group.by), _place(group.label))))
+    return tuple(sorted(found, key=lambda group: (order.index(group.by), label_order(group.label))))
 
 
-def _place(label: str) -> tuple[int, str]:
+def label_order(label: str) -> tuple[int, str]:
     """The order of labels in a grouping: by number, then those without a number."""
     digits = label.split("-")[0].replace(",", "")
     return (int(digits), "") if digits.isdigit() else (10**18, label)

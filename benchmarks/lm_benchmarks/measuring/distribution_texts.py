@@ -1,0 +1,284 @@
+"""Two models side by side over a text: what their distributions are to each other at each position.
+
+Models of words are compared over the words of a dataset, with carried context. Models of pieces with the same
+tokenizer are compared in windows as llama.cpp's `--kl-divergence` has them: of each, the second half counts.
+Only a block of positions is in memory at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from lm_benchmarks.adapters.piece_model import PieceModel
+from lm_benchmarks.conventions.convention import Window
+from lm_benchmarks.conventions.rules import REGISTRY
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.lm_eval import pages_of, raw_file, read_text, title_of
+from lm_benchmarks.measuring.chance import Numbers
+from lm_benchmarks.measuring.invariant_checks import Checks, raise_if_broken
+from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
+from lm_benchmarks.measuring.next_words import (
+    compared,
+    distributions,
+    expect_affordable,
+    normalized,
+    rows_of,
+)
+from lm_benchmarks.measuring.passages import label_order, read_passages
+from ps_models.evaluation.frequency import decades, span, train_counts
+from ps_models.evaluation.signature import signature_value
+from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.hashing import file_sha256
+from wikitext_builder.progress import Progress, no_progress
+
+LLAMA_CPP: Final = "llama.cpp"
+ROWS: Final = 64  # targets of a window at once: 65 MB for 128,000 pieces
+Ints = npt.NDArray[np.int64]
+Grouping = tuple[Ints, Mapping[int, str]]  # a code per position, and the label of each code in order
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedText:
+    """What two models gave at all positions, and where these are."""
+
+    values: Numbers  # (4, positions), as `compared` gives them
+    passages: Ints  # the number of the passage of each position
+    groupings: Mapping[str, Grouping]
+    fields: Mapping[str, Any]  # what was read, for the result
+
+
+def read_words(
+    pair: Sequence[LoadedModel],
+    inputs: Inputs,
+    split: str,
+    *,
+    tokens: int | None = None,
+    check: bool = True,
+    progress: Progress = no_progress,
+) -> ComparedText:
+    """Compare two models word by word.
+
+    Args:
+        pair: The models.
+        inputs: The dataset and the device.
+        split: Of the dataset.
+        tokens: Only the first so many; None: all.
+        check: Try the laws on the beginning of the text first.
+        progress: Receives the number of tokens done.
+
+    Raises:
+        HarnessError: They predict other words, break a law, or cost too much.
+    """
+    one, other = pair
+    if one.vocabulary.tokens != other.vocabulary.tokens:
+        raise HarnessError(
+            f"{one.name} predicts {len(one.vocabulary):,} words and {other.name} {len(other.vocabulary):,},"
+            " not the same ones; expected one vocabulary. Estimate both models on the train of one dataset"
+        )
+    unit, passages = read_passages(inputs.dataset, split, one.vocabulary)
+    stream = torch.cat([passage.text.tokens for passage in passages])[:tokens]
+    for each in pair:
+        expect_affordable(each, len(stream), inputs.device)
+    for each in pair if check else ():
+        laws = Checks(each, device=inputs.device, seed=inputs.seed, progress=progress)
+        raise_if_broken(
+            laws.of_beginning(laws.of_fresh(stream)), f"That is {each.name}; --no-check compares it anyway"
+        )
+    values, outside = _compared_stream(pair, stream, inputs.device, progress)
+    sizes = [len(passage.text.tokens) for passage in passages]
+    numbers = np.repeat(np.arange(len(sizes)), sizes)[: len(stream)]
+    groupings: dict[str, Grouping] = {}
+    if (counts := train_counts(inputs.dataset, one.vocabulary)) is not None:
+        groupings["frequency"] = _by_frequency(stream.numpy(), counts, one.vocabulary)
+    if not unit.endswith("lines"):
+        groupings["position"] = _by_decade(_places(numbers))
+        groupings["article"] = numbers, {at: passage.title for at, passage in enumerate(passages)}
+    return ComparedText(
+        values=values,
+        passages=numbers,
+        groupings=groupings,
+        fields={
+            "data": _data(inputs, inputs.dataset.file(split)),
+            "unit": "words",
+            "vocabulary": len(one.vocabulary),
+            "passage": unit,
+            "window": None,
+            "outside": outside,
+        },
+    )
+
+
+def _compared_stream(
+    pair: Sequence[LoadedModel], stream: Tensor, device: torch.device, progress: Progress
+) -> tuple[Numbers, tuple[float, float]]:
+    """What `compared` gives for all tokens, and the mean probability outside an open vocabulary of each."""
+    rows = rows_of(len(pair[0].vocabulary))
+    both = [distributions(each, stream, device, rows) for each in pair]
+    found, lost, done = list[Tensor](), torch.zeros(2, dtype=torch.float64), 0
+    for *tables, targets in zip(*both, torch.split(stream, rows), strict=True):
+        parts = [
+            normalized(each.name, table.to(device), is_open=each.open_vocabulary, seen=done)
+            for each, table in zip(pair, tables, strict=True)
+        ]
+        found.append(_finite(compared(parts[0][0], parts[1][0], targets), pair, done))
+        lost += torch.stack([-total.expm1().sum() for _, total in parts]).cpu()
+        done += len(targets)
+        progress("measure", done, len(stream), f"{pair[0].name}, {pair[1].name}")
+    means = (lost / len(stream)).tolist()
+    outside = [mean * each.open_vocabulary for mean, each in zip(means, pair, strict=True)]
+    return torch.cat(found, dim=1).numpy(), (outside[0], outside[1])
+
+
+def read_pieces(
+    pair: Sequence[LoadedModel],
+    readers: Sequence[PieceModel],
+    inputs: Inputs,
+    split: str,
+    *,
+    tokens: int | None = None,
+    progress: Progress = no_progress,
+) -> ComparedText:
+    """Compare two models piece by piece.
+
+    Args:
+        pair: The models.
+        readers: The same as readers of windows.
+        inputs: The dataset, and the length of windows.
+        split: Of the dataset.
+        tokens: Only the first windows, with at most so many pieces but at least one; None: all.
+        progress: Receives the number of windows done.
+
+    Raises:
+        HarnessError: They cut the text into other pieces, or the text is too short.
+    """
+    if inputs.stride is not None:
+        raise HarnessError(f"--stride {inputs.stride}: windows do not overlap here; leave out the stride")
+    convention, path = REGISTRY[LLAMA_CPP], raw_file(inputs.dataset, split)
+    assert convention.rule is not None  # noqa: S101 - for mypy: it has windows
+    (text,) = convention.rule.prepare(read_text(path))
+    limits = [reader.longest for reader in readers if reader.longest is not None]
+    lengths = convention.lengths(min(limits, default=None), inputs.window)
+    if limits and not 4 <= lengths.window <= min(limits):
+        raise HarnessError(f"window {lengths.window}; expected 4 to {min(limits)}, what both models can read")
+    cuts = [list(convention.rule.windows(text.text, reader.text_pieces, lengths)) for reader in readers]
+    if _pieces(cuts[0]) != _pieces(cuts[1]):
+        raise HarnessError(
+            f"{pair[0].name} and {pair[1].name} cut the text into different pieces; expected models with the"
+            " same tokenizer"
+        )
+    windows = cuts[0][: None if tokens is None else max(1, tokens // lengths.window)]
+    found, size, length = list[Tensor](), 0, lengths.window
+    for done, window in enumerate(windows):
+        values, size = _compared_window(pair, readers, window, inputs.device)
+        found.append(_finite(values, pair, done * length))
+        progress("measure windows", done + 1, len(windows), f"windows of {length} pieces")
+    scored = np.concatenate([at * length + np.arange(length // 2 + 1, length) for at in range(len(windows))])
+    passage, numbers = "window", scored // length
+    groupings: dict[str, Grouping] = {}
+    if known := [reader.text_pieces for reader in readers if reader.text_pieces.knows_places]:
+        article_of, titles = _articles(text.text, known[0].cut(text.text, marks=True).ends)
+        passage, numbers = "article", article_of[scored]
+        groupings = {"position": _by_decade(_places(article_of)[scored]), "article": (numbers, titles)}
+    return ComparedText(
+        values=torch.cat(found, dim=1).numpy(),
+        passages=numbers,
+        groupings=groupings,
+        fields={
+            "data": _data(inputs, path),
+            "unit": "pieces",
+            "vocabulary": size,
+            "passage": passage,
+            "window": length,
+            "outside": (0.0, 0.0),
+        },
+    )
+
+
+def _pieces(windows: Sequence[Window]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    return [(tuple(one.inputs), tuple(one.targets)) for one in windows]
+
+
+def _compared_window(
+    pair: Sequence[LoadedModel], readers: Sequence[PieceModel], window: Window, device: torch.device
+) -> tuple[Tensor, int]:
+    """What `compared` gives for the targets of a window, and how many pieces there are to choose from."""
+    targets = torch.tensor(tuple(window.targets))
+    found, size, done = list[Tensor](), 0, 0
+    blocks = (reader.all_log_probs_of(window, ROWS) for reader in readers)
+    for first, second in zip(*blocks, strict=True):
+        if first.shape != second.shape:
+            raise HarnessError(
+                f"{pair[0].name} predicts {first.shape[1]:,} pieces and {pair[1].name} {second.shape[1]:,};"
+                " expected models with the same vocabulary"
+            )
+        size, rows = first.shape[1], targets[done : done + len(first)]
+        found.append(compared(first.to(device), second.to(device), rows))
+        done += len(first)
+    return torch.cat(found, dim=1), size
+
+
+def _finite(values: Tensor, pair: Sequence[LoadedModel], seen: int) -> Tensor:
+    """The values, on the CPU.
+
+    Raises:
+        HarnessError: A divergence is infinite.
+    """
+    values = values.cpu()
+    if not values.isfinite().all():
+        row = seen + int((~values.isfinite()).any(dim=0).nonzero()[0])
+        raise HarnessError(
+            f"{pair[0].name} or {pair[1].name} gives a word a probability of 0 at token {row}, so the"
+            " divergence is infinite; expected probabilities above 0"
+        )
+    return values
+
+
+def _places(numbers: Ints) -> Ints:
+    """The position of each token in its passage; passages follow each other."""
+    return np.arange(len(numbers)) - np.searchsorted(numbers, numbers)
+
+
+def _by_decade(numbers: Ints) -> Grouping:
+    """Groups by the decade of a number."""
+    known, places = np.unique(numbers, return_inverse=True)
+    return _by_label([span(number) for number in known.tolist()], places)
+
+
+def _by_frequency(tokens: Ints, counts: Tensor, vocabulary: Vocabulary) -> Grouping:
+    """Groups of words by the decade of their count in train."""
+    return _by_label(decades(vocabulary, counts), tokens)
+
+
+def _by_label(labels: Sequence[str], items: Ints) -> Grouping:
+    """Groups of positions by the label of their item."""
+    order = sorted(set(labels), key=label_order)
+    codes = {label: code for code, label in enumerate(order)}
+    return np.array([codes[label] for label in labels])[items], dict(enumerate(order))
+
+
+def _articles(text: str, ends: Sequence[int]) -> tuple[Ints, dict[int, str]]:
+    """The article of each piece, and their titles.
+
+    Args:
+        text: The text.
+        ends: The UTF-8 bytes of the text up to the end of each piece.
+    """
+    pages = list(pages_of(text))
+    first = len(text[: text.index(pages[0])].encode())  # blank lines before the first title
+    starts = list(accumulate([first, *(len(page.encode()) + 1 for page in pages[:-1])]))
+    found = np.searchsorted(np.array(starts), np.array(ends) - 1, side="right") - 1
+    return np.maximum(found, 0), {number: title_of(page) for number, page in enumerate(pages)}
+
+
+def _data(inputs: Inputs, path: Path) -> str:
+    """The data, as signatures name it."""
+    return f"{signature_value(inputs.dataset.name)}+{file_sha256(path)[:8]}"
