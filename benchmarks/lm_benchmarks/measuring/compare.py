@@ -53,10 +53,10 @@ class ModelDifference:
     degrees: float | None  # degrees of freedom of Student's t
     passages: int
     level: float
-    no_interval: str = ""  # why the passages give none
-    rounding: float = 0.0  # what the arithmetic alone can change the numbers by
-    first_runs: tuple[float, ...] = ()  # the number of each run, by seed
-    second_runs: tuple[float, ...] = ()
+    no_interval: str  # why the passages give none
+    rounding: float  # what the arithmetic alone can change the numbers by
+    first_runs: tuple[float, ...]  # the number of each run, by seed
+    second_runs: tuple[float, ...]
 
     @property
     def difference(self) -> float:

@@ -339,12 +339,12 @@ def test_the_interval_is_of_95_percent_unless_told_otherwise():
 @pytest.mark.parametrize(
     ("interval", "rounding", "clear"),
     [
-        ((-2.0, -0.5), {}, True),
-        ((-2.0, 0.0), {}, False),
-        ((0.0, 2.0), {}, False),
-        ((math.nan, math.nan), {}, False),
-        ((-2.0, -0.5), {"rounding": 1.0}, False),
-        ((-2.0, -0.5), {"rounding": 0.9}, True),
+        ((-2.0, -0.5), 0.0, True),
+        ((-2.0, 0.0), 0.0, False),
+        ((0.0, 2.0), 0.0, False),
+        ((math.nan, math.nan), 0.0, False),
+        ((-2.0, -0.5), 1.0, False),
+        ((-2.0, -0.5), 0.9, True),
     ],
 )
 def test_a_difference_is_clear_if_neither_zero_nor_rounding_reaches_it(interval, rounding, clear):
@@ -361,10 +361,13 @@ def test_a_difference_is_clear_if_neither_zero_nor_rounding_reaches_it(interval,
         degrees=8.0,
         passages=9,
         level=0.95,
-        **rounding,
+        no_interval="",
+        rounding=rounding,
+        first_runs=(9.0,),
+        second_runs=(8.0,),
     )
     assert found.is_clear == clear
-    assert found.is_rounding == (rounding == {"rounding": 1.0})
+    assert found.is_rounding == (rounding == 1.0)
 
 
 def trained(generator, seeds, *, gain=0.0, spread=0.01, noise=0.0, articles=40):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ps_models.analysis.predictions import Prediction, predictions
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import read_up_to, score_texts, token_nats
+from ps_models.evaluation.evaluate import each_evaluating, evaluating, read_up_to, score_texts, token_nats
 from ps_models.evaluation.signature import Score
 from ps_models.language_model import tensors_of
 from ps_models.models import MODELS
@@ -94,6 +94,20 @@ def test_between_two_items_the_model_is_in_the_callers_mode(context):
             assert model.training
             nats += [-math.log(found.probability)] if isinstance(found, Prediction) else []
     assert sum(nats) == pytest.approx(score_texts(model, [text])[0].nats)
+
+
+def test_a_small_model_is_evaluated_by_one_thread(monkeypatch):
+    """Of the number of threads that torch had, which it has again afterwards."""
+    small = LSTM(LSTMConfig(vocab_size=V, hidden_size=6))
+    monkeypatch.setattr("ps_models.processor._given", False)  # the number of threads, by an earlier test
+    torch.set_num_threads(2)
+    try:
+        with evaluating(small):
+            inside = [torch.get_num_threads()]
+        inside += [torch.get_num_threads() for _ in each_evaluating(small, iter([1]))]
+        assert (inside, torch.get_num_threads()) == ([1, 1], 2)
+    finally:
+        torch.set_num_threads(1)  # as for all tests
 
 
 def test_an_unknown_context_is_refused(model):

@@ -167,6 +167,8 @@ def test_baselines_are_made_by_their_names(tmp_path):
         "kn-5": "NGram",
         "kn-5+cache": "UnigramCache",
     }
+    assert [one.title for one in BASELINES.values()] == ["unigram", "KN-5", "KN-5 + cache"]
+    assert all(one.about for one in BASELINES.values())
     kneser_ney = made["kn-5"]
     assert isinstance(kneser_ney, NGram)
     assert kneser_ney.config.order == 5
