@@ -21,6 +21,7 @@ from ps_models.processor import use_processor
 from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import ANY, COUNT, SEED, WHOLE, Program, RealRange, add_cite_option, run
 from wikitext_builder.dataset.vocabulary import EOS
+from wikitext_builder.pictures import ENDINGS
 from wikitext_builder.progress import shown_progress
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
@@ -183,7 +184,7 @@ def generate(**options: Any) -> None:
 @commands.command()
 @click.argument("model", type=ANY, metavar="CHECKPOINT")
 @click.argument("data", type=ANY)
-@click.option("--out", type=NEW, required=True, help="The page, .html; or a picture, .png, .svg, .pdf.")
+@click.option("--out", type=NEW, required=True, help=f"The page, .html; or a picture, {ENDINGS}.")
 @split_option("valid")
 @click.option(
     "--start",
@@ -220,7 +221,7 @@ def explain(*, out: Path, **options: Any) -> None:
     default="types",
     help="All groups have about equally many types (different words), or tokens of train.",
 )
-@click.option("--figure", type=NEW, help="Also draw it: .png, .svg or .pdf.")
+@click.option("--figure", type=NEW, help=f"Also draw it: {ENDINGS}.")
 @device_option
 @json_option
 def compare_by_frequency(*, as_json: bool, **options: Any) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import matplotlib as mpl
 
+from wikitext_builder.pictures import PICTURES
+
 
 def draw(records: list[dict[str, float]], output: Path) -> None:
     """Draw time, memory and disk over the number of pages: a panel each, a line per number of workers."""
@@ -34,7 +36,7 @@ def draw(records: list[dict[str, float]], output: Path) -> None:
         axes.grid(color="#dddddd")
         axes.xaxis.set_major_formatter(lambda pages, _: f"{pages:,.0f}")
     panels[0].legend(frameon=False)
-    figure.savefig(output, metadata={"Date": None} if output.suffix == ".svg" else None, dpi=150)
+    figure.savefig(output, metadata=PICTURES[output.suffix], dpi=150)
 
 
 if __name__ == "__main__":

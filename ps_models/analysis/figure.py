@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from ps_models.analysis.predictions import HELP_LEVELS, LONGEST_SENTENCE, Distribution, Prediction
 from ps_models.errors import ModelError
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
-from wikitext_builder.stats.plots import expect_picture, write_picture
+from wikitext_builder.pictures import expect_picture, write_picture
 
 HEADING = 10  # how many of the words before the predicted one are in the title
 LABELLED = 12  # how many words of the window are labelled, those with the most attention

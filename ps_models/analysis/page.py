@@ -37,8 +37,8 @@ from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import content_policy
+from wikitext_builder.pictures import PICTURES
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.stats.plots import PICTURES
 
 DIGITS = 4  # of a probability that is shown
 MOST_WORDS = 5000  # of a page: about 4 MB, and a browser stays quick

@@ -270,7 +270,8 @@ def test_stats_as_table_and_json(dataset: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "magic"), [("zipf", "a.svg", b"<?xml"), ("window", "a.png", b"\x89PNG")]
+    ("kind", "name", "magic"),
+    [("zipf", "a.svg", b"<?xml"), ("window", "a.png", b"\x89PNG"), ("zipf", "a.pdf", b"%PDF")],
 )
 def test_plots(dataset: Path, tmp_path: Path, kind: str, name: str, magic: bytes) -> None:
     assert call("plot", kind, dataset, "--out", tmp_path / name).stdout == f"{tmp_path / name}\n"

@@ -22,6 +22,7 @@ from wikitext_builder.cli.options import (
     csv_option,
     json_option,
 )
+from wikitext_builder.pictures import ENDINGS
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import csv_text
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -74,12 +75,12 @@ def diff(first: Path, second: Path, names: tuple[str, ...], words: int, titles: 
 
 @click.group(cls=Program)
 def plot() -> None:
-    """Draw a dataset; the suffix of --out chooses PNG or SVG."""
+    """Draw a dataset; the suffix of --out chooses PNG, SVG or PDF."""
 
 
 @plot.command("zipf")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
-@click.option("--out", type=FILE, required=True, help="File to write: .png or .svg.")
+@click.option("--out", type=FILE, required=True, help=f"File to write: {ENDINGS}.")
 @name_option
 @overlay_option
 def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...], overlay: bool) -> None:
@@ -89,7 +90,7 @@ def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...], 
 
 @plot.command("window")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
-@click.option("--out", type=FILE, required=True, help="File to write: .png or .svg.")
+@click.option("--out", type=FILE, required=True, help=f"File to write: {ENDINGS}.")
 @click.option("--split", type=click.Choice(SPLITS), default="train", help="Which file to read.")
 @click.option("--longest", type=COUNT, default=500, help="The largest L, in words.")
 @name_option

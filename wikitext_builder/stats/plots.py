@@ -1,12 +1,11 @@
 """Plots of a dataset's words: Zipf's curve, and how often a word is among the last L words.
 
-matplotlib is imported where it is used, because its import is slow. The same data give the same bytes with
-the same version of matplotlib: no date, a fixed salt for the ids of an SVG, matplotlib's own default style.
+matplotlib is imported where it is used, because its import is slow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
@@ -15,49 +14,15 @@ from typing import TYPE_CHECKING, Final
 from wikitext_builder.dataset.load import load_named
 from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import EOS, UNK
-from wikitext_builder.errors import BuilderError, ToolkitError
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.pictures import COLORS, PICTURES, STYLE, expect_picture
 from wikitext_builder.stats.statistics import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-STYLE: Final = {
-    "svg.hashsalt": "wikitext-builder",
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e5e5e5",
-    "axes.axisbelow": True,
-}
-COLORS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")  # Okabe and Ito 2008
-PICTURES: Final[dict[str, dict[str, None]]] = {  # by ending: what is left out of a file
-    ".png": {"Software": None},
-    ".svg": {"Date": None, "Creator": None},
-    ".pdf": {"CreationDate": None, "ModDate": None},
-}
 PAPERS_WINDOW: Final = 100  # L of the pointer sentinel mixture model, section 5.2
 ZIPF_POINTS: Final = 400  # of a curve, evenly spaced in the logarithm; each is a rank with its own count
-
-
-def expect_picture(path: Path, error: type[ToolkitError]) -> None:
-    """Refuse a file whose ending is of no picture that can be written: before hours of measuring.
-
-    Raises:
-        ToolkitError: It is; `error` is its class.
-    """
-    if path.suffix.lower() not in PICTURES:
-        raise error(f"{path}: expected a name that ends in {', '.join(PICTURES)}")
-
-
-def write_picture(path: Path, draw: Callable[[], Figure], *, dpi: int = 150, **look: object) -> Path:
-    """Write a figure that is drawn in our style with a `look` on top of it, after `expect_picture`."""
-    from matplotlib import style
-
-    with style.context(["default", {**STYLE, **look}], after_reset=True):
-        draw().savefig(path, dpi=dpi, metadata=PICTURES[path.suffix.lower()])
-    return path
 
 
 def window_coverage(
@@ -96,7 +61,7 @@ def plot_zipf(
 
     Args:
         directories: Datasets built here, or folders in the layout of WikiText or of the Penn Treebank.
-        out: The file to write, ending in .png or .svg.
+        out: The file to write, ending in .png, .svg or .pdf.
         names: What the plot calls them, one per dataset; without names see `load_named`.
         overlay: Draw all curves in one panel.
 
@@ -124,7 +89,7 @@ def plot_window(
 
     Args:
         directories: Datasets built here, or folders in the layout of WikiText or of the Penn Treebank.
-        out: The file to write, ending in .png or .svg.
+        out: The file to write, ending in .png, .svg or .pdf.
         split: Which file to read: train, valid or test.
         longest: The largest L, in words.
         names: What the plot calls them, one per dataset; without names see `load_named`.
@@ -269,8 +234,7 @@ def _mark_window(axes: Axes, pair: tuple[Sequence[float], Sequence[float]]) -> N
 @contextmanager
 def _figure(output: Path, names: Collection[str], *, overlay: bool) -> Iterator[Sequence[Axes]]:
     """Axes for each name, side by side or the same ones; the file is written when the block ends."""
-    if output.suffix not in (".png", ".svg"):
-        raise BuilderError(f"{output}: a plot cannot be written as {output.suffix!r}; expected .png or .svg")
+    expect_picture(output, BuilderError)
     from matplotlib import style
     from matplotlib.figure import Figure
 
@@ -284,7 +248,7 @@ def _figure(output: Path, names: Collection[str], *, overlay: bool) -> Iterator[
             for panel, name in zip(axes, names, strict=True):
                 panel.set_title(_shown(name), loc="left", fontweight="bold")
             yield axes
-        drawing.savefig(output, dpi=150, metadata=PICTURES[output.suffix])
+        drawing.savefig(output, dpi=150, metadata=PICTURES[output.suffix.lower()])
 
 
 def _shown(name: str) -> str:

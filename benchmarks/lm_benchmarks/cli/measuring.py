@@ -41,8 +41,8 @@ from ps_models.evaluation.signature import CONTEXTS
 from ps_models.hyperparameters import PRECISIONS
 from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import RealRange, csv_option
+from wikitext_builder.pictures import ENDINGS, expect_picture
 from wikitext_builder.progress import shown_progress
-from wikitext_builder.stats.plots import expect_picture
 from wikitext_builder.tables import csv_text
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def conventions(*, form: str, out: Path | None, **options: Any) -> None:
 @click.option("--data", type=EXISTING, required=True, help="The dataset, with its raw files.")
 @split_option
 @click.option("--window", "windows", type=click.IntRange(min=4), multiple=True, help="Pieces; repeatable.")
-@click.option("--out", type=OUTPUT_FILE, required=True, help="The picture: .pdf, .svg or .png.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help=f"The picture: {ENDINGS}.")
 @click.option("--csv", "csv_path", type=OUTPUT_FILE, help="Also write the numbers to this file.")
 @window_model_options
 def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
@@ -265,7 +265,7 @@ def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
 @click.option("--after", type=EXISTING, required=True, help="Dataset of articles from after it.")
 @split_option
 @click.option("--reference", default="", help="A model that has read neither: its difference is subtracted.")
-@click.option("--plot", type=OUTPUT_FILE, help="Picture of bits per byte by month: .pdf, .svg or .png.")
+@click.option("--plot", type=OUTPUT_FILE, help=f"Picture of bits per byte by month: {ENDINGS}.")
 @click.option(
     "--csv", "csv_path", type=OUTPUT_FILE, help="File to write: one row per article, with its dates."
 )

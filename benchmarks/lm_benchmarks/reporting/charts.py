@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.record_versions import one_line
-from wikitext_builder.stats.plots import COLORS, STYLE, expect_picture, write_picture
+from wikitext_builder.pictures import COLORS, STYLE, expect_picture, write_picture
 from wikitext_builder.tables import csv_text
 
 if TYPE_CHECKING:

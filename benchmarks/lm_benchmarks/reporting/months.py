@@ -17,7 +17,7 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.record_versions import one_line
 from lm_benchmarks.reporting.charts import legend_name
 from wikitext_builder.pages.lock import ATTRIBUTION
-from wikitext_builder.stats.plots import COLORS, expect_picture, write_picture
+from wikitext_builder.pictures import COLORS, expect_picture, write_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
