@@ -148,15 +148,15 @@ def task(**options: Any) -> None:
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="For all trainings; repeatable.")
 @click.option("--workers", default=1, type=click.IntRange(min=1), help="Trainings at the same time.")
 @click.option("--budget", "hours", default=math.inf, type=RealRange(0), help="Stop after these hours.")
-@click.option("--dry-run", is_flag=True, help="Only measure speeds and print the plan.")
+@click.option("--dry-run", is_flag=True, help="Only print how far it is, and what is left.")
 @json_option
 @click.pass_context
 def reproduce(context: click.Context, /, *, as_json: bool, **options: Any) -> None:
     """Train and measure the rows of a published table, in a queue that resumes.
 
-    Prints the plan: what is done, and the time that is left, from speeds measured here in seconds. Then it
-    trains each row, chooses by valid, and measures it once. Ctrl-C saves and stops, and the same command
-    continues. The folder gets report.html, which shows how far the table is, and the records for `rows`.
+    Prints the plan: what is done, and the time that is left of trainings that have begun. Then it trains each
+    row, chooses by valid, and measures it once. Ctrl-C saves and stops, and the same command continues. The
+    folder gets report.html, which shows how far the table is, and the records for `rows`.
     """
     threads = context.find_root().params["threads"]
     with shown_progress() as progress:

@@ -34,7 +34,7 @@ from lm_benchmarks.reporting.report import write_text
 from wikitext_builder.tables import csv_text
 
 LOG: Final = logging.getLogger(__name__)
-OTHER_RECORDS: Final = ("conditions.jsonl", "speeds.jsonl")  # that `reproduce` writes beside the results
+OTHER_RECORDS: Final = ("conditions.jsonl", "speeds.jsonl")  # of `reproduce`, the second of older versions
 CHECKPOINT: Final = "best.safetensors"  # as `ps_models` names it, which needs torch
 DATASETS: Final = {"ptb": "Penn Treebank", "wikitext-2": "WikiText-2"}
 NOT_YET, NO_SUCH = "not yet", "–"

@@ -1,63 +1,35 @@
-"""A table in a folder: the trainings and measurements of its rows, and how far they are.
+"""A table in a folder: how far its rows are, and the commands that bring them on.
 
 All is read from the folder of the runs, so a killed queue loses nothing. Beside the runs and the results it
-has two files of records: the conditions that all its runs have in common, and the speeds measured so far.
+has one file: the conditions that all its runs have in common.
 """
 
 from __future__ import annotations
 
-import math
 import re
-import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Final, TypeVar
+from typing import Final
 
-from msgspec.structs import asdict
+import msgspec
+import pandas as pd
 
-import ps_models as pm
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.record_versions import (
-    Int63,
-    Record,
-    append_record,
-    has_lines,
-    of_line,
-    portable,
-    read_lines,
-)
+from lm_benchmarks.record_versions import Record, append_record, has_lines, of_line, read_lines
 from lm_benchmarks.records.result import Result, read_results
-from lm_benchmarks.records.trained import Epoch, losses_of, read_curve
-from lm_benchmarks.reporting.published import (
-    COUNTED,
-    FILES,
-    PUBLISHED,
-    ROWS,
-    TRAIN,
-    TRAINED,
-    PaperRow,
-    published_on,
-    trained_in,
-)
+from lm_benchmarks.records.trained import losses_of, read_curve
+from lm_benchmarks.reporting.formats import WORDS, text_table
+from lm_benchmarks.reporting.published import COUNTED, FILES, PUBLISHED, ROWS, TRAIN, TRAINED, published_on
+from lm_benchmarks.reproducing.queue import DONE, FAILED, RUNNING
 from ps_models.configs import make_configs
-from ps_models.data.dataset import read_stream
-from ps_models.hyperparameters import TrainingConfig, finished
-from ps_models.processor import given_threads
-from ps_models.training.checkpoint import BEST, LAST, read_checkpoint
-from ps_models.training.loop import RunLimits, StoppedError
-from wikitext_builder.article import SPLITS
-from wikitext_builder.dataset.load import FILE
-from wikitext_builder.dataset.load import load as load_dataset
-from wikitext_builder.hashing import file_sha256
+from ps_models.hyperparameters import finished
+from ps_models.training.checkpoint import BEST
 
 MEASURED: Final = ("valid", "test")
-VALIDATION: Final = 0.4  # of the time of training on a token, estimated: a forward pass without gradients
-SECONDS: Final = 8.0  # of updates that a speed is measured by; the first of them also warms up
-CONDITIONS, SPEEDS = "conditions.jsonl", "speeds.jsonl"
-R = TypeVar("R", bound=Record)
+Planned = tuple[str, str, int]  # the name of a row in its table, recipe, seed
 
 
 class Conditions(Record, frozen=True, kw_only=True):
@@ -70,92 +42,28 @@ class Conditions(Record, frozen=True, kw_only=True):
     settings: str  # as `settings_text` writes them
 
 
-class Speed(Record, frozen=True, kw_only=True):
-    """The speed of a training, in tokens per second."""
-
-    recipe: str
-    settings: str  # as `settings_text` writes them
-    threads: Int63
-    tokens_per_second: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Training:
-    """A model to train once, whatever the number of rows that need it, and how far it is."""
-
-    recipe: str  # the model with its preset, as in records
-    seed: int
-    config: TrainingConfig = TrainingConfig()  # noqa: RUF009 - it is frozen
-    curve: tuple[Epoch, ...] = ()
-    done: bool = False
-    tokens_per_second: float | None = None  # None: not measured yet
-    seconds_left: float | None = None  # at most: patience can end it earlier; None: the speed is not known
-
-    @property
-    def name(self) -> str:
-        """The name of its folder."""
-        return f"{self.recipe.replace('/', '-')}-seed{self.seed}"
-
-    @property
-    def best(self) -> float | None:
-        """The best perplexity on valid so far."""
-        return min((one.valid_perplexity for one in self.curve if one.valid_perplexity), default=None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """A row to measure once what it needs is trained, and how far it is."""
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a row is: its model is trained once, whatever the number of rows of it, and then measured."""
 
     row: str  # the name in the table
     recipe: str
     seed: int
-    trainings: tuple[Training, ...] = ()  # what must be trained first
-    results: tuple[Result, ...] = ()  # the last one of each split that was measured
-
-    @property
-    def measuring(self) -> str:
-        """The name of the step that measures it."""
-        plain = "".join(letter if letter.isalnum() else "-" for letter in self.recipe)
-        return f"measure-{plain}-seed{self.seed}"
-
-    def specification(self, folder: Path) -> str:
-        """The model for `measure`, whose trainings are in a folder.
-
-        >>> new_row("", "mix:rnn-lda/small,kn-5+cache", seed=1).specification(Path("runs"))
-        'mix:runs/rnn-lda-small-seed1,kn-5+cache'
-        """
-        folders = {one.recipe: str(folder / one.name) for one in self.trainings}
-        return TRAINED.sub(lambda match: folders[match[0]], self.recipe)
-
-    @property
-    def perplexities(self) -> dict[str, float]:
-        """What was measured, by split."""
-        return {one.signature["split"]: one.total.score.perplexity for one in self.results}
-
-    @property
-    def unmeasured(self) -> tuple[str, ...]:
-        """The splits to measure: those without a result, and those where the model broke a law."""
-        kept = {one.signature["split"] for one in self.results if not one.broken}
-        return tuple(split for split in MEASURED if split not in kept)
-
-    @property
-    def done(self) -> bool:
-        """Returns True if all splits are measured, and the model kept the laws."""
-        return not self.unmeasured
+    run: str  # the folder of the training; "": it only counts
+    epochs: int
+    of_epochs: int  # at most: patience can end it earlier
+    best_valid: float | None  # perplexity
+    hours_left: float | None  # of updates, at the speed so far; None: before the first epoch
+    perplexity: Mapping[str, float]  # by split
+    trained: bool
+    done: bool
 
 
-def new_row(name: str, recipe: str, seed: int) -> Row:
-    """A row of which nothing is read yet."""
-    trainings = tuple(Training(recipe=one, seed=seed) for one in trained_in(recipe))
-    return Row(row=name, recipe=recipe, seed=seed, trainings=trainings)
+def run_of(recipe: str, seed: int) -> str:
+    """The folder of the training that a recipe needs; "" if it only counts."""
+    return "".join(f"{one.replace('/', '-')}-seed{seed}" for one in TRAINED.findall(recipe))
 
 
-def trainings_of(rows: Iterable[Row]) -> tuple[Training, ...]:
-    """Each training once, in the order of the rows."""
-    return tuple({one.name: one for row in rows for one in row.trainings}.values())
-
-
-def plan(table: str, size: str, *, names: Sequence[str] = (), seeds: Sequence[int] = (1,)) -> tuple[Row, ...]:
+def plan(table: str, size: str, *, names: Sequence[str] = (), seeds: Sequence[int] = (1,)) -> list[Planned]:
     """The rows of a table that can be run, in its order.
 
     Names, of rows or of recipes, choose some, in this order; without names it has those published there or
@@ -165,169 +73,148 @@ def plan(table: str, size: str, *, names: Sequence[str] = (), seeds: Sequence[in
         HarnessError: There is no such row, or it cannot be run at this size.
     """
     elsewhere = {row.model for row in PUBLISHED} - published_on(table).keys()
-    chosen = [row for row in ROWS if row.name not in elsewhere or row.one_size]
-    if names:
-        every = [row for row in ROWS if row in chosen or row.small]
-        chosen = [_paper_row(name, every, chosen, table, size) for name in names]
-    return tuple(
-        new_row(row.name, recipe, seed)
-        for row in chosen
-        for number, seed in enumerate(dict.fromkeys(seeds))
-        if (recipe := row.recipe(table, size)) and (number == 0 or trained_in(recipe))
-    )
-
-
-def _paper_row(
-    name: str, rows: Sequence[PaperRow], own: Sequence[PaperRow], table: str, size: str
-) -> PaperRow:
-    """The row of a name; an error offers those of the table, its `own`."""
-    for row in rows:
-        recipe = row.recipe(table, size)
-        if recipe and name and (name == recipe or name.casefold() == row.name.casefold()):
-            return row
-    there = "".join(f"\n  {row.name}" for row in own if row.recipe(table, size))  # names have commas
-    raise HarnessError(f"{name}: no such row of {table} with --size {size}; there are{there}")
+    there = [row for row in ROWS if row.recipe(table, size)]
+    own = [row for row in there if row.name not in elsewhere or row.one_size]
+    known = [row for row in there if row in own or row.small]
+    named = {key: row for row in reversed(known) for key in (row.recipe(table, size), row.name.casefold())}
+    for name in names:
+        if name.casefold() not in named:
+            offered = "".join(f"\n  {row.name}" for row in own)  # names have commas
+            raise HarnessError(f"{name}: no such row of {table} with --size {size}; there are{offered}")
+    chosen = [named[name.casefold()] for name in names] or own
+    found = [(row.name, row.recipe(table, size), one) for row in chosen for one in dict.fromkeys(seeds)]
+    return [one for one in found if one[2] == seeds[0] or run_of(*one[1:])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Texts:
-    """The sizes of a dataset, in tokens, and whether published numbers compare with it."""
+class Reproduction:
+    """A table in a folder: what is to be run there, and how far it is."""
 
-    train: int
-    valid: int
-    vocabulary: int
-    official: bool  # the files of which papers report numbers
-    hashes: Mapping[str, str]  # sha256 of each split
-
-
-def read_texts(table: str, data: Path) -> Texts:
-    """Read the sizes of a dataset for a table.
-
-    Raises:
-        ToolkitError: It is a single file, or cannot be read.
-    """
-    dataset = load_dataset(data)
-    if dataset.layout == FILE:
-        raise HarnessError(f"{data}: a single file; expected a folder with train, valid and test")
-    words = dataset.vocabulary
-    sizes = {split: len(read_stream(dataset, split, words)) for split in ("train", "valid")}
-    hashes = {split: file_sha256(dataset.file(split)) for split in SPLITS}
-    official = {"train": TRAIN[table], **FILES[table]} == {name: one[:8] for name, one in hashes.items()}
-    return Texts(**sizes, vocabulary=len(words), official=official, hashes=hashes)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """A table in a folder: what is to be run, where, and how."""
-
-    name: str
+    table: str
     data: Path
     folder: Path
-    texts: Texts
-    planned: tuple[Row, ...]
-    settings: tuple[str, ...]
-    workers: int
-    threads: int
+    results: Path  # in it; `rows` reads it too
+    words: int  # of the vocabulary
+    hashes: Mapping[str, str]  # SHA-256 of the files of the dataset, by split
+    planned: Sequence[Planned]
+    settings: Sequence[str]
+    threads: int  # of each process
+    states: dict[str, str] = field(default_factory=dict)  # of commands of this queue, by name
 
     @property
-    def results(self) -> Path:
-        """The file of the results; `rows` reads it too."""
-        return self.folder / f"{self.name}.jsonl"
+    def official(self) -> bool:
+        """Returns True if the dataset has the files of which papers report numbers."""
+        wanted = {"train": TRAIN[self.table], **FILES[self.table]}
+        return wanted == {split: one[:8] for split, one in self.hashes.items()}
 
     def read_results(self) -> list[Result]:
         """The results so far."""
         return read_results(self.results) if has_lines(self.results) else []
 
-    def rows(self) -> tuple[Row, ...]:
-        """How far each row is, read from the folder.
+    @property
+    def done(self) -> int:
+        """The number of rows that are done."""
+        return sum(row.done for row in self.rows)
 
-        Raises:
-            ToolkitError: A setting is wrong, or a file is not of its format.
-        """
-        key, measured = (settings_text(self.settings), self.threads), self.read_results()
-        speeds = {
-            one.recipe: one.tokens_per_second
-            for one in _records(self.folder / SPEEDS, Speed, "a speed")
-            if (one.settings, one.threads) == key
+    @property
+    def rows(self) -> list[Row]:
+        """How far each row is, read from the folder now."""
+        results = self.read_results()
+        return [self._row(*one, results) for one in self.planned]
+
+    def _row(self, name: str, recipe: str, seed: int, results: Iterable[Result]) -> Row:
+        run, epochs, trained = run_of(recipe, seed), 0, True
+        curve = read_curve(self.folder / run)
+        if run:
+            model, preset = TRAINED.findall(recipe)[0].split("/")
+            config = make_configs(model, preset, self.settings, self.words)[1]
+            epochs = config.epochs
+            trained = (self.folder / run / BEST).exists() and finished(config, losses_of(curve))
+        hours = curve[-1].seconds / len(curve) * (epochs - len(curve)) / 3600 if curve else None
+        found = {
+            split: one.total.score.perplexity
+            for one in results
+            if trained
+            and not one.broken  # such a result is measured again
+            and COUNTED.items() <= dict(one.signature).items()
+            and re.sub("[^:,]*/", "", one.specification) == TRAINED.sub(run, recipe)  # wherever it was
+            and [each.curve for each in one.trained] == [curve] * bool(run)  # else it is of another run
+            and self.hashes.get(split := one.signature["split"], "")[:8] == one.data[1]
         }
-        read = {one.name: self._read(one, speeds.get(one.recipe)) for one in trainings_of(self.planned)}
-        rows = (
-            replace(row, trainings=tuple(read[one.name] for one in row.trainings)) for row in self.planned
+        return Row(
+            row=name,
+            recipe=recipe,
+            seed=seed,
+            run=run,
+            epochs=len(curve),
+            of_epochs=epochs,
+            best_valid=min((one.valid_perplexity for one in curve if one.valid_perplexity), default=None),
+            hours_left=0.0 if trained else hours,
+            perplexity={split: found[split] for split in MEASURED if split in found},
+            trained=trained,
+            done=found.keys() >= set(MEASURED),
         )
-        return tuple(replace(row, results=row_results(row, measured, self.texts.hashes)) for row in rows)
 
-    def _read(self, one: Training, speed: float | None) -> Training:
-        model, preset = one.recipe.split("/")
-        config = make_configs(model, preset, self.settings, self.texts.vocabulary)[1]
-        curve = read_curve(self.folder / one.name)
-        done = (self.folder / one.name / BEST).exists() and finished(config, losses_of(curve))
-        seconds, tokens = None, self.texts.train + VALIDATION * self.texts.valid  # of an epoch
-        if curve:
-            seconds = curve[-1].seconds / len(curve) * tokens / self.texts.train
-        elif speed:
-            seconds = tokens / speed
-        left = 0.0 if done else None if seconds is None else seconds * (config.epochs - len(curve))
-        known = replace(one, tokens_per_second=speed, seconds_left=left)
-        return replace(known, config=config, curve=curve, done=done)
+    def command(self, row: Row) -> tuple[str, list[str]]:
+        """The command that a row waits for, with its name: to train, or to measure what is trained."""
+        threads, data, run = ("--threads", str(self.threads)), str(self.data), str(self.folder / row.run)
+        if not row.trained:
+            model, preset = TRAINED.findall(row.recipe)[0].split("/")
+            words = ["ps-models", *threads, "train", model, data, "--preset", preset, "--out", run]
+            return row.run, [*words, *(f"--set={one}" for one in (*self.settings, f"seed={row.seed}"))]
+        name = f"measure-{re.sub('[^a-z0-9]', '-', row.recipe)}-seed{row.seed}"
+        words = ["lm-benchmarks", *threads, "run", TRAINED.sub(lambda _: run, row.recipe), "--data", data]
+        words += ["--results", str(self.results), "--seed", str(row.seed)]
+        return name, [*words, *(f"--split={split}" for split in MEASURED)]
 
-    def measure_speed(self, one: Training) -> None:
-        """Train for some seconds, and keep the speed in the folder.
+    def state(self, row: Row) -> str:
+        """What a row waits for, or that it is done."""
+        state = self.states.get(self.command(row)[0], "")
+        if row.done or state.startswith(FAILED):
+            return DONE if row.done else state
+        if row.trained:
+            return "trained, not measured" if row.run else "waits"
+        best = "" if row.best_valid is None else f", valid {row.best_valid:.2f} so far"
+        how = "training" if state == RUNNING else "stopped" if row.epochs else "waits"
+        return f"{how}: {row.epochs} of {row.of_epochs} epochs{best}"
 
-        Raises:
-            ToolkitError: The model cannot be trained on this dataset.
-            StoppedError: The user stopped it.
-        """
-        # Chunks at the start of the text have fewer tokens before them to read again, and take less time.
-        short = math.ceil(one.config.lookback / one.config.stride)
-        with given_threads(self.threads), TemporaryDirectory() as name:
-            run, before = Path(name), (0, 0.0)
-            if short:
-                before = _trained(self, one, run, RunLimits(max_updates=short))
-            after = _trained(self, one, run, RunLimits(max_seconds=SECONDS))
-        tokens, seconds = before if after != before else (0, 0.0)  # equal: it has no more epochs
-        record = Speed(
-            recipe=one.recipe,
-            settings=settings_text(self.settings),
-            threads=self.threads,
-            tokens_per_second=(after[0] - tokens) / max(after[1] - seconds, 1e-9),
-        )
-        append_record(self.folder / SPEEDS, record)
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The rows as a table."""
+        papers = published_on(self.table) if self.official else {}
+        lines = [
+            {
+                "row": row.row,
+                "model": row.recipe + (f", seed {row.seed}" if row.run else ""),
+                "state": self.state(row),
+                "time left": _time(row.hours_left),
+                "valid / test": " / ".join(f"{one:,.2f}" for one in row.perplexity.values()),
+                "published": papers[row.row].both if row.row in papers else "",
+            }
+            for row in self.rows
+        ]
+        frame = pd.DataFrame(lines, dtype=object)
+        frame.attrs[WORDS] = ["model", "state"]
+        return frame
+
+    @property
+    def summary(self) -> str:
+        """How many rows are done."""
+        unlike = " These are not the official files: published numbers do not compare."
+        return f"{self.done} of {len(self.planned)} rows are done.{'' if self.official else unlike}"
+
+    @property
+    def text(self) -> str:
+        """The rows and the summary, for a terminal."""
+        return text_table(self.frame) + self.summary
+
+    def fields(self) -> dict[str, object]:
+        """For programs."""
+        return {"table": self.table, "rows": msgspec.to_builtins(self.rows)}
 
 
-def _trained(table: Table, one: Training, run: Path, limits: RunLimits) -> tuple[int, float]:
-    """Train until a limit stops it; returns all tokens and seconds of the run so far."""
-    began, stopped = time.monotonic(), None
-    model, preset = one.recipe.split("/")
-    try:
-        pm.train(model, table.data, run, preset=preset, settings=table.settings, limits=limits)
-    except StoppedError as error:
-        stopped = error
-    position = (read_checkpoint(run / LAST, training=True).training or {})["position"]
-    most = limits.max_updates
-    ended = time.monotonic() - began >= SECONDS if most is None else position["update"] >= most
-    if stopped and not ended:  # the user did
-        raise stopped
-    return len(position["losses"]) * table.texts.train + position["targets"], position["seconds"]
-
-
-def row_results(row: Row, results: Iterable[Result], hashes: Mapping[str, str]) -> tuple[Result, ...]:
-    """The last result of a row on each split.
-
-    Its trainings are read: results of other runs have other curves. The folder of a run, whose name stands in
-    its results, may have been moved. The hashes are those of the files of the dataset, by split.
-    """
-    wanted, curves = portable(row.specification(Path())), [one.curve for one in row.trainings]
-    names = "|".join(re.escape(one.name) for one in row.trainings)
-    folders = re.compile(rf"[^:,]*/(?=(?:{names})(?:,|$))") if names else re.compile("(?!)")
-    found = {
-        split: one
-        for one in results
-        if COUNTED.items() <= dict(one.signature).items()
-        and folders.sub("", one.specification) == wanted
-        and [each.curve for each in one.trained] == curves
-        and one.data[1] == hashes.get(split := one.signature["split"], "")[:8]
-    }
-    return tuple(found[split] for split in SPLITS if split in found)
+def _time(hours: float | None) -> str:
+    return "unknown" if hours is None else str(timedelta(seconds=round(3600 * hours)))
 
 
 def settings_text(settings: Iterable[str]) -> str:
@@ -340,24 +227,16 @@ def settings_text(settings: Iterable[str]) -> str:
     return " ".join(sorted({one.partition("=")[0]: one for one in parts}.values()))
 
 
-def expect_conditions(folder: Path, wanted: Conditions, *, keep: bool) -> None:
-    """Refuse a folder whose runs have other conditions; with `keep`, note them if there are none yet.
-
-    Raises:
-        HarnessError: They differ, or the note is damaged.
-    """
-    known, now = _records(folder / CONDITIONS, Conditions, "conditions"), asdict(wanted)
-    for found in map(asdict, known):
+def expect_conditions(table: Reproduction, *, keep: bool) -> None:
+    """Refuse a folder whose runs have other conditions; with `keep`, note them if there are none yet."""
+    wanted = Conditions(table=table.table, settings=settings_text(table.settings), **table.hashes)
+    path, now = table.folder / "conditions.jsonl", msgspec.structs.asdict(wanted)
+    parse = partial(of_line, kind=Conditions, what="conditions")
+    known = read_lines(path, parse, writer="reproduce") if has_lines(path) else []
+    for found in map(msgspec.structs.asdict, known):
         found["settings"] = settings_text([found["settings"]])  # older versions kept the order
         if changes := [f"{name} {found[name]!r} → {now[name]!r}" for name in now if now[name] != found[name]]:
-            raise HarnessError(
-                f"{folder}: its runs are of other conditions ({', '.join(changes)}); reproduce with the same"
-                " ones, or use another --out"
-            )
+            what = f"{table.folder}: its runs are of other conditions ({', '.join(changes)})"
+            raise HarnessError(f"{what}; reproduce with the same ones, or use another --out")
     if keep and not known:
-        append_record(folder / CONDITIONS, wanted)
-
-
-def _records(path: Path, kind: type[R], what: str) -> list[R]:
-    parse = partial(of_line, kind=kind, what=what)
-    return read_lines(path, parse, writer="reproduce") if has_lines(path) else []
+        append_record(path, wanted)
