@@ -96,6 +96,14 @@ def test_between_two_items_the_model_is_in_the_callers_mode(context):
     assert sum(nats) == pytest.approx(score_texts(model, [text])[0].nats)
 
 
+@pytest.mark.parametrize("context", ["carried", "article"])
+def test_nothing_is_dropped_while_texts_are_scored(context):
+    torch.manual_seed(0)
+    model = LSTM(LSTMConfig(vocab_size=V, hidden_size=6, init=0.5, output_dropout=0.5))
+    found = score_texts(model.train(), texts([9, 7]), context=context)
+    assert found == score_texts(model.eval(), texts([9, 7]), context=context)
+
+
 def test_a_small_model_is_evaluated_by_one_thread(monkeypatch):
     """Of the number of threads that torch had, which it has again afterwards."""
     small = LSTM(LSTMConfig(vocab_size=V, hidden_size=6))
@@ -104,7 +112,9 @@ def test_a_small_model_is_evaluated_by_one_thread(monkeypatch):
     try:
         with evaluating(small):
             inside = [torch.get_num_threads()]
-        inside += [torch.get_num_threads() for _ in each_evaluating(small, iter([1]))]
+        for item in each_evaluating(small, iter([1])):
+            assert item == 1
+            inside.append(torch.get_num_threads())
         assert (inside, torch.get_num_threads()) == ([1, 1], 2)
     finally:
         torch.set_num_threads(1)  # as for all tests
