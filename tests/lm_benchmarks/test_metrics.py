@@ -50,6 +50,15 @@ def test_pages_are_counted_only_where_they_are_given(sums):
     assert (sums.unknown, sums.page_words) == (1, 6)
 
 
+def test_words_that_the_model_lacks_are_its_unknown_ones():
+    vocabulary = Vocabulary((UNK, EOS, "cat", "dodo"))
+    text, nats = Text(torch.tensor([2, 3, 1]), 9), torch.tensor([1.0, 2.0, 4.0])
+    known = sums_of(text, nats, vocabulary, pieces=3)
+    fewer = sums_of(text, nats, vocabulary, pieces=3, read=torch.tensor([2, 0, 1]))
+    assert (known.unknown, known.unknown_nats) == (0, 0)
+    assert fewer == replace(known, unknown=1, unknown_nats=2.0)
+
+
 def test_nothing_is_counted_in_no_text():
     assert astuple(Sums()) == (0,) * len(Sums.__struct_fields__)
     assert Sums(nats=2.0, tokens=3, bytes=7, text_bytes=5).score == Score(2.0, 3, 7)
