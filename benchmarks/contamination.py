@@ -7,8 +7,8 @@ DATASET was built with `--articles jsonl`, such as by the recipe live: categorie
 are known. A 5-gram model (kn-5) is trained on 600 articles: 400 of no interest, and 200 of those that are
 scored. It has then read these 200 and not the others. A study draws N articles of before and N of after, all
 from the same time. None, a tenth, a quarter or half of those of before are read, and none of after: so the
-truth is known. The articles are matched, and the interval is the command's own. A finding is an interval
-above zero.
+truth is known. The articles are matched, and verdict and interval are the command's own. A cell has the
+percentage of studies whose verdict finds something, and after it that of intervals above zero.
 
 Three ways to match are compared: as the command does; by words and length alone, without a limit of the
 length; and not at all. In the second table the sides are not alike: before has mostly long, Good and Featured
@@ -19,7 +19,6 @@ With `--unread` a model that has read none of the articles scores them all, and 
 
 from __future__ import annotations
 
-import math
 import random
 import sys
 from collections.abc import Sequence
@@ -29,8 +28,8 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from lm_benchmarks.choices import FEWEST
-from lm_benchmarks.measuring.contamination import difference_of, measured_articles
+from lm_benchmarks.choices import FEWEST, LEVEL
+from lm_benchmarks.measuring.contamination import chance_of_easier, difference_of, measured_articles
 from lm_benchmarks.measuring.matching import (
     Distances,
     Measured,
@@ -46,6 +45,7 @@ from wikitext_builder.dataset.manifest import file_line
 UNREAD = "--unread"
 OTHERS, READ = 400, 200  # articles of train: not scored, and scored
 STUDIES = 1000
+RESAMPLES = 4999  # permutations per study
 COUNTS = (20, 40, 80)
 PARTS = {0.0: "none read", 0.1: "a tenth", 0.25: "a quarter", 0.5: "half"}
 
@@ -76,9 +76,9 @@ def main(folder: Path, out: str, unread: str = "") -> None:
                 [study(scored, distance, count, part, generator, uneven=uneven) for _ in range(STUDIES)]
                 for part in parts
             ]
-            found = [f"{sum(one > 0 for _, one in some) / STUDIES:.1%}" for some in studies]
-            pairs = median(number for some in studies for number, _ in some)
-            write(f"| {name} | {count} | {pairs:.0f} | {' | '.join(found)} |\n")
+            numbers = np.array(studies, float)  # (parts, studies, 3)
+            cells = [f"{100 * found:.1f} / {100 * above:.1f} %" for _, found, above in numbers.mean(axis=1)]
+            write(f"| {name} | {count} | {np.median(numbers[..., 0]):.0f} | {' | '.join(cells)} |\n")
             sys.stdout.flush()
 
 
@@ -122,8 +122,8 @@ def study(
     generator: random.Random,
     *,
     uneven: bool,
-) -> tuple[int, float]:
-    """The number of pairs of one study, and the lower end of its interval."""
+) -> tuple[int, bool, bool]:
+    """The number of pairs of one study, and whether its verdict and its interval find something."""
     articles, known = scored.articles, round(part * count)
     middle = median(one.sums.text_bytes for one in articles)
 
@@ -139,9 +139,10 @@ def study(
     matched = pairs_of(distance[np.ix_(before, after)])
     pairs = [[articles[before[one]], articles[after[other]]] for one, other in matched]
     if len(pairs) < FEWEST:  # the command refuses them
-        return len(pairs), -math.inf
-    found = difference_of("", METRICS["bits-per-byte"], pairs)
-    return len(pairs), found.interval[0]
+        return len(pairs), False, False
+    chance, _ = chance_of_easier(pairs, resamples=RESAMPLES, seed=sum(before))
+    interval = difference_of("", METRICS["bits-per-byte"], pairs).interval
+    return len(pairs), chance <= (1 - LEVEL) / 2, interval[0] > 0
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 SAMPLE = Path("wikitext_builder/sample/sample.xml")
+RECORDS = Path("benchmarks/results")
 
 TINY = cast("dict[str, object]", PRESETS["pointer-sentinel-lstm"]["tiny"].training)
 SHOWN = [path for path, command in COMMANDS.items() if not command.hidden]
@@ -223,9 +224,10 @@ def test_shown_output_is_compared() -> None:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder with the bundled sample, as in a clone."""
+    """A folder with the bundled sample and the records, as in a clone."""
     (tmp_path / SAMPLE).parent.mkdir(parents=True)
     shutil.copy(ROOT / SAMPLE, tmp_path / SAMPLE)
+    shutil.copytree(ROOT / RECORDS, tmp_path / RECORDS)
     return tmp_path
 
 

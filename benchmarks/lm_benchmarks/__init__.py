@@ -34,11 +34,14 @@ __all__ = [
     "ModelDifference",
     "Opened",
     "Positions",
+    "Power",
+    "Ranking",
     "Result",
     "by_position",
     "check",
     "cite",
     "compare",
+    "compare_all",
     "compare_distributions",
     "contamination",
     "contamination_csv",
@@ -49,6 +52,7 @@ __all__ = [
     "measure_conventions",
     "models",
     "positions_csv",
+    "power",
     "raise_if_broken",
     "read_results",
     "report",
@@ -72,6 +76,8 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.measure import ByConvention, measure, measure_conventions
     from lm_benchmarks.measuring.models import models
     from lm_benchmarks.measuring.passages import lm_eval_task
+    from lm_benchmarks.measuring.power import Power, power
+    from lm_benchmarks.measuring.ranking import Ranking, compare_all
     from lm_benchmarks.measuring.windows import Positions, by_position
     from lm_benchmarks.metrics import METRICS, Metric
     from lm_benchmarks.records.result import Result, read_results

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import math
+import re
 import shlex
 import shutil
 import sys
@@ -19,6 +21,7 @@ from msgspec.structs import replace
 
 from ps_models.cli import commands as training
 from ps_models.evaluation.signature import Signature
+from tests.conftest import ROOT
 from tests.lm_benchmarks.adapters.test_command import UNIFORM
 from tests.lm_benchmarks.adapters.test_ngrams import arpa
 from tests.lm_benchmarks.records.test_result import RESULT
@@ -289,6 +292,51 @@ def test_compare_tells_the_difference(results):
     assert "BREAKS: " in run("compare", results, "KN-5", "tests.lm_benchmarks.cheats:peeks")
 
 
+RECORDS = ROOT / "benchmarks" / "results" / "ptb.jsonl"
+FEW = ("lstm medium-tied-sgd", "kn-5", "lstm medium-tied-sgd + neural cache")
+
+
+def test_compare_all_shows_ranks_and_pairs_in_80_columns():
+    text = run("compare", RECORDS, "--all", *FEW)
+    assert re.search(r"^1 +1 +64\.6796  lstm medium-tied-sgd \+ neural cache$", text, re.MULTILINE)
+    assert re.search(r"^3 +3 +141\.1861  KN-5$", text, re.MULTILINE)
+    assert re.search(r"^2, 3 +\+69\.0430 +\+62\.\d+ to \+75\.\d+ +\S+ +\S+$", text, re.MULTILINE)
+    assert "38 passages, 3 pairs, 3 of them sure" in text
+    assert "models have one seed" in text.replace("\n", " ")
+    assert max(map(len, text.splitlines())) <= 80
+    every = run("compare", RECORDS, "--all")
+    assert "pair " not in every  # a thousand
+    assert "for fewer, name models" in every.replace("\n", " ")
+    assert "not sure" in run("compare", RECORDS, "--all", "lstm small", "kn-5")
+
+
+def test_compare_all_for_programs(results):
+    found = json.loads(run("compare", RECORDS, "--all", *FEW, "--json"))
+    assert [(one["best_rank"], one["worst_rank"]) for one in found["models"]] == [(1, 1), (2, 2), (3, 3)]
+    rows = list(csv.DictReader(io.StringIO(run("compare", RECORDS, "--all", *FEW, "--csv"))))
+    assert [float(row["p_adjusted"]) for row in rows] == [pair["p_adjusted"] for pair in found["pairs"]]
+    assert [row["second_ranks"] for row in rows] == ["2", "3", "3"]
+    text = run("compare", results, "--all")
+    assert "left out: tests.lm_benchmarks.cheats:peeks: breaks " in text
+
+
+def test_power(tmp_path, data):
+    (tmp_path / "wiki.test.tokens").write_text(
+        "".join(f" \n = Title {n} = \n \n" + " a b c \n" * 40 for n in range(12)), encoding="utf-8"
+    )
+    words = ("power", tmp_path, "--difference", "0.5", "--perplexity", 65)
+    text = run(*words)
+    assert "test: 12 passages, 2,004 tokens; asked: 0.77% (0.5 of 65)" in text
+    assert max(map(len, text.splitlines())) <= 80
+    found = json.loads(run(*words, "--json"))
+    rows = list(csv.DictReader(io.StringIO(run(*words, "--csv"))))
+    assert [float(row["power"]) for row in rows] == [one["power"] for one in found["kinds"]]
+    (alike,) = re.findall(r"^alike .* (\d\.\d+)%", text, re.MULTILINE)  # rounded up: it has its power
+    assert 0 <= float(alike) + 100 * math.expm1(-found["kinds"][0]["detectable"]) < 0.11
+    own = json.loads(run(*words, "--json", "--results", RECORDS))
+    assert own["spreads"]["source"] == "ptb.jsonl"
+
+
 def test_whatever_was_typed_at_run_works_at_compare(results, checkpoint):
     for name in ("kn-5", "KN-5", checkpoint, checkpoint.name, f"{checkpoint}/", "pointer-sentinel-lstm"):
         text = run("compare", results, "kn-5+cache", name)
@@ -350,6 +398,8 @@ def test_errors_are_one_line_and_status_1(results, data, failed, arguments, mess
 def test_wrong_usage_is_status_2():
     run("run", status=2)
     run("compare", status=2)
+    for names in ((), ("kn-5",), ("a", "b", "c")):
+        run("compare", RECORDS, *names, status=2)
     for seed in ("-1", "99999999999999999999"):
         run("compare", "results.jsonl", "a", "b", "--seed", seed, status=2)
 

@@ -46,6 +46,7 @@ ARGUMENTS = {
     "positions": ("kn-5", "--data", ".", "--out", "x.svg"),
     "contamination": ("kn-5", "--before", ".", "--after", "."),
     "lm-eval-task": (".", "--out", "x"),
+    "power": (".", "--difference", "1%"),
     "reproduce": ("--table", "ptb", "--data", ".", "--out", "x"),
 }
 
@@ -117,6 +118,7 @@ def test_without_torch_results_can_be_read(tmp_path, monkeypatch):
     for status, out, err in without_torch(
         ("--cite", few),
         ("compare", few, "unigram", "kn-5", "--split", "test"),
+        ("compare", few, "--all"),
         ("report", few, "--out", "report.html"),
         ("rows", STORED, "--out", "rows.md"),
     ):

@@ -1,17 +1,19 @@
-"""Commands that compare and show results: compare, report, rows, lm-eval-task, reproduce."""
+"""Commands that compare and show results: compare, power, report, rows, lm-eval-task, reproduce."""
 
 from __future__ import annotations
 
 import json
 import math
 import shlex
+import textwrap
 from dataclasses import asdict
 from typing import Any, Final
 
 import click
+import msgspec
 
 import lm_benchmarks as lb
-from lm_benchmarks.choices import COMPARE_ONLY, LEVEL, MUST_AGREE, SIZES, TITLE
+from lm_benchmarks.choices import COMPARE_ONLY, ENOUGH, LEVEL, MOST, MUST_AGREE, SIZES, SKEWED, TITLE
 from lm_benchmarks.cli.options import (
     ANY_PATH,
     EXISTING,
@@ -26,13 +28,15 @@ from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.record_versions import one_line
 from wikitext_builder.cli.options import SEED, RealRange, csv_option
 from wikitext_builder.progress import shown_progress
-from wikitext_builder.tables import csv_text
+from wikitext_builder.tables import aligned, csv_text
+
+LISTED: Final = 10  # models: of more, a terminal does not list the pairs
 
 
 @click.command(cls=ModelCommand)
 @click.argument("results", type=EXISTING)
-@click.argument("first")
-@click.argument("second")
+@click.argument("models", nargs=-1, metavar="FIRST SECOND")
+@click.option("--all", "every", is_flag=True, help="Compare all models, or those named, with each other.")
 @split_option
 @click.option("--metric", type=click.Choice(list(METRICS)), default="perplexity", help="Which number.")
 @click.option("--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Of the interval.")
@@ -46,22 +50,40 @@ from wikitext_builder.tables import csv_text
 )
 @json_option
 @csv_option
-def compare(*, as_json: bool, as_csv: bool, **options: Any) -> None:
+def compare(*, models: tuple[str, ...], every: bool, as_json: bool, as_csv: bool, **options: Any) -> None:
     """Compare two models in the file RESULTS: how SECOND differs from FIRST, with an interval.
 
     FIRST and SECOND are what the models were called in `run`, or their names in tables or in signatures. If a
     model has several results, fields of the signature choose one: "kn-5[context=article]"; else the last one
     counts. Of a recipe that was trained with several seeds all runs count, and the interval is wider.
+
+    With --all, each model of the file, or each that is named, is compared with each other one. The p-values
+    are adjusted for the number of pairs (Holm), and each model has an interval of ranks.
     """
-    found = lb.compare(**options)
+    if every:
+        _show_all(lb.compare_all(models=models, **options), as_json=as_json, as_csv=as_csv)
+    elif len(models) != 2:
+        raise click.UsageError(
+            f"Expected FIRST and SECOND, found {len(models)} models; --all compares any number."
+        )
+    else:
+        found = lb.compare(first=models[0], second=models[1], **options)
+        _show_two(found, as_json=as_json, as_csv=as_csv)
+
+
+def _fields(found: lb.ModelDifference) -> dict[str, object]:
+    """The fields of a row of CSV."""
+    low, high = found.interval or (None, None)
+    fields = {name: value for name, value in asdict(found).items() if name != "interval"}
+    return {**fields, "difference": found.difference, "low": low, "high": high, "clear": found.is_clear}
+
+
+def _show_two(found: lb.ModelDifference, *, as_json: bool, as_csv: bool) -> None:
     if as_json:
         click.echo(json.dumps({**asdict(found), "difference": found.difference, "clear": found.is_clear}))
         return
     if as_csv:
-        low, high = found.interval or (None, None)
-        fields = {name: value for name, value in asdict(found).items() if name != "interval"}
-        numbers = {"difference": found.difference, "low": low, "high": high, "clear": found.is_clear}
-        click.echo(csv_text([{**fields, **numbers}]), nl=False)
+        click.echo(csv_text([_fields(found)]), nl=False)
         return
     for model, value, runs, broken in (
         (found.first_model, found.first, found.first_runs, found.first_broken),
@@ -86,6 +108,133 @@ def compare(*, as_json: bool, as_csv: bool, **options: Any) -> None:
         click.echo(
             f"{one_line(found.alone)} has one seed: how much another one would change is not in the interval"
         )
+
+
+def _show_all(found: lb.Ranking, *, as_json: bool, as_csv: bool) -> None:
+    """Print the ranks, and the pairs if they are not too many for a reader."""
+    if as_json:
+        click.echo(json.dumps(asdict(found)))
+        return
+    if as_csv:
+        rows = [
+            {
+                "first_ranks": found.models[pair.first - 1].ranks,
+                "second_ranks": found.models[pair.second - 1].ranks,
+                **_fields(pair.difference),
+                "p": pair.p,
+                "p_adjusted": pair.p_adjusted,
+                "sure": pair.is_sure,
+            }
+            for pair in found.pairs
+        ]
+        click.echo(csv_text(rows), nl=False)
+        return
+    ranks = [("", "ranks", found.metric, "model")]
+    for place, one in enumerate(found.models, start=1):
+        seeds = f" ({one.seeds} seeds)" if one.seeds > 1 else ""
+        ranks.append((str(place), one.ranks, f"{one.value:,.4f}", one_line(one.model) + seeds))
+    click.echo("\n".join(aligned(ranks, left=(3,))))
+    click.echo()
+    sure = [pair.is_sure for pair in found.pairs]
+    if len(found.models) <= LISTED:
+        click.echo("\n".join(aligned(_pair_lines(found), left=())))
+    said = [
+        f"{found.split}: {found.passages} passages, {len(found.pairs)} pairs, {sum(sure)} of them sure:",
+        f"p, adjusted for all pairs (Holm), is below {1 - found.level:.4g}.",
+        f"Ranks and sure pairs are all right in {100 * found.level:.4g}% of cases or more.",
+    ]
+    if len({min(one.seeds, 2) for one in found.models}) > 1:
+        said.append("Some models have one seed: how much another one would change is not in their intervals.")
+    if len(found.models) > LISTED:
+        said.append("The pairs are in --csv and --json; for fewer, name models.")
+    click.echo(textwrap.fill(" ".join(said), 80))
+    for model, why in found.left_out:
+        click.echo(f"left out: {one_line(model)}: {one_line(why)}")
+
+
+def _pair_lines(found: lb.Ranking) -> list[tuple[str, ...]]:
+    lines: list[tuple[str, ...]] = [
+        ("pair", "difference", f"{100 * found.level:.4g}% interval", "p", "adjusted", "")
+    ]
+    for pair in found.pairs:
+        one, interval = pair.difference, "none"
+        if one.interval is not None:
+            interval = f"{one.interval[0]:+.4f} to {one.interval[1]:+.4f}"
+        ps = ("-" if p is None else f"{p:.2g}" for p in (pair.p, pair.p_adjusted))
+        sure = "" if pair.is_sure else "not sure"
+        lines.append((f"{pair.first}, {pair.second}", f"{one.difference:+.4f}", interval, *ps, sure))
+    return lines
+
+
+@click.command(cls=ModelCommand)
+@click.argument("data", type=EXISTING)
+@click.option("--difference", required=True, help="How much lower: 1% of a perplexity, or 0.5 points of it.")
+@click.option(
+    "--perplexity", type=RealRange(1, min_open=True), help="About what the models have; needed for points."
+)
+@click.option(
+    "--results",
+    type=EXISTING,
+    multiple=True,
+    help="Results whose pairs of models say how unevenly models differ; repeatable.  [default: our records]",
+)
+@split_option
+@click.option("--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Of the interval.")
+@json_option
+@csv_option
+def power(*, as_json: bool, as_csv: bool, **options: Any) -> None:
+    """Say which differences the test set DATA can show, before anything is measured.
+
+    The answer depends on how evenly one model is better than the other, so it is given for three kinds of
+    pairs. An interval of `compare` is without zero in 80 % of test sets if the difference is the one that is
+    called detectable.
+    """
+    found = lb.power(**options)
+    if as_json:
+        click.echo(json.dumps({**asdict(found), "spreads": msgspec.structs.asdict(found.spreads)}))
+        return
+    if as_csv:
+        shared = {name: value for name, value in asdict(found).items() if name not in ("kinds", "spreads")}
+        click.echo(csv_text([{**shared, **asdict(one)} for one in found.kinds]), nl=False)
+        return
+    _show_power(found)
+
+
+def _show_power(found: lb.Power) -> None:
+    asked = _said_difference(found.difference, found.perplexity)
+    click.echo(
+        f"{found.data} {found.split}: {found.passages} passages, {found.tokens:,} tokens; asked: {asked}"
+    )
+    lines = [("models", "spread", "power", "detectable", "passages needed")]
+    for one in found.kinds:
+        needed = f"over {MOST:,}" if one.passages_needed is None else f"{one.passages_needed:,}"
+        size = "none" if one.detectable is None else _said_difference(one.detectable, found.perplexity)
+        lines.append((one.kind, f"{one.spread:.3f}", f"{one.power:.0%}", size, needed))
+    click.echo("\n".join(aligned(lines)))
+    spreads = found.spreads
+    click.echo(
+        f"power: how often an interval of {100 * found.level:.4g}% is without zero if models differ so\n"
+        f"detectable, passages needed: with a power of {ENOUGH:.0%}\n"
+        f"spread: of the difference over passages, in nats per token (standard deviation).\n"
+        f"  Of {spreads.pairs} pairs of models whose perplexities are within 10% of each other, a\n"
+        f"  tenth vary less than alike, half less than usual, nine tenths less than unlike\n"
+        f"  ({spreads.source};\n  {spreads.tokens:,} tokens per passage)"
+    )
+    if found.degrees < SKEWED:
+        click.echo("few passages, or a few long ones: skewed differences are found less often")
+
+
+def _said_difference(nats: float, perplexity: float | None) -> str:
+    """A difference, rounded up: what is detectable must have its power."""
+    fraction = -math.expm1(-nats)
+    points = "" if perplexity is None else f" ({_rounded_up(perplexity * fraction)} of {perplexity:g})"
+    return f"{_rounded_up(100 * fraction)}%{points}"
+
+
+def _rounded_up(number: float) -> str:
+    """Two digits, not less than the number."""
+    digit = 10.0 ** (math.floor(math.log10(number)) - 1)
+    return f"{math.ceil(number / digit - 1e-6) * digit:.2g}"
 
 
 @click.command(cls=ModelCommand)
@@ -172,4 +321,4 @@ def reproduce(context: click.Context, /, *, as_json: bool, **options: Any) -> No
         click.echo(json.dumps(planned.fields()))
 
 
-COMMANDS: Final = (compare, report, rows, overlap, task, reproduce)
+COMMANDS: Final = (compare, power, report, rows, overlap, task, reproduce)

@@ -90,12 +90,24 @@ def degrees_of_freedom(counts: Numbers) -> float:
     trace(S)^2 / trace(S^2), here without the matrix, which has a million numbers for a thousand passages.
     """
     w = counts / counts.sum()
-    r2 = (w / (1 - w)) ** 2
-    s = (w**2).sum()
+    r2, s = (w / (1 - w)) ** 2, (w**2).sum()
     p, q, m = r2.sum(), (r2 * w).sum(), (r2 * w**2).sum()
-    trace = (r2 * (1 - 2 * w + s)).sum()
     of_square = (s * p) ** 2 + 2 * p * m - 4 * s * p * q + 2 * q**2 + (r2**2 * (1 + 2 * s - 4 * w)).sum()
-    return float(trace**2 / of_square)
+    return float(_trace(w) ** 2 / of_square)
+
+
+def expected_variance(counts: Numbers) -> float:
+    """What the jackknife's variance of a mean over tokens is on average, if each passage varies by 1.
+
+    >>> expected_variance(np.array([7.0, 7.0, 7.0, 7.0]))
+    0.25
+    """
+    return (len(counts) - 1) / len(counts) * _trace(counts / counts.sum())
+
+
+def _trace(w: Numbers) -> float:
+    """Of S in `degrees_of_freedom`."""
+    return float(((w / (1 - w)) ** 2 * (1 - 2 * w + (w**2).sum())).sum())
 
 
 def combined(parts: Sequence[Chance]) -> Chance:

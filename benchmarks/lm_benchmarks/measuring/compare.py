@@ -148,7 +148,7 @@ def compare_runs(
     expect_level(level)
     for run in (*first[1:], *second):
         expect_alike(first[0], run, allow)
-    counted = _metric(metric)
+    counted = metric_named(metric)
     if metric == "piece-perplexity" and len({_pieces(run) for run in (*first, *second)}) > 1:
         raise HarnessError(
             f"{first[0].model} and {second[0].model} predict other pieces of words, so their perplexities of"
@@ -204,7 +204,12 @@ def _rounding(first: Result, second: Result) -> float:
     return max(ROUNDING.get(precision, 0.0) for precision in precisions)
 
 
-def _metric(name: str) -> Metric:
+def metric_named(name: str) -> Metric:
+    """A metric by its name.
+
+    Raises:
+        HarnessError: There is none.
+    """
     if name not in METRICS:
         raise HarnessError(f"metric {name!r}; expected one of {', '.join(METRICS)}")
     return METRICS[name]

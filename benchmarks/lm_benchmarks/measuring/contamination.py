@@ -5,6 +5,10 @@ of after are higher. Articles are compared in pairs that are alike in topic, qua
 `matching`. The interval is Student's t over the articles of the pairs, each side by itself; see `chance`.
 Whole pairs differ less than two sets do, because pairs are alike: that would give more false alarms.
 
+The verdict is a test by permutations: if the model has read none, it is chance on which side each article of
+the pairs is. Each article counts the same, by the logarithm of its bits per byte. So a few articles that were
+read decide it, where they widen the interval as much as they move it.
+
 News is harder to predict for every model: new names, new events. A reference model that has read neither side
 takes that into account. The difference of the reference on the same articles is then subtracted.
 
@@ -19,9 +23,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from lm_benchmarks.choices import FEWEST, LEVEL, RESAMPLES
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.chance import expect_level
+from lm_benchmarks.measuring.chance import ROUNDING, Numbers, expect_level
 from lm_benchmarks.measuring.compare import chance_of_sides, sums_of_passages
 from lm_benchmarks.measuring.matching import Measured, match
 from lm_benchmarks.measuring.measure import measure
@@ -36,6 +42,8 @@ from wikitext_builder.tables import csv_text
 from wikitext_builder.text_overlap.words import words_of
 
 Pairs = Sequence[Sequence[Measured]]  # of two articles; or two sides, each of its articles
+BLOCK: Final = 1000  # permutations at once
+NOTHING: Final = 1e-9  # bits per byte, whose logarithm is a number
 PER_WORD: Final = Metric(
     label="bits per word",
     numerator="bits of the whole text",
@@ -79,6 +87,8 @@ class Contamination:
     model: str
     reference: str  # the model whose difference is subtracted; empty: none
     differences: tuple[Difference, ...]  # bits per byte, bits per word
+    chance: float  # how often before is as much easier if it is chance on which side each article is
+    least: float  # bits per byte: the smallest difference that is found, if it is the same for all articles
     pairs: tuple[tuple[str, str], ...]  # titles of before and after
     articles: tuple[int, int]  # of before and after, matched or not
     matched_by: tuple[str, ...]  # words, length and, if they are known, categories and quality
@@ -93,12 +103,12 @@ class Contamination:
 
     @property
     def is_found(self) -> bool:
-        """Returns True if the articles of before are clearly easier for the model, by bits per byte."""
-        return self.differences[0].interval[0] > 0
+        """Returns True if the articles of before are easier for the model by more than chance explains."""
+        return self.chance <= (1 - self.level) / 2
 
     @property
     def verdict(self) -> str:
-        """What the interval says, in a sentence."""
+        """What the permutations say, in a sentence."""
         compared = f"compared with {self.reference}, " if self.reference else ""
         if self.is_found:
             return (
@@ -110,12 +120,6 @@ class Contamination:
             f" later ones like them, by more than chance explains. {len(self.pairs)} pairs do not show a"
             f" difference below about {self.least:.2g} bits per byte."
         )
-
-    @property
-    def least(self) -> float:
-        """The smallest difference in bits per byte whose interval would be above zero: what can be found."""
-        one = self.differences[0]
-        return one.difference - one.interval[0]
 
 
 def contamination(
@@ -141,8 +145,8 @@ def contamination(
         split: Of both datasets.
         by: The date whose month counts: created, promoted or revision; empty: the first one known for all.
         reference: A model that has read neither; its difference is subtracted.
-        level: Of the intervals.
-        resamples: Permutations of articles over months: how often chance makes as large a step.
+        level: Of the intervals; chance alone makes half of the rest of verdicts find something.
+        resamples: Permutations of articles over the sides and over months: how often chance does as much.
         seed: Of the permutations, and of models that draw random numbers.
         progress: Receives the number of tokens done.
         options: As those of `measure`.
@@ -172,6 +176,7 @@ def contamination(
     drawn: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     chosen = [[old[one], new[other]] for one, other in matching.pairs]
     control = others and [[others[0][one], others[1][other]] for one, other in matching.pairs]
+    chance, least = chance_of_easier(chosen, control, **drawn)
     return Contamination(
         model=model,
         reference=reference,
@@ -179,6 +184,8 @@ def contamination(
             difference_of(name, metric, chosen, control, level=level)
             for name, metric in (("bits-per-byte", METRICS["bits-per-byte"]), ("bits-per-word", PER_WORD))
         ),
+        chance=chance,
+        least=least,
         pairs=tuple((one.title, other.title) for one, other in chosen),
         articles=(len(old), len(new)),
         matched_by=matching.by,
@@ -309,3 +316,42 @@ def difference_of(
         difference=after - before,
         interval=chance.interval(after - before, level),
     )
+
+
+def chance_of_easier(
+    pairs: Pairs,
+    control: Pairs | None = None,
+    *,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = 1,
+) -> tuple[float, float]:
+    """How often the articles of before are as much easier if it is chance on which side each one is.
+
+    Args:
+        pairs: An article of before and one of after.
+        control: The same articles as the reference model predicts them; its logarithms are subtracted.
+        level: Of the interval beside it: the test is one-sided, at half of the rest.
+        resamples: Permutations of the articles over both sides.
+        seed: Of the permutations.
+
+    Returns:
+        The fraction of permutations; and the smallest difference in bits per byte that is less probable than
+        half of the rest, if it is the same fraction of each article's bits.
+    """
+    bits = _logarithms(pairs) - (0 if control is None else _logarithms(control))  # (pairs, sides)
+    every, found = bits.T.ravel(), bits[:, 1].mean() - bits[:, 0].mean()
+    generator, drawn = np.random.default_rng(seed), list[Numbers]()
+    for done in range(0, resamples, BLOCK):
+        orders = generator.permuted(np.tile(every, (min(BLOCK, resamples - done), 1)), axis=1)
+        drawn.append(orders[:, len(bits) :].mean(axis=1) - orders[:, : len(bits)].mean(axis=1))
+    by_chance = np.concatenate(drawn)
+    needed = float(np.quantile(by_chance, (1 + level) / 2))
+    before = METRICS["bits-per-byte"].of(sum((one.sums for one, _ in pairs), Sums())) or 0.0
+    as_much = int((by_chance >= found - ROUNDING).sum())
+    return (as_much + 1) / (resamples + 1), before * float(np.expm1(needed))
+
+
+def _logarithms(pairs: Pairs) -> Numbers:
+    """Of the bits per byte, (pairs, sides)."""
+    return np.log([[max(one.bits_per_byte, NOTHING) for one in pair] for pair in pairs])

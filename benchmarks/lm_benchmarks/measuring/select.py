@@ -58,6 +58,17 @@ def find_runs(results: Sequence[Result], name: str, split: str, path: Path) -> l
     return sorted(last.values(), key=_seed)
 
 
+def runs_of_models(results: Iterable[Result]) -> list[list[Result]]:
+    """The last result of each model. Seeds of one recipe are runs of one model, as in `find_runs`."""
+    recipes: dict[tuple[str, str], list[Result]] = {}
+    for one in {_identity(result): result for result in results}.values():
+        recipes.setdefault((one.recipe, one.model), []).append(one)
+    found: list[list[Result]] = []
+    for runs in recipes.values():
+        found += [sorted(runs, key=_seed)] if _differ_by_seed(runs) else [[run] for run in runs]
+    return found
+
+
 def _differ_by_seed(runs: Collection[Result]) -> bool:
     recipes = {(result.recipe, result.model) for result in runs}
     if len(recipes) != 1 or "" in {*recipes.pop()} or len({_seed(run) for run in runs}) != len(runs):

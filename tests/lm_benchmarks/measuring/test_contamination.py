@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from itertools import combinations
 from statistics import stdev
 from xml.etree import ElementTree
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from lm_benchmarks.cli import commands
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring import months as by_months
-from lm_benchmarks.measuring.contamination import difference_of, said_unmatched
+from lm_benchmarks.measuring.contamination import chance_of_easier, difference_of, said_unmatched
 from lm_benchmarks.measuring.matching import Measured, match
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.metrics import METRICS, Sums
@@ -295,6 +296,81 @@ def test_a_reference_is_subtracted_article_by_article():
     assert found.difference == pytest.approx(19 / 500 / math.log(2))
     moved = 2.776445 * stdev(gains) / 5**0.5 / 100 / math.log(2)
     assert found.interval[1] - found.difference == pytest.approx(moved, rel=1e-6)
+
+
+def bits(*levels):
+    """Articles of 100 bytes with so many bits per byte."""
+    return [article("a", nats=100 * level * math.log(2)) for level in levels]
+
+
+def pairs_with(before, after):
+    return list(zip(bits(*before), bits(*after), strict=True))
+
+
+def test_chance_is_that_of_all_ways_to_put_the_articles_on_two_sides():
+    """Ten articles: each of the 252 ways, by a loop."""
+    before, after = [1.0, 1.3, 2.2, 1.1, 1.6], [1.5, 1.4, 2.5, 1.9, 1.2]
+    logs = [math.log(level) for level in before + after]
+    found = sum(logs[5:]) - sum(logs[:5])
+    differences = [sum(logs) - 2 * sum(some) for some in combinations(logs, 5)]
+    exact = sum(one >= found - 1e-9 for one in differences) / len(differences)
+    chance, least = chance_of_easier(pairs_with(before, after), resamples=20_000)
+    assert chance == pytest.approx(exact, abs=0.01)
+    needed = np.quantile(differences, 0.975) / 5
+    assert least == pytest.approx(sum(before) / 5 * (math.exp(needed) - 1), rel=0.05)
+    other, _ = chance_of_easier(pairs_with(after, before), resamples=20_000)
+    assert other == pytest.approx(1 - exact, abs=0.02)
+    assert chance_of_easier(pairs_with(before, after)) == chance_of_easier(pairs_with(before, after))
+
+
+def test_a_reference_that_finds_the_same_easy_leaves_nothing():
+    before, after = [1.0, 1.1, 0.9, 1.2, 1.05, 0.95], [2.0, 2.1, 1.9, 2.2, 2.05, 1.95]
+    pairs = pairs_with(before, after)
+    assert chance_of_easier(pairs)[0] < 0.005
+    assert chance_of_easier(pairs, pairs) == (1, 0)
+    same = pairs_with([3 * one for one in before], [3 * one for one in after])
+    assert chance_of_easier(pairs, same)[0] == 1  # of each article the same fraction
+    harder = pairs_with([3.0] * 6, [3.0] * 6)
+    assert chance_of_easier(pairs, harder)[0] == chance_of_easier(pairs)[0]
+
+
+def test_a_model_that_needs_no_bits_at_all_has_a_verdict():
+    assert chance_of_easier(pairs_with([0.0] * 5, [1.0] * 5))[0] < 0.02
+    assert chance_of_easier(pairs_with([1.0] * 5, [0.0] * 5))[0] == 1
+
+
+def drawn_study(generator, read):
+    """15 pairs of articles of which some of before were read: as of a model that recites much of them."""
+    before, after = 2 * np.exp(generator.normal(0, 0.1, (2, 15)))
+    before[:read] *= 0.3
+    sizes = np.exp(generator.normal(8, 0.6, 15)).astype(int)
+    return [
+        [article("a", nats=level * size * math.log(2), size=int(size)) for level in levels]
+        for *levels, size in zip(before, after, sizes, strict=True)
+    ]
+
+
+def test_a_few_articles_that_were_read_are_found_and_none_is_no_more_often_than_said():
+    """They widen the interval as much as they move it: by the interval alone hardly any is found."""
+    generator = np.random.default_rng(5)
+    found = {read: [drawn_study(generator, read) for _ in range(400)] for read in (0, 4)}
+    verdicts = {
+        read: np.mean([chance_of_easier(some, resamples=399)[0] <= 0.025 for some in studies])
+        for read, studies in found.items()
+    }
+    assert verdicts[0] <= 0.04  # 2.5 %, give or take 1.6 %
+    assert verdicts[4] > 0.6
+    intervals = [difference_of("x", BITS, some).interval[0] > 0 for some in found[4][:100]]
+    assert np.mean(intervals) < verdicts[4] - 0.2
+
+
+def test_the_verdict_is_that_of_the_permutations(studies):
+    before, after = studies["dirty"]
+    found = lb.contamination("kn-5", before=before, after=after, check=False)
+    assert found.chance <= 0.025
+    assert replace(found, chance=0.0251).is_found is False
+    assert replace(found, chance=0.04, level=0.9).is_found
+    assert f"below about {found.least:.2g} bits per byte" in replace(found, chance=0.3).verdict
 
 
 def test_an_article_with_nearly_all_of_the_text_is_refused():

@@ -1,0 +1,186 @@
+"""Which differences a test set can show: what it states is found as often as it says."""
+
+import math
+
+import many_models
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lm_benchmarks.choices import ENOUGH, MOST
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.chance import expected_variance, jackknife
+from lm_benchmarks.measuring.power import (
+    KINDS,
+    detectable,
+    known_spreads,
+    measured_spreads,
+    nats_of,
+    passages_needed,
+    power,
+    power_of,
+    spread_of,
+)
+from lm_benchmarks.record_versions import append_record
+
+from tests.conftest import ROOT
+from tests.lm_benchmarks.measuring.test_compare import made
+
+RECORDS = ROOT / "benchmarks" / "results"
+EQUAL = np.full(30, 2000.0)
+UNEQUAL = np.exp(np.random.default_rng(1).normal(8, 0.75, 40))
+
+OF_BOOKS = [  # power of a one-sample t test, two-sided at 5 %: passages, difference by spread, power
+    (10, 1.0, 0.8031),
+    (20, 0.5, 0.5645),
+    (34, 0.5, 0.8078),
+    (6, 1.5, 0.8327),
+    (100, 0.2, 0.5083),
+]
+
+
+@pytest.mark.parametrize(("passages", "ratio", "expected"), OF_BOOKS)
+def test_of_equal_passages_it_is_the_power_of_a_t_test(passages, ratio, expected):
+    assert power_of(ratio, 1.0, np.full(passages, 50.0), hardness=0.0) == pytest.approx(expected, abs=2e-4)
+
+
+def test_a_text_of_which_one_passage_decides_shows_nothing():
+    counts = np.array([8e4, 3e3, 2e3, 3e3, 3e3])
+    assert detectable(0.02, counts) is None
+    assert power_of(100.0, 0.02, counts) < 0.5
+    assert power_of(0.1, 0.02, EQUAL) < power_of(0.1, 0.02, EQUAL, hardness=0.0)
+
+
+def test_of_no_difference_it_is_half_of_the_rest():
+    """Only the right side of zero counts."""
+    assert power_of(0.0, 1.0, EQUAL) == pytest.approx(0.025, abs=1e-4)
+    assert power_of(0.0, 1.0, EQUAL, 0.9) == pytest.approx(0.05, abs=1e-4)
+
+
+@settings(max_examples=20)
+@given(st.floats(0.001, 0.5), st.floats(0.001, 0.5), st.sampled_from([EQUAL, UNEQUAL]))
+def test_more_is_found_of_larger_differences_and_of_evener_ones(difference, spread, counts):
+    here = power_of(difference, spread, counts)
+    assert 0 <= here <= 1 + 1e-12
+    assert power_of(1.1 * difference, spread, counts) >= here - 1e-9
+    assert power_of(difference, 1.1 * spread, counts) <= here + 1e-9
+    assert power_of(3 * difference, 3 * spread, counts) == pytest.approx(here, abs=1e-9)
+    assert power_of(difference, spread, 7 * counts) == pytest.approx(here, abs=1e-9)
+
+
+@pytest.mark.parametrize("counts", [EQUAL, UNEQUAL])
+@pytest.mark.parametrize("spread", [0.02, 0.1])
+def test_the_detectable_difference_is_the_smallest_with_enough_power(counts, spread):
+    size = detectable(spread, counts)
+    assert size is not None
+    assert power_of(size, spread, counts) == pytest.approx(ENOUGH, abs=1e-6)
+    needed = passages_needed(size, spread, counts)
+    assert needed is not None
+    assert needed == pytest.approx(len(counts), rel=0.1)  # its lengths lie between those that are there
+    assert power_of(size, spread, np.quantile(counts, (np.arange(needed) + 0.5) / needed)) >= ENOUGH
+
+
+def test_small_differences_need_more_passages_than_anybody_has():
+    assert passages_needed(1.0, 0.1, EQUAL) == 5
+    four_times = passages_needed(0.01, 0.05, EQUAL), passages_needed(0.005, 0.05, EQUAL)
+    assert four_times[1] == pytest.approx(4 * (four_times[0] or 0), rel=0.05)
+    assert passages_needed(1e-5, 0.1, EQUAL) is None
+    assert (passages_needed(0.0011, 0.1, EQUAL) or 0) < MOST
+
+
+@pytest.mark.parametrize("counts", [EQUAL, UNEQUAL, np.array([5.0, 1, 1, 2, 3, 4])])
+def test_the_variance_of_the_jackknife_is_expected_right(counts):
+    """The mean over many draws, in each of which passages vary by 1."""
+    generator, found = np.random.default_rng(2), []
+    for _ in range(4000):
+        nats = generator.normal(size=len(counts)) * counts
+        without = (nats.sum() - nats) / (counts.sum() - counts)
+        found.append(jackknife(without, counts).variance)
+    assert np.mean(found) == pytest.approx(expected_variance(counts), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("difference", "perplexity", "expected"),
+    [("1%", None, 0.010050), ("0.5", 50, 0.010050), (0.5, 50.0, 0.010050), (" 50% ", 7, math.log(2))],
+)
+def test_differences_are_percent_or_points(difference, perplexity, expected):
+    assert nats_of(difference, perplexity) == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("difference", "perplexity", "message"),
+    [
+        ("0.5", None, "difference 0.5: points need the --perplexity that they are subtracted from; or"),
+        ("0%", None, "expected percent between 0% and 100%"),
+        ("100%", None, "expected percent"),
+        ("-1%", None, "expected percent"),
+        ("65", 65.0, "points between 0 and the perplexity"),
+        ("much", 65.0, "difference much; expected percent"),
+        ("nan%", None, "expected percent"),
+    ],
+)  # fmt: skip
+def test_what_is_no_difference_is_refused(difference, perplexity, message):
+    with pytest.raises(HarnessError, match=message):
+        nats_of(difference, perplexity)
+
+
+def test_the_known_spreads_are_those_of_the_records():
+    """Within a fifth: a few more records need no other numbers."""
+    found, known = measured_spreads([RECORDS / "ptb.jsonl", RECORDS / "wikitext-2.jsonl"]), known_spreads()
+    assert found.source == "ptb.jsonl, wikitext-2.jsonl"
+    for kind in KINDS:
+        assert getattr(known, kind) == pytest.approx(getattr(found, kind), rel=0.2)
+    assert known.alike < known.usual < known.unlike
+    assert known.pairs == pytest.approx(found.pairs, rel=0.3)
+
+
+def test_a_spread_is_that_with_which_passages_were_drawn(tmp_path):
+    generator = np.random.default_rng(8)
+    tokens = generator.integers(500, 8000, 2000)
+    hardness = generator.normal(4.5, 0.3, 2000)
+    first = made(tokens * hardness, tokens, model="a")
+    second = made(tokens * (hardness - 0.05 + generator.normal(0, 0.03, 2000)), tokens, model="b")
+    assert spread_of(first, second) == pytest.approx(0.03, rel=0.05)
+    far = made(tokens * (hardness + 0.2), tokens, model="far")
+    assert spread_of(first, far) is None
+    assert spread_of(first, first) is None
+    other = made(tokens * hardness, tokens, model="c", data="ptb+2a")
+    assert spread_of(first, other) is None
+    for one in (first, second, far, other):
+        append_record(tmp_path / "r.jsonl", one)
+    found = measured_spreads([tmp_path / "r.jsonl"])
+    assert found.pairs == 1
+    assert found.alike == found.unlike == spread_of(first, second)
+    append_record(tmp_path / "none.jsonl", far)
+    with pytest.raises(HarnessError, match=r"^none.jsonl: no two models on the same text"):
+        measured_spreads([tmp_path / "none.jsonl"])
+
+
+def test_a_dataset_is_counted_and_nothing_is_measured(tmp_path):
+    lines = "".join(f" \n = Title {n} = \n \n" + " a b c \n" * (40 + n) for n in range(12))
+    (tmp_path / "wiki.test.tokens").write_text(lines, encoding="utf-8")
+    found = power(tmp_path, difference="2%")
+    assert (found.passages, found.tokens) == (12, 12 * 7 + 4 * sum(range(40, 52)))
+    assert found.perplexity is None
+    assert [one.kind for one in found.kinds] == ["alike", "usual", "unlike"]
+    counts = np.array([7.0 + 4 * (40 + n) for n in range(12)])
+    for one in found.kinds:
+        assert one.spread == getattr(known_spreads(), one.kind)
+        assert one.power == power_of(found.difference, one.spread, counts)
+        assert one.detectable == detectable(one.spread, counts)
+        assert one.passages_needed == passages_needed(found.difference, one.spread, counts)
+    own = power(tmp_path, difference="2%", results=[RECORDS / "wikitext-2.jsonl"])
+    assert own.spreads.source == "wikitext-2.jsonl"
+    (tmp_path / "few").mkdir()
+    (tmp_path / "few" / "wiki.test.tokens").write_text(" \n = T = \n \n a b \n", encoding="utf-8")
+    with pytest.raises(HarnessError, match=r"few: test has \d passages: too few for an interval"):
+        power(tmp_path / "few", difference="1%")
+
+
+SETS = 1000  # 80 % of these, give or take 2.5 % (two standard errors)
+
+
+@pytest.mark.parametrize("population", ["windows", "skewed"])
+@pytest.mark.parametrize("passages", [20, 60])
+def test_a_difference_of_the_stated_size_is_found_in_four_of_five_sets(population, passages):
+    assert many_models.found(population, passages, known_spreads().usual, SETS) >= ENOUGH - 0.025

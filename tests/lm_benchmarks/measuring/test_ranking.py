@@ -1,0 +1,186 @@
+"""All models of a file: Holm's correction keeps its promise, and ranks say no more than is sure."""
+
+import itertools
+import math
+
+import many_models
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.compare import compare
+from lm_benchmarks.measuring.ranking import compare_all, holm, rank
+from lm_benchmarks.measuring.select import runs_of_models
+from lm_benchmarks.record_versions import append_record
+from lm_benchmarks.records.result import Result
+from msgspec.structs import replace
+
+from ps_models.evaluation.signature import Signature
+from tests.conftest import ROOT
+from tests.lm_benchmarks.measuring.test_compare import made
+
+RECORDS = ROOT / "benchmarks" / "results"
+GAINS = {"a": 0.0, "b": 0.006, "c": 0.3, "d": 0.31}  # nats per token worse than the best
+
+
+def models(gains=GAINS, noise=0.02, passages=30, seed=4, **fields) -> list[Result]:
+    generator = np.random.default_rng(seed)
+    tokens = generator.integers(1000, 3000, passages)
+    hardness = generator.normal(4.5, 0.3, passages)
+    return [
+        made(tokens * (hardness + gain + generator.normal(0, noise, passages)), tokens, model=name, **fields)
+        for name, gain in gains.items()
+    ]
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A file of four models, in no order."""
+    for one in models()[::-1]:
+        append_record(tmp_path / "r.jsonl", one)
+    return tmp_path / "r.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("ps", "expected"),
+    [
+        ([], []),
+        ([0.04], [0.04]),
+        ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),  # R: p.adjust(c(…), "holm")
+        ([0.5, 0.9], [1.0, 1.0]),
+        ([0.01, 0.01, 0.01], [0.03, 0.03, 0.03]),
+    ],
+)
+def test_holm_is_that_of_r(ps, expected):
+    assert holm(ps) == pytest.approx(expected)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=7), st.floats(0.001, 0.2))
+def test_holm_rejects_what_the_closed_test_rejects(ps, level):
+    """Closed testing: a hypothesis falls if each set with it has a p-value of level / its size or less."""
+    numbers = range(len(ps))
+    sets = [some for n in numbers for some in itertools.combinations(numbers, n + 1)]
+    found = holm(ps)
+    for one in numbers:
+        of_sets = max(min(1.0, len(some) * min(ps[n] for n in some)) for some in sets if one in some)
+        assert found[one] == pytest.approx(of_sets)
+        assert found[one] >= ps[one]
+
+
+def test_the_best_is_first_and_each_pair_is_that_of_compare(file):
+    found = compare_all(file)
+    assert [one.model for one in found.models] == ["a", "b", "c", "d"]
+    assert [(pair.first, pair.second) for pair in found.pairs] == [
+        (1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)
+    ]  # fmt: skip
+    for pair in found.pairs:
+        names = [found.models[place - 1].model for place in (pair.first, pair.second)]
+        assert pair.difference == compare(file, *names)
+        assert pair.p is not None
+        assert pair.p_adjusted is not None
+        assert pair.p == 2 * (pair.difference.p_one_sided or 0)
+        assert (pair.p < 0.05) == pair.difference.is_clear
+        assert pair.p <= pair.p_adjusted <= 1
+    assert [one.ranks for one in found.models] == ["1-2", "1-2", "3-4", "3-4"]
+
+
+def test_ranks_count_those_that_are_surely_better_or_worse(file):
+    found = compare_all(file)
+    for place, one in enumerate(found.models, start=1):
+        assert one.best_rank == 1 + sum(pair.is_sure for pair in found.pairs if pair.second == place)
+        assert one.worst_rank == 4 - sum(pair.is_sure for pair in found.pairs if pair.first == place)
+        assert one.best_rank <= place <= one.worst_rank
+
+
+def test_what_is_clear_alone_may_not_be_sure_among_many():
+    """Ten equal models on 20 passages: some of the 45 pairs are clear, none is sure."""
+    found = rank([[one] for one in models(dict.fromkeys("abcdefghij", 0.0), passages=20, seed=6)])
+    assert any(pair.difference.is_clear for pair in found.pairs)
+    assert not any(pair.is_sure for pair in found.pairs)
+    assert {one.ranks for one in found.models} == {"1-10"}
+
+
+def test_a_difference_that_rounding_explains_is_never_sure():
+    first, second = models({"a": 0.0, "b": 1e-6}, noise=0.0)
+    (pair,) = rank([[first], [second]]).pairs
+    assert pair.p_adjusted is not None
+    assert pair.p_adjusted < 1e-6
+    assert not pair.is_sure
+
+
+def test_of_too_few_passages_no_rank_is_known():
+    found = rank([[one] for one in models(passages=4)])
+    assert {(pair.p, pair.p_adjusted, pair.is_sure) for pair in found.pairs} == {(None, None, False)}
+    assert {one.ranks for one in found.models} == {"1-4"}
+
+
+def test_names_choose_models_and_make_a_smaller_family(file):
+    found = compare_all(file, ["c", "a", "c"])
+    assert [one.model for one in found.models] == ["a", "c"]
+    (pair,) = found.pairs
+    assert pair.p == pair.p_adjusted
+
+
+def test_what_does_not_compare_is_left_out_with_its_reason(file):
+    (other,) = models({"elsewhere": 0.0}, data="wikitext-2+99")
+    (broken,) = models({"cheat": -1.0})
+    (longer,) = models({"longer": 0.0}, passages=31)
+    for one in (other, replace(broken, checks={"sum": "1.1", "future": ""}), longer):
+        append_record(file, one)
+    found = compare_all(file)
+    assert [one.model for one in found.models] == ["a", "b", "c", "d"]
+    why = dict(found.left_out)
+    assert why["elsewhere"] == "different data (data: ptb+1f and wikitext-2+99)"
+    assert why["cheat"] == "breaks sum: its number means nothing"
+    assert "different tokens were scored" in why["longer"]
+    assert "elsewhere" in {one.model for one in compare_all(file, allow=["data"]).models}
+
+
+def test_a_metric_that_was_not_counted_or_is_not_known(file):
+    with pytest.raises(HarnessError, match=r"0 models on test .* a: lm-eval-bits-per-byte was not counted"):
+        compare_all(file, metric="lm-eval-bits-per-byte")
+    with pytest.raises(HarnessError, match="metric 'f1'; expected one of perplexity"):
+        compare_all(file, metric="f1")
+
+
+def test_one_model_is_too_few(file):
+    with pytest.raises(HarnessError, match=r"0 models on valid to compare; expected two or more"):
+        compare_all(file, split="valid")
+    with pytest.raises(HarnessError, match=r"1 models on test to compare"):
+        compare_all(file, ["a"])
+
+
+def test_seeds_of_one_recipe_are_one_model():
+    found = compare_all(RECORDS / "ptb.jsonl", ["lstm medium-tied-sgd", "kn-5"])
+    assert [(one.model, one.seeds) for one in found.models] == [("lstm medium-tied-sgd", 3), ("KN-5", 1)]
+    every = compare_all(RECORDS / "ptb.jsonl")
+    assert {one.model: one.seeds for one in every.models}["lstm medium-tied-sgd"] == 3
+
+
+def test_a_model_that_was_measured_again_is_one_model():
+    first, second, *_ = models()
+    again = replace(first, seconds=2.0)
+    assert runs_of_models([first, second, again]) == [[again], [second]]
+    other = replace(first, signature=Signature(**{**first.signature, "model": "a+2"}))
+    assert runs_of_models([first, other]) == [[first], [other]]  # no recipe: not known to be seeds
+
+
+FAMILIES = 200  # 5 % of these, give or take 3 % (two standard errors)
+
+
+@pytest.mark.parametrize(("population", "better"), [("skewed", 0.0), ("heavy", 0.0), ("windows", 0.05)])
+def test_a_family_of_models_is_seldom_wrong(population, better):
+    unadjusted, adjusted = many_models.wrong_families(population, 20, 5, better, FAMILIES)
+    assert adjusted <= 0.05
+    assert unadjusted > adjusted
+    assert better or unadjusted > 0.1
+
+
+def test_families_have_the_truth_that_they_claim():
+    sums, means = many_models.family("heavy", np.random.default_rng(1), 40_000, 4, 0.05)
+    for one, mean in zip(sums, means, strict=True):
+        nats, tokens = one[0].sum(axis=0)
+        assert nats / tokens == pytest.approx(mean, abs=0.01)
+    assert means[0] == means[1] == means[2] - 0.05
+    assert math.isclose(means[2], means[3])
