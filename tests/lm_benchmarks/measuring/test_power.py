@@ -48,7 +48,7 @@ def test_a_text_of_which_one_passage_decides_shows_nothing():
     counts = np.array([8e4, 3e3, 2e3, 3e3, 3e3])
     assert detectable(0.02, counts) is None
     assert power_of(100.0, 0.02, counts) < 0.5
-    assert power_of(0.1, 0.02, EQUAL) < power_of(0.1, 0.02, EQUAL, hardness=0.0)
+    assert power_of(0.01, 0.02, EQUAL) < power_of(0.01, 0.02, EQUAL, hardness=0.0)
 
 
 def test_of_no_difference_it_is_half_of_the_rest():
