@@ -45,6 +45,7 @@ __all__ = [
     "compare_distributions",
     "contamination",
     "contamination_csv",
+    "draw_distributions",
     "draw_months",
     "draw_positions",
     "lm_eval_task",
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     from lm_benchmarks.metrics import METRICS, Metric
     from lm_benchmarks.records.result import Result, read_results
     from lm_benchmarks.reporting.charts import draw_positions, positions_csv
+    from lm_benchmarks.reporting.divergences import draw_distributions
     from lm_benchmarks.reporting.months import draw_months
     from lm_benchmarks.reporting.published import cite
     from lm_benchmarks.reporting.report import report

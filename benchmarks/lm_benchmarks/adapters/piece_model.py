@@ -147,11 +147,15 @@ class TextPieces:
         self._last: tuple[str, bool, Cut] | None = None
         found = tokenizer.bos_token_id
         self.bos: int | None = None if found is None else int(found)
-        self.knows_places = bool(tokenizer.is_fast)  # where in the text each piece is
         self.begin = begin_mark(tokenizer)
         self.begin_mark: str = tokenizer.decode([self.begin])
         first = tokenizer.encode("a", add_special_tokens=True)[:1]
         self.adds_bos = self.bos is not None and first == [self.bos]
+
+    @property
+    def knows_places(self) -> bool:
+        """Whether it says where in the text each piece is."""
+        return bool(self._tokenizer.is_fast)
 
     def cut(self, text: str, *, marks: bool) -> Cut:
         """Cut a text into pieces; the last text is remembered, because conventions share texts.

@@ -146,18 +146,21 @@ def check(*, model: str, as_json: bool, **options: Any) -> None:
 )
 @split_option
 @click.option("--tokens", type=click.IntRange(min=1), help="Only the first tokens or pieces of the split.")
+@click.option("--plot", type=OUTPUT_FILE, help="Picture of KL by frequency and position: .pdf, .svg or .png.")
 @click.option("--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Of the intervals.")
 @click.option("--check/--no-check", default=True, help="Test whether the models keep the laws.")
 @model_options
 @json_option
 @csv_option
-def compare_distributions(*, as_json: bool, as_csv: bool, **options: Any) -> None:
+def compare_distributions(*, plot: Path | None, as_json: bool, as_csv: bool, **options: Any) -> None:
     """Compare the distributions of two models at each position of a text: KL(FIRST || SECOND), in nats.
 
     FIRST is the reference. Two models of words are compared over the words of DATA. Two models of pieces need
     the same tokenizer: they read windows of 512 pieces (--window), of which the second half counts, as in
     llama.cpp's --kl-divergence. The rows of articles are in --csv and --json.
     """
+    if plot:
+        expect_picture(plot, HarnessError)  # before hours of measuring
     with shown_progress() as progress:
         found = lb.compare_distributions(progress=progress, **options)
     if as_json:
@@ -166,6 +169,8 @@ def compare_distributions(*, as_json: bool, as_csv: bool, **options: Any) -> Non
         click.echo(csv_text(found.rows()), nl=False)
     else:
         click.echo(found.text())
+    if plot:
+        lb.draw_distributions(found, plot)
 
 
 def _print_result(result: Result, *, as_json: bool) -> None:

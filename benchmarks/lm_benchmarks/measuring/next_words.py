@@ -19,7 +19,7 @@ from ps_models.evaluation.evaluate import evaluating
 from ps_models.invariants import SUMS, Trial, copies
 from ps_models.language_model import AnyState, Distributed, join_states, tensors_of
 
-NUMBERS: Final = 2**22  # tokens x words of a block: 32 MB in float64, a few times per model
+NUMBERS: Final = 2**23  # tokens x words of a block: 64 MB in float64, a few times per model
 MOST: Final = 10**8  # predictions of a model that scores words one by one: some minutes, or hours on a server
 TOLERANCE: Final = 1e-3  # nats that a score may differ from the same one among those of all words
 
@@ -95,18 +95,25 @@ def _step_by_step(
     loaded: LoadedModel, tokens: Tensor, state: AnyState, *, all_at_once: bool
 ) -> tuple[Tensor, AnyState]:
     """The scores of all words before each token, (tokens, words), and the state after the last one."""
-    states = []
-    for token in tokens:
-        states.append(state)
-        _, state = loaded.model(token.reshape(1, 1), state)
-    if not all_at_once:
-        trial, words = _trial(loaded, tokens), torch.arange(len(loaded.vocabulary), device=tokens.device)
-        return torch.stack([trial.next_scores(one, words) for one in states]), state
     model: Any = loaded.model
-    alike = len({tuple(one.shape for one in tensors_of(each)) for each in states}) == 1
-    size = min(len(states), copies(states[0])) if alike else 1  # states that grow have no common shape
-    groups = (states[begin : begin + size] for begin in range(0, len(states), size))
-    return torch.cat([model.next_log_probs(join_states(group)) for group in groups]), state
+    trial, words = _trial(loaded, tokens), torch.arange(len(loaded.vocabulary), device=tokens.device)
+    rows, waiting = list[Tensor](), list[AnyState]()
+    for token in tokens:
+        if not all_at_once:
+            rows.append(trial.next_scores(state, words)[None].to(tokens.device))
+        elif waiting and (_kind(state) != _kind(waiting[0]) or len(waiting) == copies(state)):
+            rows.append(model.next_log_probs(join_states(waiting)).to(tokens.device))
+            waiting.clear()
+        waiting += [state] if all_at_once else []
+        _, state = model(token.reshape(1, 1), state)
+    if waiting:
+        rows.append(model.next_log_probs(join_states(waiting)).to(tokens.device))
+    return torch.cat(rows), state
+
+
+def _kind(state: AnyState) -> list[tuple[torch.Size, torch.device]]:
+    """What states have in common if they can be joined; those that grow cannot."""
+    return [(one.shape, one.device) for one in tensors_of(state)]
 
 
 def _expect_same(loaded: LoadedModel, scores: Tensor, table: Tensor, tokens: Tensor) -> None:
@@ -117,7 +124,8 @@ def _expect_same(loaded: LoadedModel, scores: Tensor, table: Tensor, tokens: Ten
             f"{loaded.name}: the scores of all words have the shape {tuple(table.shape)}; expected"
             f" {expected}, (tokens, words)"
         )
-    worst = (table.gather(1, tokens[:, None])[:, 0] - scores).abs().max()
+    right = table.gather(1, tokens.to(table.device)[:, None])[:, 0]
+    worst = (right - scores.to(table.device)).abs().max()
     if not worst <= TOLERANCE:
         raise HarnessError(
             f"{loaded.name}: scores of the text differ by up to {float(worst):.3g} nats from those among all"

@@ -7,6 +7,7 @@ import math
 import random
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import lm_benchmarks as lb
 import pytest
@@ -20,6 +21,7 @@ from lm_benchmarks.measuring import distribution_texts, next_words
 from lm_benchmarks.measuring.chance import Chance, degrees_of_freedom
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.next_words import compared, normalized
+from lm_benchmarks.reporting import divergences
 
 from ps_models.language_model import map_state
 from tests.lm_benchmarks.cheats import Uniform
@@ -198,7 +200,7 @@ def test_parts_sum_to_the_whole_and_blocks_do_not_matter(data, trained, monkeypa
 
 
 def test_blocks_are_small_if_there_are_many_words():
-    assert next_words.rows_of(267_735) * 267_735 * 8 < 64e6
+    assert next_words.rows_of(267_735) == 31
     assert next_words.rows_of(10_000) == 256
     assert next_words.rows_of(10**9) == 1
 
@@ -367,7 +369,8 @@ def few_words(inputs):
 
 
 @pytest.mark.parametrize("way", ["bigram", "full", "grows"])
-def test_the_way_in_which_a_model_gives_all_words_does_not_matter(data, way):
+def test_the_way_in_which_a_model_gives_all_words_does_not_matter(data, way, monkeypatch):
+    monkeypatch.setattr(next_words, "copies", lambda state: 3)  # states that are joined
     one = lb.compare_distributions(f"{HERE}:{way}", f"{HERE}:skewed", data, device="cpu")
     other = lb.compare_distributions(f"{HERE}:whole", f"{HERE}:skewed", data, device="cpu")
     assert one.whole.divergence.value > 1
@@ -451,3 +454,22 @@ def test_the_command_prints_text_csv_and_json(data):
     assert read["groups"][0]["divergence"]["value"] == found.whole.divergence.value
     assert read["first_model"] == "KN-5"
     assert read["second_model"] == "unigram"
+
+
+def test_the_picture_shows_what_the_groups_say(data, tmp_path):
+    out = tmp_path / "kl.svg"
+    words = ["-q", "compare-distributions", "kn-5", "unigram", "--data", str(data), "--plot", str(out)]
+    assert CliRunner().invoke(commands, words, catch_exceptions=False).exit_code == 0
+    found = lb.compare_distributions("kn-5", "unigram", data, device="cpu")
+    panels: list[Any] = divergences._figure(found).axes
+    for axes, by in zip(panels, ("frequency", "position"), strict=True):
+        own = [group for group in found.groups if group.by == by]
+        assert [bar.get_height() for bar in axes.patches] == [group.divergence.value for group in own]
+        assert [label.get_text() for label in axes.get_xticklabels()] == [group.label for group in own]
+        bars = [group for group in own if group.divergence.interval]
+        assert len(axes.containers) == 1 + len(bars)
+    assert "<svg" in out.read_text()
+    refused = CliRunner().invoke(commands, [*words[:-1], str(tmp_path / "kl.txt")])
+    assert "expected a name that ends in" in str(refused.exception)
+    with pytest.raises(HarnessError, match="nothing to draw"):
+        lb.draw_distributions(replace(found, groups=found.groups[:1]), out)
