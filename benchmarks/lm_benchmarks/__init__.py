@@ -82,13 +82,13 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.windows import Positions, by_position
     from lm_benchmarks.metrics import METRICS, Metric
     from lm_benchmarks.records.result import Result, read_results
+    from lm_benchmarks.reporting.by_convention import write_conventions
     from lm_benchmarks.reporting.charts import draw_positions, positions_csv
     from lm_benchmarks.reporting.divergences import draw_distributions
     from lm_benchmarks.reporting.months import draw_months
     from lm_benchmarks.reporting.published import cite
     from lm_benchmarks.reporting.report import report
     from lm_benchmarks.reporting.rows import rows
-    from lm_benchmarks.reporting.tables import write_conventions
     from lm_benchmarks.reproducing.reproduce import reproduce
 else:
     _get, __dir__ = lazy_names(__name__, __file__)

@@ -246,12 +246,14 @@ def _rounded_up(number: float) -> str:
 @click.option(
     "--log", "logs", type=EXISTING, multiple=True, help="Run of ps-models train to draw; repeatable."
 )
-def report(**options: Any) -> None:
-    """Write tables, charts and signatures of all RESULTS.
+@click.option("--columns", metavar="A,B,…", default="", help="Columns of tables, as they are printed.")
+@click.option("--sort", metavar="COLUMN", default="", help="Least first; -COLUMN: greatest first.")
+def report(columns: str, **options: Any) -> None:
+    """Write tables, charts and signatures of all RESULTS, the best model first.
 
     Published numbers are shown beside results on the official files of Penn Treebank and WikiText-2.
     """
-    click.echo(lb.report(**options))
+    click.echo(lb.report(**options, columns=[name for one in columns.split(",") if (name := one.strip())]))
 
 
 @click.command(cls=ModelCommand)

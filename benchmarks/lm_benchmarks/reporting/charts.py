@@ -11,7 +11,7 @@ import html
 import io
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -101,7 +101,7 @@ def line_chart(
         _set_ticks(axes.xaxis, [x for x, _ in points], log=log_x)
         _set_ticks(axes.yaxis, [y for _, y in points], log=log_y)
 
-    return _inline(title, len(shown), draw)
+    return _inline(title, len(shown), draw, list(shown))
 
 
 def bar_chart(
@@ -111,13 +111,17 @@ def bar_chart(
     *,
     y_label: str,
     pale: Sequence[bool] = (),
+    baseline: str = "",
 ) -> str:
     """SVG of bars for each label, from zero; "" if there is nothing to show. None leaves a gap.
 
-    `pale` says by label whether its bars say little. A screen reader says the title.
+    `pale` says by label whether its bars say little, `baseline` what zero is. A browser shows the numbers of
+    a bar when one points at it, and the title elsewhere; a screen reader says it.
     """
     if not any(_has_place(bar) for row in series.values() for bar in row):
         return ""
+
+    said: list[str] = []
 
     def draw(axes: Axes) -> None:
         width = 0.8 / len(series)
@@ -131,22 +135,24 @@ def bar_chart(
                 faint = place < len(pale) and pale[place]
                 for patch in axes.bar([left], [bar.value], alpha=PALE if faint else 1, **look):
                     patch.set_gid("bar")
+                    said.append(f"{name}, {labels[place]}: {bar.value:+.4f}")
                 if bar.error is not None:
                     ends = axes.errorbar(
                         left + width / 2, bar.value, bar.error, fmt="none", ecolor=INK, capsize=2
                     )
                     ends.lines[2][0].set_gid("error")
-        axes.axhline(0, color=INK, linewidth=1)
+        zero = f"0: {legend_name(baseline)}" if baseline else None
+        axes.axhline(0, color=INK, linewidth=1, label=zero)
         axes.set_xticks(range(len(labels)), list(map(legend_name, labels)), rotation=25, ha="right")
         axes.set(xlim=(-0.5, len(labels) - 0.5), ylabel=y_label)
         axes.grid(visible=False, axis="x")
         _set_ticks(axes.yaxis, [], log=False)
 
-    return _inline(title, len(series), draw)
+    return _inline(title, len(series) + bool(baseline), draw, said)
 
 
-def _inline(title: str, names: int, draw: Callable[[Axes], None]) -> str:
-    """What is drawn, with a legend of so many names, as SVG for a page."""
+def _inline(title: str, names: int, draw: Callable[[Axes], None], said: Sequence[str]) -> str:
+    """What is drawn, with a legend of so many names, as SVG for a page; `said` are titles of its parts."""
     from matplotlib import style
     from matplotlib.figure import Figure
 
@@ -157,19 +163,25 @@ def _inline(title: str, names: int, draw: Callable[[Axes], None]) -> str:
         axes.legend(bbox_to_anchor=(0, 1))
         buffer = io.StringIO()
         drawing.savefig(buffer, format="svg", transparent=True, metadata=NO_METADATA)
-    return _for_page(buffer.getvalue(), title)
+    return _for_page(buffer.getvalue(), title, iter(said))
 
 
-def _for_page(svg: str, title: str) -> str:
+def _for_page(svg: str, title: str, said: Iterator[str]) -> str:
     """An SVG as an element of a page: no style attributes, no ids that two charts share."""
     (box,) = re.findall(r'viewBox="[^"]+"', svg[: svg.index("<g ")])
     body = svg[svg.index("<g ") :]
     body = re.sub(r'(<[a-z][^<>]*) style="([^"]*)"', lambda found: found[1] + _attributes(found[2]), body)
     body = re.sub(r'<g id="([a-z]+)[^"]*">', r'<g class="\1">', body).replace(INK, "currentColor")
+    body = re.sub(r'<g class="(?:curve|bar)">', lambda found: f"{found[0]}{_title(next(said))}", body)
     return (
         f'<svg {box} role="img" aria-label="{html.escape(title)}" font-size="{FONT}" fill="currentColor"'
-        f' stroke-linejoin="round" xmlns:xlink="http://www.w3.org/1999/xlink">{body}'
+        f' stroke-linejoin="round" xmlns:xlink="http://www.w3.org/1999/xlink">{_title(title)}{body}'
     ).rstrip()
+
+
+def _title(text: str) -> str:
+    """What a browser shows when one points at something in an SVG."""
+    return f"<title>{html.escape(one_line(text))}</title>"
 
 
 def _attributes(style: str) -> str:

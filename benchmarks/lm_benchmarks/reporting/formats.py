@@ -7,8 +7,9 @@ of the values, not rounded; each format is written from such a frame.
 from __future__ import annotations
 
 import html
+import math
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -32,6 +33,7 @@ LATEX: Final = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
 WORDS: Final = "words"  # attribute of a frame: the headings of columns that are aligned to the left
+BEST: Final = "best"  # attribute of a frame: the places, row and column, of values that are bold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,11 @@ class Column:
         return "" if value is None else str(value)
 
 
+def fixed(value: float | None, form: str, none: str = "") -> str:
+    """A number as a format says, or `none`."""
+    return none if value is None else format(value, form)
+
+
 def shown(columns: Iterable[Column], rows: Iterable[object]) -> pd.DataFrame:
     """The cells that a reader sees, as text."""
     wanted = [column for column in columns if column.head]
@@ -59,6 +66,16 @@ def shown(columns: Iterable[Column], rows: Iterable[object]) -> pd.DataFrame:
     frame = pd.DataFrame(cells, columns=[column.head for column in wanted], dtype=object)
     frame.attrs[WORDS] = [column.head for column in wanted if column.words]
     return frame
+
+
+def mark_best(frame: pd.DataFrame, values: Mapping[tuple[int, int], object]) -> None:
+    """Mark the least of some values by their places, and what looks like it. One alone is not the best."""
+    numbers = ((place, value) for place, value in values.items() if isinstance(value, int | float))
+    known = {place: value for place, value in numbers if math.isfinite(value)}
+    if len(known) > 1:
+        least = str(frame.iat[min(known, key=lambda place: known[place])])
+        best = [place for place in known if str(frame.iat[place]) == least]
+        frame.attrs[BEST] = [*frame.attrs.get(BEST, ()), *best]
 
 
 def exact(columns: Iterable[Column], rows: Iterable[object]) -> pd.DataFrame:
@@ -78,8 +95,16 @@ def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
     return frame.to_dict("records")
 
 
-def _lines(frame: pd.DataFrame) -> list[Sequence[str]]:
-    return [list(frame.columns), *frame.itertuples(index=False, name=None)]
+def _lines(
+    frame: pd.DataFrame, cell: Callable[[str], str] = str, bold: str = "{}"
+) -> tuple[list[str], list[list[str]]]:
+    """The headings and the rows, as a format writes a cell and what is bold."""
+    best = frame.attrs.get(BEST, ())
+    rows = [
+        [bold.format(cell(text)) if (row, column) in best else cell(text) for column, text in enumerate(line)]
+        for row, line in enumerate(frame.itertuples(index=False, name=None))
+    ]
+    return list(map(cell, frame.columns)), rows
 
 
 def _left(frame: pd.DataFrame, words: Collection[str]) -> list[int]:
@@ -89,13 +114,14 @@ def _left(frame: pd.DataFrame, words: Collection[str]) -> list[int]:
 
 def text_table(frame: pd.DataFrame) -> str:
     """A table for a terminal."""
-    lines = aligned(_lines(frame), _left(frame, frame.attrs.get(WORDS, ())))
+    head, rows = _lines(frame)
+    lines = aligned([head, *rows], _left(frame, frame.attrs.get(WORDS, ())))
     return "".join(f"{line}\n" for line in lines)
 
 
 def markdown_table(frame: pd.DataFrame, words: Collection[str] = ()) -> str:
     """A table in Markdown, with the first column and those named in `words` aligned to the left."""
-    head, *rows = (list(map(markdown_cell, line)) for line in _lines(frame))
+    head, rows = _lines(frame, markdown_cell, "**{}**")
     left = _left(frame, words)
     marks = ["---" if place in left else "---:" for place in range(len(head))]
     return "\n".join("| " + " | ".join(line) + " |" for line in (head, marks, *rows))
@@ -103,11 +129,12 @@ def markdown_table(frame: pd.DataFrame, words: Collection[str] = ()) -> str:
 
 def latex_table(frame: pd.DataFrame) -> str:
     """A tabular in LaTeX, with the package booktabs."""
-    head, *rows = (" & ".join(map(latex_cell, line)) + r" \\" for line in _lines(frame))
+    head, rows = _lines(frame, latex_cell, r"\textbf{{{}}}")
+    body = [" & ".join(line) + r" \\" for line in (head, *rows)]
     left = _left(frame, frame.attrs.get(WORDS, ()))
     letters = "".join("l" if place in left else "r" for place in range(len(frame.columns)))
-    start = [rf"\begin{{tabular}}{{{letters}}}", r"\toprule", head, r"\midrule"]
-    return "\n".join([*start, *rows, r"\bottomrule", r"\end{tabular}"])
+    start = [rf"\begin{{tabular}}{{{letters}}}", r"\toprule", body[0], r"\midrule"]
+    return "\n".join([*start, *body[1:], r"\bottomrule", r"\end{tabular}"])
 
 
 def markdown_cell(text: str) -> str:
@@ -150,6 +177,7 @@ def _environment() -> jinja2.Environment:
         "script": script,
         "policy": content_policy(style, script),
         "WORDS": WORDS,
+        "BEST": BEST,
     }
     return made
 

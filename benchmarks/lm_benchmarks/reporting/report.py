@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,9 +20,10 @@ from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result, TokenGroup, read_results
 from lm_benchmarks.records.trained import Epoch, Trained, read_curve
 from lm_benchmarks.reporting.charts import Bar, Points, bar_chart, line_chart
-from lm_benchmarks.reporting.formats import csv_table, render
+from lm_benchmarks.reporting.collect import arranged, key_of, tables_of
+from lm_benchmarks.reporting.formats import WORDS, csv_table, mark_best, render
 from lm_benchmarks.reporting.published import PUBLISHED, Published
-from lm_benchmarks.reporting.tables import Table, key_of, tables_of
+from lm_benchmarks.reporting.tables import Table
 from ps_models.training.logs import EPOCHS
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
@@ -59,6 +61,14 @@ class Report:
     first: Mapping[str, Any] | None = None  # title, text and frame of a table that stands before the results
     refresh: int = 0  # seconds after which a browser reads the page again; 0: never
 
+    @property
+    def signatures(self) -> pd.DataFrame:
+        """What decides each number, in a table of its own."""
+        rows = [(one.model, one.signature["split"], str(one.signature)) for one in self.results]
+        frame = pd.DataFrame(rows, columns=["model", "split", "signature"], dtype=object)
+        frame.attrs[WORDS] = list(frame.columns)
+        return frame
+
 
 def report(
     results: str | Path | Sequence[str | Path],
@@ -68,6 +78,8 @@ def report(
     data: str | Path | None = None,
     published: bool = True,
     logs: Sequence[str | Path] = (),
+    columns: Sequence[str] = (),
+    sort: str = "",
 ) -> Path:
     """Write a report: tables, charts and signatures of all results.
 
@@ -81,12 +93,15 @@ def report(
         published: Also show published numbers, beside results on the official files of Penn Treebank and
             WikiText-2.
         logs: Folders of training runs to draw, besides those in the results.
+        columns: The columns of the tables, as they are printed; without names those of every report.
+        sort: The column to sort by, the least first; `-` before it: the greatest. Without it, the best model
+            is first.
 
     Returns:
         The path of the report.
 
     Raises:
-        ToolkitError: The ending is unknown, or a file cannot be read or written.
+        ToolkitError: The ending or a column is unknown, or a file cannot be read or written.
     """
     target = Path(out)
     if target.suffix not in ENDINGS:
@@ -99,15 +114,16 @@ def report(
         logs=[Path(log) for log in logs],
         dataset=None if data is None else load_dataset(Path(data)),
     )
-    return write_text(target, report_text(made, target.suffix))
+    tables = arranged(made.tables, columns=columns, sort=sort, csv=target.suffix == ".csv")
+    return write_text(target, report_text(dataclasses.replace(made, tables=tables), target.suffix))
 
 
 def report_text(report: Report, ending: str) -> str:
     """A report in a format, by the ending of its file. Numbers in CSV are not rounded."""
     if ending == ".csv":
         return csv_table(*(table.numbers for table in report.tables))
-    fields = {name: getattr(report, name) for name in Report.__slots__}
-    return render(f"report{ending}", **fields, metrics=METRICS.values(), groupings_of=groupings_of)
+    named = {"title": report.title, "refresh": report.refresh, "groupings_of": groupings_of}
+    return render(f"report{ending}", report=report, metrics=METRICS.values(), **named)
 
 
 def write_text(out: Path, text: str) -> Path:
@@ -241,7 +257,7 @@ class Grouping:
         errors = any(bar and bar.error is not None for row in self.differences.values() for bar in row)
         return (
             f"{about[0].upper()}{about[1:]}. The numbers are nats per token; lower is better."
-            + (f" The chart shows how many more than {best}." if others else "")
+            + (f" The chart shows how many more than {best}, the best model." if others else "")
             + (" Error bars: two standard errors, paired over parts of the text." if errors else "")
             + (f" Pale: fewer than {FEW:,} tokens." if any(self.few) else "")
         )
@@ -252,13 +268,19 @@ class Grouping:
         columns = {self.by: list(self.tokens), "tokens": [f"{count:,}" for count in self.tokens.values()]}
         for name, own in self.models.items():
             columns[name] = [f"{_nats(own[label]):.4f}" if label in own else "" for label in self.tokens]
-        return pd.DataFrame(columns, dtype=object)
+        frame = pd.DataFrame(columns, dtype=object)
+        for row, label in enumerate(self.tokens):
+            nats = {(row, 2 + place): own.get(label) for place, own in enumerate(self.models.values())}
+            mark_best(frame, {place: one and _nats(one) for place, one in nats.items()})
+        return frame
 
     @property
     def chart(self) -> str:
         """Bars: how much worse the other models are than the best, per group; "" if there are no others."""
+        best, title = next(iter(self.models)), f"nats per token above the best model, by {self.by}"
         label = "nats per token above the best"
-        return bar_chart(f"by {self.by}", list(self.tokens), self.differences, y_label=label, pale=self.few)
+        labels = list(self.tokens)
+        return bar_chart(title, labels, self.differences, y_label=label, pale=self.few, baseline=best)
 
 
 def groupings_of(table: Table) -> list[Grouping]:

@@ -15,7 +15,7 @@ VALUES = st.floats(1e-3, 1e6)
 
 def paths(kind, svg):
     """The corners of each path of a kind."""
-    found = re.findall(rf'<g class="{kind}">\s*<path d="([^"]+)"', svg)
+    found = re.findall(rf'<g class="{kind}">(?:<title>[^<]*</title>)?\s*<path d="([^"]+)"', svg)
     numbers = ([float(one) for one in re.findall(r"-?[\d.]+", path)] for path in found)
     return [list(zip(each[::2], each[1::2], strict=True)) for each in numbers]
 
@@ -47,7 +47,7 @@ def test_ticks_of_a_perplexity_are_not_doubled():
 
 def test_each_of_many_curves_looks_different():
     svg = line_chart("t", {f"{n}": [(1, n + 1), (2, n)] for n in range(18)}, x_label="x", y_label="y")
-    looks = re.findall(r'<g class="curve">\s*<path d="[^"]+"([^>]*)/>', svg)
+    looks = re.findall(r'<g class="curve"><title>[^<]*</title>\s*<path d="[^"]+"([^>]*)/>', svg)
     assert len(set(looks)) == 18
 
 
@@ -66,7 +66,7 @@ def test_bars_are_pale_and_have_error_bars_where_they_should():
         "y": [Bar(1.0), Bar(float("nan")), Bar(3.0, 4.0)],
     }
     svg = bar_chart("t", ["a", "b", "c"], rows, y_label="y", pale=[True, False, False])
-    looks = re.findall(r'<g class="bar">\s*<path d="[^"]+"([^>]*)/>', svg)
+    looks = re.findall(r'<g class="bar"><title>[^<]*</title>\s*<path d="[^"]+"([^>]*)/>', svg)
     assert ["opacity" in look for look in looks] == [True, False, True, False]
     heights = [max(y for _, y in bar) - min(y for _, y in bar) for bar in paths("bar", svg)]
     assert heights == pytest.approx([2 * heights[1], heights[1], heights[1], 3 * heights[1]], abs=0.2)

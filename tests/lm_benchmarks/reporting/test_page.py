@@ -11,9 +11,10 @@ from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.records.result import Result, TokenGroup
 from lm_benchmarks.records.trained import Epoch
+from lm_benchmarks.reporting.collect import tables_of
 from lm_benchmarks.reporting.published import FILES, OFFICIAL, TRAIN, Published
 from lm_benchmarks.reporting.report import groupings_of, make_report, report_text
-from lm_benchmarks.reporting.tables import tables_of, value_of
+from lm_benchmarks.reporting.tables import value_of
 from msgspec.structs import replace
 
 from ps_models.data.dataset import vocabulary_hash
@@ -92,7 +93,7 @@ def report(tmp_path_factory):
 
 def test_rows_are_ordered_joined_with_the_papers_and_marked(report):
     (table,) = report.tables
-    assert [row.model for row in table.rows] == ["unchecked", "KN-5", "Zoneout <LSTM>", NASTY, "cheat"]
+    assert [row.model for row in table.rows] == [NASTY, "Zoneout <LSTM>", "KN-5", "unchecked", "cheat"]
     rows = {row.model: row for row in table.rows}
     assert rows["KN-5"].published == {"test": 220.1}
     assert rows["KN-5"].results["test"].written == "later"  # measured twice: the last one counts
@@ -238,7 +239,7 @@ def test_runs_with_several_seeds_are_told_apart_in_tables_and_curves():
         runs.append(replace(one, trained=(trained,)))
     report = make_report("Seeds", [*runs, result("KN-5", 5.0)])
     (table,) = report.tables
-    assert [row.model for row in table.rows] == ["KN-5", "lstm, seed 2", "lstm, seed 1"]
+    assert [row.model for row in table.rows] == ["lstm, seed 1", "lstm, seed 2", "KN-5"]
     training = dict(report.charts)["Training"]
     assert all(f"{how.recipe}, seed {seed}" in training for seed in (1, 2))
     alone = make_report("One", [runs[0]])
@@ -254,10 +255,10 @@ def test_models_of_one_name_are_told_apart_in_tables_and_charts():
     pairs = (("lstm+aaaa", 4.0), ("lstm+bbbb", 4.6))
     runs = [signed(result("lstm small", nats), model=identity) for identity, nats in pairs]
     report = make_report("Twice", [*runs, result("KN-5", 5.0)])
-    names = ["KN-5", "lstm small, lstm+bbbb", "lstm small, lstm+aaaa"]
+    names = ["lstm small, lstm+aaaa", "lstm small, lstm+bbbb", "KN-5"]
     assert [row.model for row in report.tables[0].rows] == names
     (grouping,) = groupings_of(report.tables[0])
-    assert next(iter(grouping.models)) == names[2]
+    assert next(iter(grouping.models)) == names[0]
     assert set(grouping.models) == set(names)
 
 
@@ -276,17 +277,18 @@ def test_windows_of_two_lengths_are_two_rows():
         "infinite": None,
     }
     assert {row.difference for row in table.rows} == {""}
-    assert value_of(table.rows[0], "test", "piece-perplexity") is None  # no other number in its place
+    assert value_of(table.rows[2], "test", "piece-perplexity") is None  # no other number in its place
     lines = list(csv.DictReader(io.StringIO(report_text(made, ".csv"))))
-    assert [line["number"] for line in lines] == ["", "19.4", "16.4", ""]
+    assert [line["number"] for line in lines] == ["16.4", "19.4", "", ""]
     perplexity = METRICS["piece-perplexity"].of(runs[0].total)
     assert [float(line["piece-perplexity"]) for line in lines[:3]] == [perplexity] * 3
-    of_windows, of_words = report_text(made, ".tex").split(r"\end{table}")[:2]
-    assert of_windows.count("convention:gptq") == 3
-    assert "convention:gptq" not in of_words
+    of_windows, of_words, signatures = report_text(made, ".tex").split(r"\end{table}")
+    assert signatures.count("% GPT-2, windows of") == 2
+    assert signatures.count("|convention:gptq") == 3
+    assert "convention:gptq" not in of_windows + of_words
     assert "difference" not in of_windows  # the windows of two tokenizers are not the same passages
     assert "Intervals" not in of_windows
-    assert "difference from the best, test" in of_words
+    assert "difference from the best on test" in of_words
 
 
 @pytest.mark.parametrize(
@@ -303,8 +305,8 @@ def test_another_arithmetic_is_another_row(field, values):
 def test_a_model_of_somebody_with_a_published_name_has_a_row_of_its_own():
     (table,) = tables_of([result("Zoneout <LSTM>", 4.0)], PUBLISHED)
     assert [(len(row.results), row.published) for row in table.rows if row.model == "Zoneout <LSTM>"] == [
-        (0, {"test": 100.9, "valid": 108.7}),
         (1, {}),
+        (0, {"test": 100.9, "valid": 108.7}),
     ]
 
 

@@ -10,6 +10,7 @@ import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.measuring.models import NAMES
 from lm_benchmarks.record_versions import append_record
+from lm_benchmarks.reporting.collect import tables_of
 from lm_benchmarks.reporting.published import (
     FILES,
     OFFICIAL,
@@ -22,7 +23,6 @@ from lm_benchmarks.reporting.published import (
     published_name,
 )
 from lm_benchmarks.reporting.rows import DATASETS, read_records, rows_csv, rows_page
-from lm_benchmarks.reporting.tables import tables_of
 from msgspec.structs import replace
 
 from ps_models.configs import PRESETS

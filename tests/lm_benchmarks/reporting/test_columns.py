@@ -1,0 +1,184 @@
+"""What a reader of tables wants: the best first and bold, chosen columns, no hashes, nothing hidden."""
+
+import csv
+import html
+import io
+import re
+
+import pytest
+from click.testing import CliRunner
+from lm_benchmarks.cli import commands
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.metrics import Sums
+from lm_benchmarks.record_versions import append_record
+from lm_benchmarks.records.result import TokenGroup
+from lm_benchmarks.reporting.collect import arranged
+from lm_benchmarks.reporting.published import FILES, OFFICIAL, Published
+from lm_benchmarks.reporting.report import groupings_of, make_report, report_text
+from msgspec.structs import replace
+
+from tests.lm_benchmarks.records.test_result import signed
+from tests.lm_benchmarks.reporting.test_page import result
+
+MODELS = {"LSTM of a long name": 4.5, "KN-5": 5.4, "KN-5 + cache": 5.3, "unigram": 6.4, "same": 4.5000001}
+LABELS = ("1-9", "10-99", "100-999", "1,000-9,999", "10,000-99,999", "<eos>", "<unk>")
+
+
+def grouped(nats):
+    return tuple(
+        TokenGroup(by=by, label=label, tokens=1000, nats=1000 * (nats + place / 10))
+        for by in ("frequency", "recency")
+        for place, label in enumerate(LABELS)
+    )
+
+
+@pytest.fixture(scope="module")
+def report():
+    results = [result(name, nats, split) for name, nats in MODELS.items() for split in ("valid", "test")]
+    results = [replace(one, groups=grouped(MODELS[one.model])) for one in results]
+    cheat = result("cheat", 1.0, checks={"sum": "1.3"})
+    paper = Published(model="Paper", data="wikitext-2", perplexities={"test": 85.0})
+    return make_report("Five", [*results, cheat], published=[paper])
+
+
+BOLD = {
+    ".md": r"\*\*([\d.,]+)\*\*",
+    ".tex": r"\\textbf\{([\d.,]+)\}",
+    ".html": r"<td[^>]*><b>([\d.,]+)</b></td>",
+}
+
+
+@pytest.mark.parametrize("ending", BOLD)
+def test_the_best_is_first_and_bold(report, ending):
+    """Also what looks like it; not what breaks laws, nor the one published number of a column."""
+    text = report_text(report, ending)
+    (table,) = report.tables
+    names = [row.model for row in table.rows]
+    assert names == ["Paper", "LSTM of a long name", "same", "KN-5 + cache", "KN-5", "unigram", "cheat"]
+    table_alone = re.split(r"By frequency|\\bottomrule", text)[0]
+    assert re.findall(BOLD[ending], table_alone) == ["90.02", "90.02", "1.2984", "90.02", "90.02", "1.2984"]
+
+
+def test_the_best_of_each_group_is_bold(report):
+    (frequency, _) = groupings_of(report.tables[0])
+    assert sorted(frequency.frame.attrs["best"]) == [(row, place) for row in range(7) for place in (2, 3)]
+    text = report_text(report, ".md").split("### By ")[1]
+    assert text.count("**4.5000** | **4.5000** | 5.3000") == 1
+
+
+def test_captions_have_no_hash_and_signatures_a_table(report):
+    hashed = re.compile(f"{OFFICIAL['wikitext-2'].partition('+')[2]}|{FILES['wikitext-2']['test']}")
+    (table,) = report.tables
+    assert "vocabulary of 33,278 words" in table.caption
+    assert not hashed.search(table.caption + table.title)
+    for ending in BOLD:
+        text = html.unescape(report_text(report, ending)).replace("\\|", "|")
+        start = {".md": "| model | split | sig", ".tex": "model & split & sig", ".html": "<h2>Signatures"}
+        before, _, after = text.partition(start[ending])
+        assert not hashed.search(before.split("<body>")[-1])
+        for one in report.results:
+            assert str(one.signature) in after
+
+
+def test_versions_of_a_split_are_counted():
+    one, other = (signed(result("KN-5", 5.0), data=f"wikitext-2+{digits}") for digits in ("aaaa", "bbbb"))
+    tables = make_report("Two", [one, replace(other, model="x")]).tables
+    assert [table.title for table in tables] == ["wikitext-2, version 1", "wikitext-2, version 2"]
+    assert [table.data for table in tables] == ["wikitext-2+aaaa", "wikitext-2+bbbb"]
+
+
+def test_a_header_promises_an_interval_only_if_there_is_one(report):
+    few = [
+        replace(result(name, nats), articles=(Sums(nats=nats * 100, tokens=100, text_bytes=500),) * 3)
+        for name, nats in MODELS.items()
+    ]
+    for made, promised in ((report, True), (make_report("Few", few), False)):
+        (table,) = made.tables
+        (head,) = [one for one in table.heads if one.startswith("difference")]
+        assert ("[95 %]" in head) == promised
+        cells = [cell for cell in table.frame[head] if cell.startswith("+")]
+        assert len(cells) >= 3
+        assert all(("[" in cell) == promised for cell in cells)
+        assert ("Intervals" in report_text(made, ".tex")) == promised
+        assert ("No interval: 3 passages: too few for an interval." in table.notes) == (not promised)
+
+
+ORDERS = {
+    "": ["Paper", "LSTM of a long name", "same", "KN-5 + cache", "KN-5", "unigram", "cheat"],
+    "perplexity test": ["LSTM of a long name", "same", "KN-5 + cache", "KN-5", "unigram", "Paper", "cheat"],
+    "-perplexity": ["unigram", "KN-5", "KN-5 + cache", "same", "LSTM of a long name", "Paper", "cheat"],
+    "difference": ["LSTM of a long name", "same", "KN-5 + cache", "KN-5", "unigram", "Paper", "cheat"],
+    "model": ["KN-5", "KN-5 + cache", "LSTM of a long name", "Paper", "same", "unigram", "cheat"],
+    "published": ["Paper", "LSTM of a long name", "same", "KN-5 + cache", "KN-5", "unigram", "cheat"],
+}
+
+
+@pytest.mark.parametrize("sort", ORDERS)
+def test_rows_are_sorted_by_a_column(report, sort):
+    """What has no value comes after what has one, and models that break laws last."""
+    (table,) = arranged(report.tables, sort=sort)
+    assert [row.model for row in table.rows] == ORDERS[sort]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "csv", "shown"),
+    [
+        (["perplexity test", "parameters"], False, ["model", "perplexity test", "parameters"]),
+        (
+            ["bits", "perplexity"],
+            False,
+            ["model", "bits per byte test", "perplexity valid", "perplexity test"],
+        ),
+        (["laws", "model"], False, ["model", "laws"]),
+        (["perplexity", "split"], True, ["model", "perplexity", "split"]),
+    ],
+)
+def test_columns_are_chosen_as_they_are_printed(report, wanted, csv, shown):
+    (table,) = arranged(report.tables, columns=wanted, csv=csv)
+    assert list((table.numbers if csv else table.frame).columns) == shown
+
+
+def test_an_unknown_column_is_refused_with_the_list(report):
+    for options in ({"columns": ["perplexity", "bit"]}, {"sort": "-bit"}):
+        with pytest.raises(HarnessError, match=r"no column 'bit'; there are: model; parameters; pub.*; laws"):
+            arranged(report.tables, **options)
+    with pytest.raises(HarnessError, match=r"no column 'perplexity test'; there are: data; .*; perplexity; "):
+        arranged(report.tables, columns=["perplexity test"], csv=True)
+
+
+def test_charts_have_titles_and_name_their_baseline(report):
+    (frequency, _) = groupings_of(report.tables[0])
+    chart = frequency.chart
+    assert chart.count("<svg") == 1
+    assert re.search(r"<svg [^>]*><title>nats per token above the best model, by frequency</title>", chart)
+    assert "<title>KN-5, &lt;eos&gt;: +0.9000</title>" in chart
+    assert ">0: LSTM of a long name</text>" in chart
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_six_models_fit_without_hidden_columns(report, opened, width, scheme):
+    six = [*report.results, result("a sixth model of a name that is rather long", 5.0)]
+    six[-1] = replace(six[-1], groups=grouped(5.0))
+    text = report_text(make_report("Six", six), ".html")
+    tab = opened(text, width=width, color_scheme=scheme)
+    hidden = (
+        "[...document.querySelectorAll('.wide, svg')].filter(one => one.scrollWidth > one.clientWidth).length"
+    )
+    assert tab.evaluate(hidden) == 0
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    for cell in tab.locator("td").all():
+        if box := cell.bounding_box():
+            assert 0 <= box["x"] <= box["x"] + box["width"] <= width
+
+
+def test_the_command_takes_columns_and_a_sort(report, tmp_path):
+    for one in report.results:
+        append_record(tmp_path / "results.jsonl", one)
+    words = ["report", tmp_path / "results.jsonl", "--out", tmp_path / "out.csv", "--no-published"]
+    words += ["--columns", "perplexity, split", "--sort", "-perplexity"]
+    found = CliRunner().invoke(commands, list(map(str, words)), catch_exceptions=False)
+    assert found.exit_code == 0, found.output
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
+    assert list(rows[0]) == ["model", "perplexity", "split"]
+    assert [row["model"] for row in rows[::2]][:2] == ["unigram", "KN-5"]
