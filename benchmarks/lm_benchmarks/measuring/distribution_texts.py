@@ -20,7 +20,7 @@ from torch import Tensor
 
 from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.conventions.convention import Window
-from lm_benchmarks.conventions.rules import REGISTRY
+from lm_benchmarks.conventions.rules import REGISTRY, file_without_last_newline, second_halves
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import pages_of, raw_file, read_text, title_of
 from lm_benchmarks.measuring.chance import Numbers
@@ -34,6 +34,7 @@ from lm_benchmarks.measuring.next_words import (
     rows_of,
 )
 from lm_benchmarks.measuring.passages import label_order, read_passages
+from lm_benchmarks.measuring.run_samples import WatchedReader, try_windows
 from ps_models.evaluation.frequency import decades, span, train_counts
 from ps_models.evaluation.signature import signature_value
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -41,6 +42,9 @@ from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
 LLAMA_CPP: Final = "llama.cpp"
+LEAST: Final = 4  # pieces of a window
+TRIED: Final = 8  # windows on which the laws are tried
+UNCHECKED: Final = "--no-check compares it anyway"
 ROWS: Final = 64  # targets of a window at once: 65 MB for 128,000 pieces
 Ints = npt.NDArray[np.int64]
 Grouping = tuple[Ints, Mapping[int, str]]  # a code per position, and the label of each code in order
@@ -90,9 +94,7 @@ def read_words(
         expect_affordable(each, len(stream), inputs.device)
     for each in pair if check else ():
         laws = Checks(each, device=inputs.device, seed=inputs.seed, progress=progress)
-        raise_if_broken(
-            laws.of_beginning(laws.of_fresh(stream)), f"That is {each.name}; --no-check compares it anyway"
-        )
+        raise_if_broken(laws.of_beginning(laws.of_fresh(stream)), f"That is {each.name}; {UNCHECKED}")
     values, outside = _compared_stream(pair, stream, inputs.device, progress)
     sizes = [len(passage.text.tokens) for passage in passages]
     numbers = np.repeat(np.arange(len(sizes)), sizes)[: len(stream)]
@@ -145,6 +147,7 @@ def read_pieces(
     split: str,
     *,
     tokens: int | None = None,
+    check: bool = True,
     progress: Progress = no_progress,
 ) -> ComparedText:
     """Compare two models piece by piece.
@@ -155,28 +158,22 @@ def read_pieces(
         inputs: The dataset, and the length of windows.
         split: Of the dataset.
         tokens: Only the first windows, with at most so many pieces but at least one; None: all.
+        check: Try the laws on the first windows.
         progress: Receives the number of windows done.
 
     Raises:
-        HarnessError: They cut the text into other pieces, or the text is too short.
+        HarnessError: They cut the text into other pieces, break a law, or the text is too short.
     """
-    if inputs.stride is not None:
-        raise HarnessError(f"--stride {inputs.stride}: windows do not overlap here; leave out the stride")
-    convention, path = REGISTRY[LLAMA_CPP], raw_file(inputs.dataset, split)
-    assert convention.rule is not None  # noqa: S101 - for mypy: it has windows
-    (text,) = convention.rule.prepare(read_text(path))
-    limits = [reader.longest for reader in readers if reader.longest is not None]
-    lengths = convention.lengths(min(limits, default=None), inputs.window)
-    if limits and not 4 <= lengths.window <= min(limits):
-        raise HarnessError(f"window {lengths.window}; expected 4 to {min(limits)}, what both models can read")
-    cuts = [list(convention.rule.windows(text.text, reader.text_pieces, lengths)) for reader in readers]
-    if _pieces(cuts[0]) != _pieces(cuts[1]):
-        raise HarnessError(
-            f"{pair[0].name} and {pair[1].name} cut the text into different pieces; expected models with the"
-            " same tokenizer"
-        )
-    windows = cuts[0][: None if tokens is None else max(1, tokens // lengths.window)]
-    found, size, length = list[Tensor](), 0, lengths.window
+    path = raw_file(inputs.dataset, split)
+    (text,) = file_without_last_newline(read_text(path))
+    length, every = _windows(pair, readers, inputs, text.text)
+    windows = every[: None if tokens is None else max(1, tokens // length)]
+    for each, reader in zip(pair, readers, strict=True) if check else ():
+        watched, laws = WatchedReader(reader, seed=inputs.seed), Checks(each)
+        watched.window_nats(windows[:TRIED])
+        broken, _ = try_windows(watched, reader, tolerance=laws.largest_tolerance, seed=inputs.seed)
+        raise_if_broken(broken, f"That is {each.name}; {UNCHECKED}")
+    found, size = list[Tensor](), 0
     for done, window in enumerate(windows):
         values, size = _compared_window(pair, readers, window, inputs.device)
         found.append(_finite(values, pair, done * length))
@@ -188,19 +185,33 @@ def read_pieces(
         article_of, titles = _articles(text.text, known[0].cut(text.text, marks=True).ends)
         passage, numbers = "article", article_of[scored]
         groupings = {"position": _by_decade(_places(article_of)[scored]), "article": (numbers, titles)}
+    fields = {"data": _data(inputs, path), "unit": "pieces", "vocabulary": size, "outside": (0.0, 0.0)}
     return ComparedText(
         values=torch.cat(found, dim=1).numpy(),
         passages=numbers,
         groupings=groupings,
-        fields={
-            "data": _data(inputs, path),
-            "unit": "pieces",
-            "vocabulary": size,
-            "passage": passage,
-            "window": length,
-            "outside": (0.0, 0.0),
-        },
+        fields={**fields, "passage": passage, "window": length},
     )
+
+
+def _windows(
+    pair: Sequence[LoadedModel], readers: Sequence[PieceModel], inputs: Inputs, text: str
+) -> tuple[int, list[Window]]:
+    """How long windows are, and those of both models, which must be the same."""
+    if inputs.stride is not None:
+        raise HarnessError(f"--stride {inputs.stride}: windows do not overlap here; leave out the stride")
+    limits = [reader.longest for reader in readers if reader.longest is not None]
+    lengths = REGISTRY[LLAMA_CPP].lengths(min(limits, default=None), inputs.window)
+    if lengths.window < LEAST or (limits and lengths.window > min(limits)):
+        most = f" to {min(limits)}, what both models can read" if limits else " or more"
+        raise HarnessError(f"window {lengths.window}; expected {LEAST}{most}")
+    first, second = (list(second_halves(text, reader.text_pieces, lengths)) for reader in readers)
+    if _pieces(first) != _pieces(second):
+        raise HarnessError(
+            f"{pair[0].name} and {pair[1].name} cut the text into different pieces; expected models with the"
+            " same tokenizer"
+        )
+    return lengths.window, first
 
 
 def _pieces(windows: Sequence[Window]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:

@@ -171,7 +171,7 @@ def compare_distributions(
     pair = [open_model(one, inputs) for one in (first, second)]
     readers = [one.reader for one in pair if isinstance(one.reader, PieceModel)]
     if len(readers) == len(pair):
-        read = read_pieces(pair, readers, inputs, split, tokens=tokens, progress=progress)
+        read = read_pieces(pair, readers, inputs, split, tokens=tokens, check=check, progress=progress)
     else:
         read = read_words(pair, inputs, split, tokens=tokens, check=check, progress=progress)
     names = [one.name for one in pair]

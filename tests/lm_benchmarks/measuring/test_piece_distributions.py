@@ -3,6 +3,9 @@
 import importlib
 import json
 import math
+import os
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from lm_benchmarks.adapters import transformers as adapter
+from lm_benchmarks.adapters.transformers import CausalModel
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring import distribution_texts
 
@@ -138,6 +142,23 @@ def test_other_sizes_of_vocabularies_are_refused(dataset, pair, tmp_path):
         compare(pair[0], f"transformers:{tmp_path / 'larger'}", dataset)
 
 
+EXACT = ["-t", "1", "-fa", "off", "-ctk", "f32", "-ctv", "f32"]
+
+
+def test_a_model_of_pieces_that_breaks_a_law_is_refused(dataset, pair, monkeypatch):
+    honest = CausalModel.window_nats
+    monkeypatch.setattr(
+        CausalModel,
+        "window_nats",
+        lambda self, windows: [one + len(windows) for one in honest(self, windows)],
+    )
+    with pytest.raises(
+        HarnessError, match=r"breaks \d of 5 laws; .*batch.*That is first; --no-check compares"
+    ):
+        compare(pair[0], pair[1], dataset, window=64)
+    assert compare(pair[0], pair[1], dataset, window=64, tokens=64, check=False).whole.positions == 31
+
+
 NUMBERS = {  # by what the program calls them
     "Mean KLD": lambda whole: whole.divergence.value,
     "Mean Δp": lambda whole: whole.delta.value,
@@ -176,3 +197,30 @@ def test_the_numbers_of_gguf_files_are_those_of_llama_cpp(case, tmp_path):
     found = compare(f"gguf:{first}", f"gguf:{second}", text, window=case["window"], dtype="float32")
     assert_as_printed(found, case)
     assert (found.passage, {group.by for group in found.groups}) == ("window", {"all"})
+
+
+@pytest.mark.skipif("LLAMA_PERPLEXITY" not in os.environ, reason="needs LLAMA_PERPLEXITY: the program")
+@pytest.mark.parametrize("case", CASES["cases"])
+def test_the_program_prints_it_now(case, tmp_path):
+    (tmp_path / "text").write_text(make_text(case["lines"]), encoding="utf-8")
+    adds_bos, base = case["marks"] == "bos-added", ["--kl-divergence-base", str(tmp_path / "base")]
+    first = write_gguf(tmp_path / "first.gguf", adds_bos=adds_bos)
+    second = write_gguf(tmp_path / "second.gguf", adds_bos=adds_bos, nudge=NUDGE)
+    common = [*EXACT, "-c", str(case["window"]), *base]
+    run_program("-m", str(first), "-f", str(tmp_path / "text"), *common)
+    for _ in range(8):  # sometimes it ends before all is written
+        said = run_program("-m", str(second), *common, "--kl-divergence")
+        if "Same top p:" in said:
+            break
+    printed = {}
+    for line in said.splitlines():
+        name, _, value = line.partition(":")
+        if number := re.match(r" *(-?[\d.]+)( ± +[\d.]+)? ?(%?)", value):
+            printed[" ".join(name.split())] = float(number[1]) / (100 if number[3] else 1)
+    assert {name: printed[name] for name in NUMBERS} == pytest.approx(case["numbers"], abs=1e-5)
+
+
+def run_program(*words):
+    command = [os.environ["LLAMA_PERPLEXITY"], *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout + done.stderr
