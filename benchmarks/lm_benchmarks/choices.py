@@ -60,6 +60,7 @@ GROUPINGS: Final = {
     "context": "length of the context: tokens that the model has read",
     "line": "position in the line: earlier tokens of it",
     "recency": "tokens since the last occurrence of the word; without <unk> and <eos>",
+    "topic": "the categories that most articles have; an article counts in each that it has",
 }
 """Groupings of tokens, and what the groups of each are."""
 

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import pairwise
+from itertools import pairwise, repeat
 from pathlib import Path
 from typing import Final
 
@@ -29,9 +30,11 @@ from ps_models.evaluation.frequency import decades, span
 from ps_models.evaluation.signature import signature_value
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
+from wikitext_builder.dataset.plain import ARTICLES
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.hashing import file_sha256
 
+LOG: Final = logging.getLogger(__name__)
 BLOCK: Final = 100  # lines per passage of a file without articles
 
 
@@ -94,6 +97,8 @@ def _blocks(text: Text, vocabulary: Vocabulary) -> Iterator[Text]:
         yield Text(tokens, sum(len(line.encode()) + 1 for line in lines_of(tokens, vocabulary)))
 
 
+TOPICS: Final = 8
+LEAST_TOKENS: Final = 500  # of a topic: see FEW in reporting/report.py
 PARTS: Final = 20  # of a text, equally long, whose sums are stored for error bars
 NEW: Final = "not seen yet"
 
@@ -105,6 +110,7 @@ def groups_of(
     *,
     context: str = "carried",
     articles: bool = True,
+    topics: Sequence[Sequence[str]] = (),
 ) -> tuple[TokenGroup, ...]:
     """The groups of all groupings that can be computed.
 
@@ -114,12 +120,14 @@ def groups_of(
         counts: Of each word in train; None: there is no train file, and no grouping by frequency.
         context: `carried`, or `article`: each passage starts without context.
         articles: Whether passages are articles, so that positions in them mean something.
+        topics: Of each passage, as `topics_of` returns them; or none.
     """
     sums: dict[tuple[str, str], list[list[float]]] = defaultdict(lambda: [[0, 0.0] for _ in range(PARTS)])
     total, done = sum(len(tokens) for tokens, _ in passages), 0
     frequency = None if counts is None else decades(vocabulary, counts)
     before, last = 0, dict[int, int]()
-    for tokens, scores in passages:
+    for (tokens, scores), about in zip(passages, topics or repeat(()), strict=False):
+        own = [("topic", topic) for topic in about]
         if context != "carried":
             before, last = 0, {}
         line = 0
@@ -132,7 +140,7 @@ def groups_of(
                 labels["frequency"] = frequency[token]
             if name not in (UNK, EOS):
                 labels["recency"] = span(before - last[token]) if token in last else NEW
-            for label in labels.items():
+            for label in (*labels.items(), *own):
                 entry = sums[label][done * PARTS // total]
                 entry[0] += 1
                 entry[1] += nats
@@ -152,6 +160,33 @@ def groups_of(
     ]
     order = list(GROUPINGS)
     return tuple(sorted(found, key=lambda group: (order.index(group.by), label_order(group.label))))
+
+
+def topics_of(dataset: Dataset, split: str, lengths: Sequence[int]) -> list[tuple[str, ...]]:
+    """The topics of each article, for `groups_of`; none where the articles have no categories.
+
+    Topics are the TOPICS categories that most articles of the split have, of equals those with more tokens. A
+    topic has two articles or more and LEAST_TOKENS, and not every article. An article has no topic, one or
+    several: the groups overlap.
+
+    Args:
+        dataset: With the export `articles/`.
+        split: Whose articles.
+        lengths: The tokens of each article, as it is scored.
+    """
+    if not (dataset.path / ARTICLES).is_dir():
+        return []
+    plain = [tuple(map(one_line, dict.fromkeys(one.categories))) for one in dataset.plain_articles(split)]
+    if len(plain) != len(lengths):
+        LOG.warning("no topics: %d articles in %s/, %d in the text", len(plain), ARTICLES, len(lengths))
+        return []
+    having = Counter(category for categories in plain for category in categories)
+    tokens: Counter[str] = Counter()
+    for categories, length in zip(plain, lengths, strict=True):
+        tokens.update(dict.fromkeys(categories, length))
+    enough = [one for one in having if 2 <= having[one] < len(plain) and tokens[one] >= LEAST_TOKENS]
+    chosen = sorted(enough, key=lambda one: (-having[one], -tokens[one], one))[:TOPICS]
+    return [tuple(one for one in categories if one in chosen) for categories in plain]
 
 
 def label_order(label: str) -> tuple[int, str]:
