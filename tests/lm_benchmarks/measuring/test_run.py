@@ -225,7 +225,7 @@ def with_categories(tmp_path):
     return made
 
 
-TOPICS = {
+TOPICS: dict[str, tuple[list[list[str]], list[str]]] = {
     "two articles or more": ([["A", "X"], ["A"], ["B"], ["B"], ["C"], []], ["A", "B"]),
     "not all of them": ([["All", "A"]] * 3 + [["All", "B"]] * 3, ["A", "B"]),
     "the most frequent": (
