@@ -23,6 +23,7 @@ from lm_benchmarks.measuring.chance import expect_level
 from lm_benchmarks.measuring.compare import ModelDifference, compare_runs, mean_number, metric_named
 from lm_benchmarks.measuring.likeness import why_unlike
 from lm_benchmarks.measuring.select import find_runs, runs_of_models
+from lm_benchmarks.metrics import Metric
 from lm_benchmarks.records.result import Result, read_results
 
 
@@ -157,7 +158,7 @@ def rank(
         HarnessError: Two of them measure different things, or the metric was not counted.
     """
     counted = metric_named(metric)
-    ordered = sorted(models, key=lambda runs: (mean_number(runs, counted), runs[0].model))
+    ordered = _best_first(models, counted)
     places = list(combinations(range(len(ordered)), 2))
     found = [
         compare_runs(ordered[one], ordered[other], metric=metric, level=level, allow=allow)
@@ -196,6 +197,24 @@ def rank(
         pairs=pairs,
         left_out=tuple(left_out),
     )
+
+
+def _best_first(models: Iterable[Sequence[Result]], metric: Metric) -> list[Sequence[Result]]:
+    return sorted(models, key=lambda runs: (mean_number(runs, metric), runs[0].model))
+
+
+def ranks_of(results: Sequence[Result], metric: str = "perplexity", level: float = LEVEL) -> list[str]:
+    """The interval of ranks of each result, in their order.
+
+    Empty if it does not compare with most others, or if the passages are too few for any interval.
+    """
+    alike, _ = _alike(results, metric, ())
+    ordered = _best_first([[one] for one in alike], metric_named(metric))
+    found = rank(ordered, metric=metric, level=level) if len(ordered) > 1 else None
+    if found is None or all(pair.p is None for pair in found.pairs):
+        return [""] * len(results)
+    ranks = {id(runs[0]): one.ranks for runs, one in zip(ordered, found.models, strict=True)}
+    return [ranks.get(id(one), "") for one in results]
 
 
 def holm(ps: Sequence[float]) -> list[float]:

@@ -10,6 +10,7 @@ from typing import Any
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.compare import compare_results
 from lm_benchmarks.measuring.likeness import why_unlike
+from lm_benchmarks.measuring.ranking import ranks_of
 from lm_benchmarks.records.result import Result
 from lm_benchmarks.reporting.published import TRAIN, Published, is_papers, is_trained_on, published_name
 from lm_benchmarks.reporting.tables import BYTES, MAIN, PIECES, SAME, ReportRow, Shown, Table, value_of
@@ -123,7 +124,7 @@ def _table(
         metric=metric,
         bytes_metric=BYTES.get(kind["convention"], "bits-per-file-byte"),
         splits=splits,
-        rows=tuple(_with_difference(row, ordered, last, metric) for row in ordered),
+        rows=_with_ranks([_with_difference(row, ordered, last, metric) for row in ordered], last, metric),
     )
 
 
@@ -152,3 +153,9 @@ def _with_difference(row: ReportRow, rows: Sequence[ReportRow], split: str, metr
     else:
         said += f" [{found.interval[0]:+.2f}, {found.interval[1]:+.2f}]"
     return replace(row, difference=said, above=found.difference, no_interval=why)
+
+
+def _with_ranks(rows: Sequence[ReportRow], split: str, metric: str) -> tuple[ReportRow, ...]:
+    measured = [] if metric == PIECES else [row.results[split] for row in rows if split in row.results]
+    ranks = dict(zip(map(id, measured), ranks_of(measured, metric), strict=True))
+    return tuple(replace(row, ranks=ranks.get(id(row.results.get(split)), "")) for row in rows)

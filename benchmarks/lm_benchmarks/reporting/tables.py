@@ -24,6 +24,7 @@ SAME: Final = ("convention", "text", "context", "vocabulary")  # of signatures: 
 MAIN: Final = {CONVENTIONS[PAPER]: "perplexity", CONVENTIONS["lm-eval"]: "lm-eval-word-perplexity"}
 WINDOWS: Final = {one.signature: one for one in REGISTRY.values() if one.signature not in MAIN}
 BYTES: Final = {CONVENTIONS[PAPER]: "bits-per-byte", CONVENTIONS["lm-eval"]: "lm-eval-bits-per-byte"}
+RANKS: Final = "Rank: an interval; all pairs of models are compared at once (Holm, 95 %)."
 PIECES: Final = "piece-perplexity"  # of all other conventions: those of windows
 
 
@@ -37,6 +38,7 @@ class ReportRow:
     difference: str = ""  # from the best model of the table, with its interval
     above: float | None = None  # the same as a number
     no_interval: str = ""  # why it has none
+    ranks: str = ""  # among the models of the table: an interval, such as 2-4; see `ranks_of`
 
     @property
     def published(self) -> Mapping[str, float]:
@@ -167,6 +169,7 @@ class Table:
             for row in self.rows
             if row.paper and (row.paper.source or row.paper.note)
         ] + [
+            *([RANKS] if any(row.ranks for row in self.rows) else []),
             *dict.fromkeys(f"No interval: {row.no_interval}." for row in self.rows if row.no_interval),
             *warnings_of(one for row in self.rows for one in row.results.values()),
         ]
@@ -277,6 +280,14 @@ COLUMNS: Final[tuple[ReportColumn, ...]] = (
         rank=lambda cell: cell.row.above,
         last=True,
         there=lambda table: table.metric != PIECES,  # pieces of two tokenizers are not one unit
+    ),
+    ReportColumn(
+        key="rank",
+        head="rank on {split}",
+        value=lambda cell: cell.row.ranks if cell.split == cell.table.splits[-1] else "",
+        rank=lambda cell: [int(one) for one in cell.row.ranks.split("-") if one] or None,
+        last=True,
+        there=lambda table: any(row.ranks for row in table.rows),
     ),
     ReportColumn(
         key="{bytes_metric}",

@@ -59,6 +59,29 @@ def test_the_best_is_first_and_bold(report, ending):
     assert re.findall(BOLD[ending], table_alone) == ["90.02", "90.02", "1.2984", "90.02", "90.02", "1.2984"]
 
 
+def test_ranks_are_intervals_of_those_that_compare(report):
+    """The numbers of two models differ by less than rounding; a cheat and a published number have no rank."""
+    (table,) = report.tables
+    ranks = {row.model: row.ranks for row in table.rows}
+    assert ranks == {
+        "Paper": "",
+        "LSTM of a long name": "1-2",
+        "same": "1-2",
+        "KN-5 + cache": "3",
+        "KN-5": "4",
+        "unigram": "5",
+        "cheat": "",
+    }
+    assert list(table.frame["rank on test"]) == list(ranks.values())
+    assert set(table.numbers["rank"]) == set(ranks.values())
+    assert any(note.startswith("Rank: ") for note in table.notes)
+    few = [replace(one, articles=one.articles[:4]) for one in report.results]
+    (table,) = make_report("Few", few).tables
+    assert not any(row.ranks for row in table.rows)
+    assert "rank on test" not in table.frame
+    assert not any(note.startswith("Rank: ") for note in table.notes)
+
+
 def test_the_best_of_each_group_is_bold(report):
     (frequency, _) = groupings_of(report.tables[0])
     assert sorted(frequency.frame.attrs["best"]) == [(row, place) for row in range(7) for place in (2, 3)]
@@ -107,6 +130,7 @@ ORDERS = {
     "": ["Paper", "LSTM of a long name", "same", "KN-5 + cache", "KN-5", "unigram", "cheat"],
     "perplexity test": ["LSTM of a long name", "same", "KN-5 + cache", "KN-5", "unigram", "Paper", "cheat"],
     "-perplexity": ["unigram", "KN-5", "KN-5 + cache", "same", "LSTM of a long name", "Paper", "cheat"],
+    "-rank": ["unigram", "KN-5", "KN-5 + cache", "LSTM of a long name", "same", "Paper", "cheat"],
     "difference": ["LSTM of a long name", "same", "KN-5 + cache", "KN-5", "unigram", "Paper", "cheat"],
     "model": ["KN-5", "KN-5 + cache", "LSTM of a long name", "Paper", "same", "unigram", "cheat"],
     "published": ["Paper", "LSTM of a long name", "same", "KN-5 + cache", "KN-5", "unigram", "cheat"],
