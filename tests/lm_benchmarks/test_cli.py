@@ -326,7 +326,7 @@ def test_power(tmp_path, data):
     )
     words = ("power", tmp_path, "--difference", "0.5", "--perplexity", 65)
     text = run(*words)
-    assert "test: 12 passages, 2,004 tokens; asked: 0.77% (0.5 of 65)" in text
+    assert "test: 12 passages, 2,004 tokens; asked: 0.77% (0.50 of 65)" in text
     assert max(map(len, text.splitlines())) <= 80
     found = json.loads(run(*words, "--json"))
     rows = list(csv.DictReader(io.StringIO(run(*words, "--csv"))))

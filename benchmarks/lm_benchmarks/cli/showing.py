@@ -233,8 +233,9 @@ def _said_difference(nats: float, perplexity: float | None) -> str:
 
 def _rounded_up(number: float) -> str:
     """Two digits, not less than the number."""
-    digit = 10.0 ** (math.floor(math.log10(number)) - 1)
-    return f"{math.ceil(number / digit - 1e-6) * digit:.2g}"
+    places = 1 - math.floor(math.log10(number))
+    up = math.ceil(number * 10.0**places - 1e-6) / 10.0**places
+    return f"{up:,.{max(places, 0)}f}"
 
 
 @click.command(cls=ModelCommand)

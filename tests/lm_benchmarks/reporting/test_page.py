@@ -139,7 +139,7 @@ def test_markdown_has_as_many_cells_in_each_row(report):
     text = report_text(report, ".md")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     counts = [len(re.findall(r"(?<!\\)\|", row)) for row in rows]
-    assert set(counts[:7]) == {10}
+    assert set(counts[:7]) == {11}
     assert "<script" not in text
     assert "<img" not in text
 
@@ -158,7 +158,7 @@ def test_csv_has_a_line_per_model_and_split_and_whole_numbers(report):
 def test_latex_is_escaped_and_has_as_many_cells_in_each_row(report):
     text = report_text(report, ".tex")
     body = text.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
-    assert all(len(re.findall(r"(?<!\\)&", row)) == 8 for row in body)
+    assert all(len(re.findall(r"(?<!\\)&", row)) == 9 for row in body)
     assert r"\textless{}/script\textgreater{}" in text
     for line in text.splitlines():
         if not line.startswith("%"):
