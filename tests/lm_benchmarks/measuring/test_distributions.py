@@ -357,6 +357,12 @@ def too_much(inputs):
     return model
 
 
+def too_little(inputs):
+    model = Whole(len(inputs.vocabulary))
+    model.table = model.table - math.log(2)
+    return model
+
+
 def open_words(inputs):
     loaded = open_model(f"{HERE}:whole", inputs)
     return replace(loaded, model=Open(len(inputs.vocabulary)), open_vocabulary=True, users="")
@@ -395,6 +401,8 @@ def test_an_open_vocabulary_is_said_and_divided_out(data):
     found = lb.compare_distributions(f"{HERE}:open_words", f"{HERE}:whole", data, device="cpu")
     assert found.outside == pytest.approx((0.1, 0.0))
     assert found.whole.divergence.value == pytest.approx(0, abs=1e-12)
+    assert found.whole.delta_rms.value == pytest.approx(0, abs=1e-12)
+    assert found.whole.first_nats == pytest.approx(found.whole.second_nats)
     assert "10% and 0% of the probability is of words outside an open vocabulary" in found.text()
 
 
@@ -415,9 +423,10 @@ def test_what_is_no_distribution_is_refused(data, model, message):
         lb.compare_distributions(f"{HERE}:skewed", f"{HERE}:{model}", data, device="cpu", check=check)
 
 
-def test_sums_are_tested_even_without_the_laws(data):
-    with pytest.raises(HarnessError, match=r"too_much: the probabilities of .* sum to 2\.000000 at token 0"):
-        lb.compare_distributions(f"{HERE}:too_much", f"{HERE}:whole", data, device="cpu", check=False)
+@pytest.mark.parametrize(("model", "total"), [("too_much", "2.000000"), ("too_little", "0.500000")])
+def test_sums_are_tested_even_without_the_laws(data, model, total):
+    with pytest.raises(HarnessError, match=f"{model}: the probabilities of .* sum to {total} at token 0"):
+        lb.compare_distributions(f"{HERE}:{model}", f"{HERE}:whole", data, device="cpu", check=False)
 
 
 def test_what_costs_too_much_is_refused_before_anything_is_read(data, monkeypatch):

@@ -96,6 +96,14 @@ def test_each_number_is_that_of_a_loop(dataset, pair, length, monkeypatch):
     assert whole.divergence.interval is not None
 
 
+def test_each_byte_belongs_to_the_article_in_which_it_stands():
+    text = " \n = Né = \n é b \n = B = \n c"
+    numbers, titles = distribution_texts._articles(text, range(1, len(text.encode()) + 1))
+    assert titles == {0: "Né", 1: "B"}
+    first = text[: text.index(" = B")].encode()
+    assert numbers.tolist() == [0] * len(first) + [1] * (len(text.encode()) - len(first))
+
+
 def test_a_model_is_no_different_from_itself(dataset, pair):
     found = compare(pair[0], pair[0], dataset, window=64, tokens=300).whole
     assert found.positions == 4 * 31
