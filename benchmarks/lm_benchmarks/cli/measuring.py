@@ -321,6 +321,10 @@ def _show(found: lb.Contamination) -> None:
             f"  {one.metric:14} before {one.before:.4f}, after {one.after:.4f}: {one.difference:+.4f}"
             f"{without} ({100 * found.level:.4g}% interval {low:+.4f} to {high:+.4f})"
         )
+    click.echo(
+        f"  by chance as much easier, each article counting the same: in {100 * found.chance:.2g}% of"
+        f" {found.resamples:,} permutations over both sides"
+    )
     what = "of the revision" if found.dated == "revision" else f"in which it was {found.dated}"
     if step := found.step:
         after = f" (after {step.last}, the last month before it with articles)"
