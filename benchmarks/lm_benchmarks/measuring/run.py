@@ -22,6 +22,7 @@ from lm_benchmarks.conventions.convention import RAW, Reader
 from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, raw_file, read_pages, title_of
+from lm_benchmarks.measuring.flops import flops_per_token
 from lm_benchmarks.measuring.invariant_checks import Checks, raise_if_broken
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, user_code
 from lm_benchmarks.measuring.passages import Passage, groups_of, read_passages, topics_of
@@ -80,6 +81,7 @@ class _Scored:
     tried: Tried | None = None
     number: float | None = None  # the tool's own
     titles: tuple[str, ...] = ()  # of the articles, where there are some
+    flops_per_token: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +153,7 @@ def measure_loaded(
         specification=protocol.specification,
         number=None if found.number is None else finite(found.number),
         titles=found.titles if any(found.titles) else (),
+        flops_per_token=found.flops_per_token,
     )
 
 
@@ -260,6 +263,7 @@ class _Run:
             checks=checks,
             tried=None if checks is None else checks.tried,
             titles=tuple(one.title for one in passages),
+            flops_per_token=flops_per_token(loaded.model, stream, self.inputs.device),
         )
 
     def _nats(

@@ -77,7 +77,7 @@ which has probably read Wikipedia, has 0.59 on WikiText-2 (docs/which-perplexity
 class Result(Record, frozen=True, kw_only=True):
     """How a model predicted a text, and what is needed to measure it again."""
 
-    ADDED: ClassVar = frozenset({"tried", "specification", "number", "titles"})
+    ADDED: ClassVar = frozenset({"tried", "specification", "number", "titles", "flops_per_token"})
     model: str  # its name in tables
     recipe: str = ""  # which model of ours it is, see lm_benchmarks.reporting.rows; "": not ours
     signature: Signature
@@ -95,6 +95,7 @@ class Result(Record, frozen=True, kw_only=True):
     specification: str = ""  # what the user called the model, without this machine's folders
     number: float | None = None
     titles: tuple[str, ...] = ()  # of the articles, where the dataset has them
+    flops_per_token: float | None = None  # of matrix products, as torch counts them; None: not counted
 
     @property
     def data(self) -> tuple[str, str]:

@@ -50,6 +50,7 @@ LONGEST_NAME: Final = 48  # characters in a legend
 HIGHEST: Final = 1e150  # a value beyond has no place: its axis would reach to infinity
 LOWEST: Final = 1 / HIGHEST  # of what has a logarithm
 DASHES: Final = ("-", (0, (4, 2)), (0, (1, 1.5)))  # of curves, if there are more than colours
+MARKS: Final = "osD"  # of their points, in the same way
 MARKED: Final = 6  # curves of no more points show them
 
 Points = Sequence[tuple[float, float]]
@@ -91,7 +92,7 @@ def line_chart(
                 color=COLORS[number % len(COLORS)],
                 linestyle=DASHES[number // len(COLORS) % len(DASHES)],
                 linewidth=2,
-                marker="o" if len(curve) <= MARKED else "",
+                marker=MARKS[number // len(COLORS) % len(MARKS)] if len(curve) <= MARKED else "",
                 markersize=5,
                 label=legend_name(name),
                 gid="curve",

@@ -21,9 +21,10 @@ from lm_benchmarks.records.result import Result, TokenGroup, read_results
 from lm_benchmarks.records.trained import Epoch, Trained, read_curve
 from lm_benchmarks.reporting.charts import Bar, Points, bar_chart, line_chart
 from lm_benchmarks.reporting.collect import arranged, key_of, tables_of
+from lm_benchmarks.reporting.cost import core_hours, gpu_hours, megaflops
 from lm_benchmarks.reporting.formats import WORDS, csv_table, mark_best, render
 from lm_benchmarks.reporting.published import PUBLISHED, Published
-from lm_benchmarks.reporting.tables import Table
+from lm_benchmarks.reporting.tables import PIECES, Table, value_of
 from ps_models.training.logs import EPOCHS
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
@@ -34,6 +35,12 @@ ENDINGS: Final = (".md", ".tex", ".csv", ".html")
 FEW: Final = 500  # tokens: groups of fewer are pale; nats of one token vary by about 3, so a mean by 0.13
 LEAST_PARTS: Final = 5  # of a text with tokens of a group: from fewer there is no error bar
 DRAWN: Final = 6  # models per chart: the number of colours
+MARKED: Final = 18  # models in a chart of points: each looks different
+COSTS: Final = {
+    "core-hours of training": core_hours,
+    "GPU-hours of training": gpu_hours,
+    "MFLOPs per token": megaflops,
+}
 Parts = Sequence[tuple[int, float]]  # see `TokenGroup.parts`
 APART: Final = {  # fields of signatures that models of one name can differ by, and how a name says it
     "seed": "seed ",
@@ -160,10 +167,15 @@ def make_report(
         runs[path.name if names[path.name] == 1 else str(path)] = _points(curve)
     runs, label = {name: points for name, points in runs.items() if points}, "perplexity on valid"
     training = line_chart(f"{label} by epoch", runs, x_label="epoch", y_label=label, log_y=True)
-    charts = [("Training", training), ("Words by frequency (Zipf)", _zipf_chart(dataset))]
+    tables = tables_of(results, published)
+    charts = [
+        *(chart for table in tables for chart in cost_charts(table)),
+        ("Training", training),
+        ("Words by frequency (Zipf)", _zipf_chart(dataset)),
+    ]
     return Report(
         title=title,
-        tables=tuple(tables_of(results, published)),
+        tables=tuple(tables),
         charts=tuple((name, chart) for name, chart in charts if chart),
         results=tuple(results),
     )
@@ -221,6 +233,24 @@ def _zipf_chart(dataset: Dataset | None) -> str:
         log_x=True,
         log_y=True,
     )
+
+
+def cost_charts(table: Table) -> list[tuple[str, str]]:
+    """Charts of a number against each cost that two models have: titles and SVG, of the best models."""
+    split, found = table.splits[-1], []
+    for what, cost in COSTS.items():
+        points = {}
+        for row in table.rows:
+            result, value = row.results.get(split), value_of(row, split, table.metric)
+            if result is not None and value is not None and not row.is_broken and (paid := cost(result)):
+                points[row.model] = [(paid, value)]
+        shown = dict(list(points.items())[:MARKED])
+        label = f"{table.names['label']} on {split}"
+        title = f"{label[0].upper()}{label[1:]} of {table.title} against {what}"
+        if len(shown) > 1 and table.metric != PIECES:
+            chart = line_chart(title, shown, x_label=what, y_label=label, log_x=True, log_y=True)
+            found.append((title, chart))
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from lm_benchmarks.choices import CONVENTIONS, PAPER
 from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result, warnings_of
+from lm_benchmarks.reporting.cost import core_hours, gpu_hours, megaflops, tokens_per_second
 from lm_benchmarks.reporting.formats import Column, exact, fixed, mark_best, shown
 from lm_benchmarks.reporting.published import (
     Published,
@@ -223,7 +224,11 @@ class Cell:
 
     def metric(self, name: str) -> float | None:
         """A number of the result, by the name of its metric."""
-        return None if self.result is None else METRICS[name].of(self.result.total)
+        return self.cost(lambda result: METRICS[name].of(result.total))
+
+    def cost(self, number: Callable[[Result], float | None]) -> float | None:
+        """Another number of the result, such as its cost."""
+        return None if self.result is None else number(self.result)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,6 +303,35 @@ COLUMNS: Final[tuple[ReportColumn, ...]] = (
         last=True,
     ),
     ReportColumn(key="laws", head="laws", value=lambda cell: cell.row.laws, words=True),
+    ReportColumn(
+        key="flops_per_token",
+        head="MFLOPs per token",
+        value=lambda cell: cell.result and cell.result.flops_per_token,
+        show=lambda cell: fixed(cell.cost(megaflops), ",.2f"),
+        extra=True,
+    ),
+    ReportColumn(
+        key="tokens_per_second",
+        head="tokens/s on {split}",
+        value=lambda cell: cell.cost(tokens_per_second),
+        show=lambda cell: fixed(cell.cost(tokens_per_second), ",.0f"),
+        last=True,
+        extra=True,
+    ),
+    ReportColumn(
+        key="training_core_hours",
+        head="training core-hours",
+        value=lambda cell: cell.cost(core_hours),
+        show=lambda cell: fixed(cell.cost(core_hours), ",.2f"),
+        extra=True,
+    ),
+    ReportColumn(
+        key="training_gpu_hours",
+        head="training GPU-hours",
+        value=lambda cell: cell.cost(gpu_hours),
+        show=lambda cell: fixed(cell.cost(gpu_hours), ",.2f"),
+        extra=True,
+    ),
     ReportColumn(key="source", value=lambda cell: cell.row.paper and cell.row.paper.source),
     ReportColumn(key="signature", value=lambda cell: cell.result and str(cell.result.signature)),
 )

@@ -184,7 +184,11 @@ def test_charts_have_titles_and_name_their_baseline(report):
 def test_six_models_fit_without_hidden_columns(report, opened, width, scheme):
     six = [*report.results, result("a sixth model of a name that is rather long", 5.0)]
     six[-1] = replace(six[-1], groups=grouped(5.0))
-    text = report_text(make_report("Six", six), ".html")
+    papers = {"test": 180.25, "valid": 190.5}
+    published = [
+        Published(model=f"A model of a paper {n}", data="wikitext-2", perplexities=papers) for n in "ab"
+    ]
+    text = report_text(make_report("Six", six, published=published), ".html")
     tab = opened(text, width=width, color_scheme=scheme)
     hidden = (
         "[...document.querySelectorAll('.wide, svg')].filter(one => one.scrollWidth > one.clientWidth).length"

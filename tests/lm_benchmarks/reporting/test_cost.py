@@ -1,0 +1,107 @@
+"""Cost beside quality: hours of training by device, tokens per second, FLOPs, and their charts."""
+
+import csv
+import io
+import re
+
+import pytest
+from lm_benchmarks.record_versions import to_line
+from lm_benchmarks.records.result import from_json
+from lm_benchmarks.reporting.collect import arranged
+from lm_benchmarks.reporting.cost import core_hours, gpu_hours, megaflops, tokens_per_second
+from lm_benchmarks.reporting.report import make_report, report_text
+from msgspec.structs import replace
+
+from tests.lm_benchmarks.records.test_result import RESULT
+from tests.lm_benchmarks.reporting.test_page import result
+
+(TRAINED,) = RESULT.trained
+CODE = "wikitext-builder 0.1.0 5d8ab20, torch 2.13.0+cpu"
+ONE, TWO = (f"{CODE}, cpu (x86_64, {threads} threads)" for threads in (1, 2))
+GPU = f"{CODE}, NVIDIA H100 80GB HBM3 (2 threads)"
+
+
+def trained(seconds, *sessions):
+    return replace(TRAINED, seconds=seconds, sessions=sessions)
+
+
+COSTS = {
+    "one core": ([trained(7200.0, ONE)], 2.0, None),
+    "two cores": ([trained(1800.0, TWO)], 1.0, None),
+    "of several sessions the most threads": ([trained(3600.0, ONE, TWO, ONE)], 2.0, None),
+    "a GPU": ([trained(1800.0, GPU)], None, 0.5),
+    "a mixture": ([trained(3600.0, ONE), trained(3600.0, GPU), trained(1800.0, TWO)], 2.0, 1.0),
+    "both in one run": ([trained(3600.0, ONE, GPU)], None, None),
+    "a part is not recorded": ([trained(3600.0, "not recorded", ONE)], None, None),
+    "nothing is recorded": ([trained(3600.0)], None, None),
+    "no log": ([trained(None, ONE)], None, None),
+    "one of two is unknown": ([trained(3600.0, ONE), trained(3600.0)], None, None),
+    "nothing was trained": ([], None, None),
+}
+
+
+@pytest.mark.parametrize("case", COSTS)
+def test_hours_are_those_of_cores_and_of_gpus(case):
+    runs, cores, gpus = COSTS[case]
+    one = replace(RESULT, trained=tuple(runs))
+    assert core_hours(one) == (None if cores is None else pytest.approx(cores))
+    assert gpu_hours(one) == (None if gpus is None else pytest.approx(gpus))
+
+
+def test_speed_is_that_of_the_measurement():
+    one = result("x", 5.0, seconds=2.0)
+    assert tokens_per_second(one) == 6127 / 2
+    assert tokens_per_second(replace(one, seconds=0.0)) is None
+
+
+@pytest.fixture(scope="module")
+def report():
+    hours = {"a <b>": (4.5, 3600.0), "b": (4.8, 900.0), "c": (5.0, None)}
+    return make_report(
+        "Cost",
+        [
+            result(
+                name,
+                nats,
+                seconds=10.0,
+                flops_per_token=2e6 * nats if name != "c" else None,
+                trained=(trained(seconds, ONE),),
+            )
+            for name, (nats, seconds) in hours.items()
+        ],
+    )
+
+
+def test_costs_are_columns_if_one_asks_for_them(report):
+    names = ["parameters", "MFLOPs per token", "tokens/s", "training core-hours", "training GPU-hours"]
+    (table,) = arranged(report.tables, columns=names, sort="training core-hours")
+    assert table.frame.to_numpy().tolist() == [
+        ["b", "1,234,567", "9.60", "613", "0.25", ""],
+        ["a <b>", "1,234,567", "9.00", "613", "1.00", ""],
+        ["c", "1,234,567", "", "613", "", ""],
+    ]
+    assert not {"MFLOPs per token", "training core-hours"} & set(report.tables[0].frame.columns)
+    found = arranged(report.tables, columns=["flops_per_token", "training_core_hours"], csv=True)
+    lines = list(csv.DictReader(io.StringIO(found[0].numbers.to_csv(index=False))))
+    assert [line["flops_per_token"] for line in lines] == ["9000000.0", "9600000.0", ""]
+    assert [line["training_core_hours"] for line in lines] == ["1.0", "0.25", ""]
+    assert "training_core_hours" not in report.tables[0].numbers.columns
+
+
+def test_charts_show_quality_against_each_cost_that_two_models_have(report):
+    titles = [title for title, _ in report.charts if title != "Training"]
+    start = "Perplexity on test of wikitext-2 against"
+    assert titles == [f"{start} core-hours of training", f"{start} MFLOPs per token"]
+    for _, chart in report.charts[:2]:
+        assert re.findall(r'<g class="curve"><title>([^<]*)', chart) == ["a &lt;b&gt;", "b"]
+    assert "against MFLOPs per token" in report_text(report, ".html")
+    alone = make_report("One", [one for one in report.results if one.model != "b"])
+    assert not [title for title, _ in alone.charts if "against" in title]
+
+
+def test_records_without_costs_are_read(report):
+    line = to_line(report.results[0])
+    assert megaflops(from_json(line)) == 9
+    old = re.sub(r', "flops_per_token": [\d.e]+', "", line)
+    assert old != line
+    assert megaflops(from_json(old)) is None
