@@ -130,6 +130,16 @@ class RealRange(click.FloatRange):
         return number
 
 
+class RealOrOff(RealRange):
+    """Real numbers in a range, or `off`, which is None."""
+
+    name = "number or off"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - as click
+        """The number of a text."""
+        return None if value == "off" else super().convert(value, param, ctx)
+
+
 store_option = click.option("--store", "store_path", type=FILE, required=True, help="Store of fetched pages.")
 language_option = click.option(
     "--language", type=click.Choice(sorted(LANGUAGES)), default="en", help="Code of the Wikipedia."

@@ -16,8 +16,9 @@ import wikitext_builder as wb
 from wikitext_builder.cli.options import (
     COUNT,
     DUMP,
+    FILE,
     SECTIONS_HELP,
-    RealRange,
+    RealOrOff,
     SelectOption,
     json_option,
     language_option,
@@ -49,8 +50,19 @@ from wikitext_builder.wiki.languages import LANGUAGES
 @page_filters
 @click.option("--as-of", help="The newest revisions on or before this date, with one request per page.")
 @click.option("--limit", type=COUNT, help="Fetch at most this many titles.")
-@click.option("--maxlag", type=RealRange(min=0), help="Wait while database lag exceeds this many seconds.")
+@click.option(
+    "--maxlag",
+    type=RealOrOff(min=0),
+    default=5,
+    help="Wait while database lag exceeds this many seconds; off: do not ask.",
+)
 @click.option("--parallel", type=click.IntRange(1, 3), default=1, help="Requests at once.")
+@click.option("--per-minute", type=COUNT, help="Requests per minute.  [default: 200; on this machine any]")
+@click.option(
+    "--token-file",
+    type=FILE,
+    help="File with an OAuth 2 token of your account.  [default: the variable WIKITEXT_BUILDER_TOKEN]",
+)
 @click.option("--expand/--no-expand", default=True, help="Ask the wiki for the text of unknown templates.")
 @click.option("--rendered", is_flag=True, help="Keep each page's HTML too, with one request per page.")
 @json_option

@@ -25,9 +25,11 @@ from wikitext_builder.pages.selections import (
 )
 from wikitext_builder.pages.store import Dates, Rejected, Store, Wanted, add_dates, add_items, check_wiki
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.wiki.client import BATCH, Wikipedia, api_of
+from wikitext_builder.wiki.client import BATCH, MAXLAG, Wikipedia, api_of
 from wikitext_builder.wiki.dates import parse_date
+from wikitext_builder.wiki.http import checked_api, is_trusted
 from wikitext_builder.wiki.languages import Language, language_of
+from wikitext_builder.wiki.token import read_token
 
 LOG = logging.getLogger(__name__)
 CONNECTING = "connecting"  # the stage before the first answer
@@ -55,8 +57,10 @@ def fetch(
     api: str | None = None,
     as_of: str | None = None,
     limit: int | None = None,
-    maxlag: float | None = None,
+    maxlag: float | None = MAXLAG,
     parallel: int = 1,
+    per_minute: int | None = None,
+    token_file: str | Path | None = None,
     expand: bool = True,
     rendered: bool = False,
     progress: Progress = no_progress,
@@ -78,8 +82,11 @@ def fetch(
         api: Address of a wiki's `api.php`, instead of the Wikipedia of the language.
         as_of: A date or time; fetch the newest revisions up to then, with one request per page.
         limit: Fetch only the first titles, in the order of their code points.
-        maxlag: Ask the wiki not to answer while its databases lag by more seconds than this.
+        maxlag: Ask the wiki not to answer while its databases lag by more seconds; None: do not ask it.
         parallel: The number of requests at once, 1 to 3.
+        per_minute: Requests per minute; None: 200, and any number from a wiki on this machine.
+        token_file: File with an OAuth 2 token; None: for Wikimedia's wikis and on this machine the
+            environment's `WIKITEXT_BUILDER_TOKEN`.
         expand: Ask the wiki for the texts of template calls that `extract` does not know.
         rendered: Keep the HTML of each page too, with one request per page.
         progress: Called after each batch and each page, and while the wiki makes us wait.
@@ -97,7 +104,16 @@ def fetch(
     if limit is not None and limit < 1:
         raise BuilderError(f"--limit {limit}: give 1 or more")
     url, wait = api or api_of(wiki), shown.wait
-    asked = Wikipedia(url, language=wiki, contact=contact, maxlag=maxlag, parallel=parallel, on_wait=wait)
+    asked = Wikipedia(
+        url,
+        language=wiki,
+        contact=contact,
+        maxlag=maxlag,
+        parallel=parallel,
+        per_minute=per_minute,
+        token=read_token(token_file, trusted=is_trusted(checked_api(url, contact))),
+        on_wait=wait,
+    )
     with asked as wikipedia, Store.create(Path(store)) as opened:
         found = fetch_pages(
             opened, wikipedia, selections, wishes=wishes, as_of=date, limit=limit, progress=shown

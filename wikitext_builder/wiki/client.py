@@ -20,7 +20,9 @@ import msgspec
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.http import Patience, Transport, TryAgainError
 from wikitext_builder.wiki.languages import Language
+from wikitext_builder.wiki.pace import Pace, pace_of
 from wikitext_builder.wiki.responses import FoundPage, Json, continuation, expected_fields, read_answer
+from wikitext_builder.wiki.token import Token
 
 LOG = logging.getLogger(__name__)
 Item = TypeVar("Item")
@@ -33,6 +35,7 @@ BATCH = 50  # titles or revision ids per request: the API's limit for everyone e
 ANSWERS = 100_000  # of one query: the longest listing of a large wiki has some ten thousand
 ANSWERS_ALIKE = 100  # in a row; MediaWiki gives a few without content while it looks for more
 QUIET_WARNINGS = frozenset({"truncatedresult"})  # `continue` brings the rest
+MAXLAG = 5.0  # seconds; https://www.mediawiki.org/wiki/Manual:Maxlag_parameter asks for it
 UNREACHABLE_ATTEMPTS = 3  # before the first answer: a wrong address is more likely than a busy server
 
 PAGE_PARAMETERS = {
@@ -121,6 +124,8 @@ class Wikipedia:
         contact: Mail address or URL of the operator; Wikimedia's wikis require it.
         maxlag: Ask the wiki not to answer if its databases lag by more seconds than this; None: do not ask.
         parallel: The number of requests at once, 1 to 3.
+        per_minute: Requests per minute, of all that are sent at once; None: 200, on this machine any number.
+        token: Names an account to the wiki; it is sent over https, or to this machine, and to nobody else.
         patience: How long we wait for the server.
         on_wait: Called before each wait with a few words that say why, from the thread that waits.
 
@@ -134,8 +139,10 @@ class Wikipedia:
         *,
         language: Language,
         contact: str = "",
-        maxlag: float | None = None,
+        maxlag: float | None = MAXLAG,
         parallel: int = 1,
+        per_minute: int | None = None,
+        token: Token | None = None,
         patience: Patience | None = None,
         on_wait: Callable[[str], None] | None = None,
     ) -> None:
@@ -146,18 +153,21 @@ class Wikipedia:
         self.api = api
         self.language = language
         self.parallel = parallel
+        self.per_minute = pace_of(api, per_minute)
         self.requests = 0
         self.warnings: set[str] = set()
         self._patience = patience or Patience()
         self._on_wait = on_wait
-        self._transport = Transport(api, contact=contact, connections=parallel, patience=self._patience)
+        self._transport = Transport(
+            api, contact=contact, connections=parallel, patience=self._patience, token=token
+        )
         self._common = {"format": "json", "formatversion": "2", "errorformat": "plaintext"}
         if maxlag is not None:
             self._common["maxlag"] = f"{maxlag:g}"
         self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._slots = threading.BoundedSemaphore(parallel)
-        self._not_before = 0.0
+        self._pace = Pace(self.per_minute, self.clock)
         self._answered = False
         self._site: Site | None = None
 
@@ -200,9 +210,8 @@ class Wikipedia:
     def _once(self, parameters: Mapping[str, str]) -> Json:
         with self._slots:
             with self._lock:
-                wait = self._not_before - self.clock()
                 self.requests += 1
-            if wait > 0:
+            while not self._stopped.is_set() and (wait := self._pace.wait()) > 0:
                 self.sleep(wait)
             if self._stopped.is_set():
                 raise BuilderError(f"{self.api}: no more requests, the client was closed")
@@ -212,6 +221,7 @@ class Wikipedia:
         LOG.info("%s: %d, %d bytes, %.2f s", shown(parameters), reply.status, len(reply.body), seconds)
         self._answered = True
         answer = read_answer(self.api, reply, time.time())
+        self._pace.answered()
         with self._lock:
             self.warnings.update(
                 f"{warning.get('module', '')}: {warning.get('text', '')}"
@@ -237,8 +247,7 @@ class Wikipedia:
         own = min(patience.longest_wait, patience.first_wait * 2 ** (attempt - 1))
         spread = random.uniform(0.5, 1.0)  # noqa: S311 - it hides nothing
         wait = max(own * spread, error.wait or 0.0)
-        with self._lock:  # all requests wait, not only this one
-            self._not_before = max(self._not_before, self.clock() + wait)
+        self._pace.hold(wait, refused=error.refused)  # all requests wait, not only this one
         LOG.info("attempt %d of %d failed: %s", attempt, attempts, error)
         if self._on_wait:
             why = str(error).removeprefix("status ").partition(":")[0][:40]

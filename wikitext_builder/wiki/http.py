@@ -24,6 +24,7 @@ from urllib3.response import HTTPResponse
 
 from wikitext_builder import __version__
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.wiki.token import Token
 
 URL_LENGTH = 2_000  # longer queries use POST: servers and caches refuse addresses longer than about 8,000
 PIECE = 1 << 16  # bytes that are read at a time
@@ -65,12 +66,16 @@ class TryAgainError(Exception):
     Attributes:
         wait: The seconds that the server asks us to wait; None if it does not.
         unreachable: There was no connection at all.
+        refused: The server answered that it wants fewer requests.
     """
 
-    def __init__(self, what: str, *, wait: float | None = None, unreachable: bool = False) -> None:
+    def __init__(
+        self, what: str, *, wait: float | None = None, unreachable: bool = False, refused: bool = False
+    ) -> None:
         super().__init__(what)
         self.wait = wait
         self.unreachable = unreachable
+        self.refused = refused
 
 
 def checked_contact(contact: str) -> str:
@@ -129,6 +134,12 @@ def is_wikimedia(host: str) -> bool:
     return any(host == name or host.endswith(f".{name}") for name in WIKIMEDIA)
 
 
+def is_trusted(api: str) -> bool:
+    """True if a wiki belongs to Wikimedia or is on this machine."""
+    host = urlsplit(api).hostname or ""
+    return is_wikimedia(host) or is_loopback(host)
+
+
 def is_loopback(host: str) -> bool:
     """True if a host is this machine."""
     try:
@@ -163,11 +174,21 @@ def asked_wait(headers: Mapping[str, str], now: float) -> float | None:
 class Transport:
     """One server, over a few connections that stay open."""
 
-    def __init__(self, api: str, *, contact: str, connections: int, patience: Patience) -> None:
+    def __init__(
+        self,
+        api: str,
+        *,
+        contact: str,
+        connections: int,
+        patience: Patience,
+        token: Token | None = None,
+    ) -> None:
         self.contact = checked_contact(contact) if contact else ""
         self.api = checked_api(api, self.contact)
         self._patience = patience
+        self._token = token
         self._session = requests.Session()
+        self._session.auth = token
         self._session.headers.update({"User-Agent": user_agent(self.contact), "Accept-Encoding": "gzip"})
         adapter = HTTPAdapter(pool_maxsize=connections)
         adapter.poolmanager.pool_classes_by_scheme = _bounded_pools(patience.request)
@@ -196,7 +217,11 @@ class Transport:
             unreachable = any(isinstance(c, (ConnectionRefusedError, socket.gaierror)) for c in causes)
             what = f"{type(causes[-1]).__name__}: {causes[-1]}"
             raise TryAgainError(what, unreachable=unreachable) from error
-        return Reply(status=response.status_code, headers=response.headers, body=body)
+        headers: Mapping[str, str] = response.headers
+        if self._token:
+            body = self._token.hide(body)
+            headers = {name: self._token.hide(value.encode()).decode() for name, value in headers.items()}
+        return Reply(status=response.status_code, headers=headers, body=body)
 
     def _open(self, query: str) -> requests.Response:
         timeout = (self._patience.connect, self._patience.silence)

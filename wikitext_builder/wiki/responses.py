@@ -24,6 +24,7 @@ ITEM = re.compile(r"Q[1-9][0-9]{0,17}")
 Json = dict[str, Any]  # an API has no types but its documentation
 BUSY_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 BUSY_CODES = frozenset({"maxlag", "ratelimited", "readonly", "cirrussearch-too-busy-error"})
+TOO_MANY = frozenset({"maxlag", "ratelimited"})  # of them: fewer requests would help
 LONGEST_NUMBER = 20  # digits and sign
 BUSY_PREFIXES = ("internal_api_error",)  # the database is gone, or a bug; both can pass
 
@@ -298,7 +299,8 @@ def read_answer(api: str, reply: Reply, now: float) -> Json:
     if isinstance(answer, dict) and answer.get("errors"):
         _raise_for_errors(api, answer["errors"], wait, reply.status)
     if reply.status in BUSY_STATUS:
-        raise TryAgainError(f"status {reply.status}: {_glimpse(reply.body)}", wait=wait)
+        refused = reply.status == 429 or wait is not None
+        raise TryAgainError(f"status {reply.status}: {_glimpse(reply.body)}", wait=wait, refused=refused)
     if 300 <= reply.status < 400:
         target = next((v for name, v in reply.headers.items() if name.lower() == "location"), "elsewhere")
         raise BuilderError(
@@ -340,7 +342,7 @@ def _raise_for_errors(api: str, errors: list[Json], wait: float | None, status: 
     with expected_fields(api):
         code, text = _printable(errors[0]["code"]), _printable(errors[0].get("text", ""))
     if code in BUSY_CODES or code.startswith(BUSY_PREFIXES) or status in BUSY_STATUS:
-        raise TryAgainError(f"{code}: {text}", wait=wait)
+        raise TryAgainError(f"{code}: {text}", wait=wait, refused=code in TOO_MANY or status == 429)
     code = code or "unnamed"  # an empty one means no failure where reasons are stored
     raise ApiError(code, f"{api}: MediaWiki refuses: {text} ({code})")
 

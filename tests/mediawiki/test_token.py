@@ -1,0 +1,140 @@
+"""A token goes to the wiki, and nowhere else: not into a store, a log, an error, a repr or a traceback."""
+
+import json
+import pickle
+import traceback
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+
+from tests.command import run
+from tests.mediawiki.asking import stored
+from tests.mediawiki.load import LoadedWiki
+from tests.mediawiki.loopback import send, server
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.wiki.client import Wikipedia
+from wikitext_builder.wiki.http import is_trusted
+from wikitext_builder.wiki.languages import LANGUAGES
+from wikitext_builder.wiki.token import VARIABLE, Token, read_token
+
+SECRET = "eyJ0eXAiOiJKV1QiLCJhbGciOiJSUzI1NiJ9.c2VjcmV0-_~+/x"  # of nobody
+AUTHORIZATION = f"Bearer {SECRET}"
+
+
+class EchoingWiki(LoadedWiki):
+    """Repeats the token in texts, warnings and heads, and refuses to render pages."""
+
+    def __call__(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        token = str(handler.headers["Authorization"])
+        self.given.update([token])
+        if query["action"] == "parse":
+            send(handler, {"errors": [{"code": f"no-{token}", "text": f"{token} may not"}]})
+            return
+        answer = self.answer(query)
+        for page in answer["query"].get("pages", ()):
+            main = page["revisions"][0]["slots"]["main"]
+            main["content"] += f" {token}"
+            del main["sha1"]
+        warning = {"module": "main", "code": "deprecated", "text": f"you sent {token}"}
+        send(handler, {**answer, "warnings": [warning]}, headers={"X-Echo": token})
+
+
+def test_a_token_is_sent_and_is_in_nothing_that_is_written(tmp_path: Path) -> None:
+    file, folder = tmp_path / "token.txt", tmp_path / "work"
+    file.write_text(f"{SECRET}\n", encoding="ascii")
+    folder.mkdir()
+    wiki = EchoingWiki(pages=60)
+    with server(wiki) as api:
+        words = ("fetch", "-v", "--store", folder / "a.store", "--api", api, "--rendered")
+        done = run(*words, "--select", "category:X", "--token-file", file)
+    (folder / "printed").write_text(done.stdout + done.stderr, encoding="utf-8")
+    assert set(wiki.given) == {AUTHORIZATION}
+    assert "60 fetched" in done.stdout
+    assert "the wiki warns: main: you sent Bearer (token)" in done.stderr
+    with stored(folder) as store:
+        texts = [page.wikitext for page in store.pages("en", range(1, 61))]
+        assert store.counts("rendered", "en") == {"no-Bearer (token)": 60}
+    assert all(text.endswith(" Bearer (token)") for text in texts)
+    names = {path.name for path in folder.rglob("*")}
+    assert names == {"a.store", "printed"}
+    assert SECRET.encode() not in b"".join((folder / name).read_bytes() for name in names)
+
+
+@pytest.mark.parametrize("refusal", [{"code": "mwoauth-invalid-authorization", "text": "%s"}, "%s"])
+def test_no_error_and_no_traceback_has_it(refusal: object) -> None:
+    def refuse(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
+        answer = {"errors": [refusal]} if isinstance(refusal, dict) else refusal
+        send(handler, json.dumps(answer).replace("%s", handler.headers["Authorization"]))
+
+    token = Token(SECRET)
+    with (
+        server(refuse) as api,
+        Wikipedia(api, language=LANGUAGES["en"], token=token) as wikipedia,
+        pytest.raises(BuilderError, match=r"\(token\)") as refused,
+    ):
+        wikipedia.site()
+    shown = traceback.TracebackException.from_exception(refused.value, capture_locals=True)
+    assert SECRET not in "".join(shown.format())
+    assert SECRET not in f"{token} {token!r} {vars(token)}"
+    with pytest.raises(TypeError):
+        pickle.dumps(token)
+
+
+def test_it_goes_to_wikimedia_and_this_machine_and_elsewhere_only_from_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for api, trusted in (
+        ("https://ca.wikipedia.org/w/api.php", True),
+        ("http://127.0.0.1:8080/api.php", True),
+        ("https://wikipedia.org.example.com/w/api.php", False),
+    ):
+        assert is_trusted(api) is trusted
+    assert read_token(None, trusted=True) is None
+    monkeypatch.setenv(VARIABLE, SECRET)
+    assert read_token(None, trusted=False) is None
+    assert read_token(None, trusted=True)
+    (tmp_path / "file").write_text(SECRET, encoding="ascii")
+    assert read_token(tmp_path / "file", trusted=False)
+    wiki = EchoingWiki(pages=1)
+    with server(wiki) as api:
+        run("fetch", "--store", tmp_path / "a.store", "--api", api, "--select", "category:X")
+    assert set(wiki.given) == {AUTHORIZATION}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "short", f"{SECRET}\n{SECRET}", f"Bearer {SECRET}", f"{SECRET}\xe9", "{}"]
+)
+def test_what_is_no_token_is_refused_and_not_shown(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text(text, encoding="utf-8")
+    with pytest.raises(BuilderError, match="expected one OAuth 2 access token") as refused:
+        read_token(tmp_path / "file", trusted=True)
+    assert SECRET not in str(refused.value)
+    with pytest.raises(BuilderError, match=r"--token-file .*: No such file"):
+        read_token(tmp_path / "absent", trusted=True)
+    if text:
+        monkeypatch.setenv(VARIABLE, text)
+        with pytest.raises(BuilderError, match=VARIABLE):
+            read_token(None, trusted=True)
+
+
+def test_a_redirect_gets_no_token(tmp_path: Path) -> None:
+    seen: list[str | None] = []
+
+    def elsewhere(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
+        seen.append(handler.headers["Authorization"])
+        send(handler, {})
+
+    with server(elsewhere) as other:
+        head = {"Location": other.replace("127.0.0.1", "localhost")}
+        with (
+            server(lambda handler, _: send(handler, "", status=302, headers=head)) as api,
+            Wikipedia(api, language=LANGUAGES["en"], token=Token(SECRET)) as wikipedia,
+            pytest.raises(BuilderError, match="redirects to"),
+        ):
+            wikipedia.site()
+    assert seen == []
+    with pytest.raises(BuilderError, match="https://"):
+        Wikipedia("http://wiki.example/api.php", language=LANGUAGES["en"], token=Token(SECRET))
