@@ -2,7 +2,11 @@
 
 import bz2
 import gzip
+import io
+import json
+import tarfile
 from collections.abc import Callable, Iterable
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 import zstandard
@@ -94,3 +98,41 @@ COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": lambda data: gzip.compress(data, mtime=0),
     "zstandard": zstandard.ZstdCompressor(level=3, write_checksum=True).compress,
 }
+
+
+# --- snapshots of Wikimedia Enterprise, with the fields of its data dictionary
+
+
+def record(page: Page, html: str = "", **fields: Any) -> dict[str, Any]:
+    """A page as a snapshot has it, some fields changed."""
+    return {
+        "name": page.title,
+        "identifier": page.page_id,
+        "date_modified": page.timestamp,
+        "version": {"identifier": page.revision_id, "comment": "c", "tags": ["visualeditor"]},
+        "url": f"https://en.wikipedia.org/wiki/{page.title.replace(' ', '_')}",
+        "namespace": {"identifier": 0},
+        "in_language": {"identifier": "en"},
+        "is_part_of": {"identifier": "enwiki"},
+        "main_entity": {"identifier": f"Q{page.page_id}"},
+        "article_body": {"html": html or f"<p>{page.wikitext}</p>", "wikitext": page.wikitext},
+        "license": [{"identifier": "CC-BY-SA-4.0"}],
+    } | fields
+
+
+def ndjson(records: Iterable[Any]) -> bytes:
+    return b"".join(json.dumps(one).encode() + b"\n" for one in records)
+
+
+def tar(*files: bytes, form: int = tarfile.PAX_FORMAT, **fields: Any) -> bytes:
+    """An archive of files, the first of them with some fields of its header changed."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=form) as archive:
+        for number, file in enumerate(files):
+            info = tarfile.TarInfo(f"enwiki_namespace_0_{number}.ndjson")
+            info.size = len(file)
+            for name, value in fields.items():
+                setattr(info, name, value)
+            archive.addfile(info, io.BytesIO(file))
+            fields = {}
+    return packed.getvalue()

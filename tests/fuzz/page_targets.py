@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 import zstandard
 
+from tests.dumps import ndjson, numbered_page, record, tar
 from tests.fuzz.target import Target, target, text_of, written
 from tests.wikitext_builder.extraction.pages import has_only_visible_characters, page
 from wikitext_builder.errors import BuilderError, RejectedError
@@ -94,6 +95,12 @@ def _dump(name: str) -> Callable[[bytes], str]:
     return run
 
 
+def _snapshot(content: bytes) -> str:
+    """Records, or an archive of them; from a first byte of 128 on they are put into an archive."""
+    packed = content[1:]
+    return _dump("a.ndjson")(packed) if content[:1] < b"\x80" else _dump("a.tar")(tar(packed, b""))
+
+
 PACKERS: Final[dict[str, Callable[[bytes], bytes]]] = {
     "bz2": bz2.compress,
     "gz": lambda content: gzip.compress(content, mtime=0),
@@ -140,6 +147,8 @@ DUMP: Final = b"""<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/" v
 <siteinfo><dbname>enwiki</dbname><namespaces><namespace key="0" case="first-letter" /></namespaces></siteinfo>
 <page><title>Tea</title><ns>0</ns><id>1</id><revision><id>2</id><timestamp>2016-01-01T00:00:00Z</timestamp>
 <model>wikitext</model><text bytes="3" sha1="0">'''Tea''' &amp; milk</text></revision></page></mediawiki>"""
+TEA: Final = numbered_page(1, "'''Tea''' & milk")
+RECORDS: Final = ndjson([record(TEA, "<p>Tea</p>", templates=[{"name": "Template:A"}]), record(TEA)])
 BEFORE, SECOND, AFTER = DUMP.partition(b"<page>")
 MULTISTREAM: Final = b"".join(bz2.compress(part) for part in (BEFORE, SECOND + AFTER[:-12], AFTER[-12:]))
 WIKITEXT: Final = (
@@ -160,6 +169,7 @@ TARGETS: Final[dict[str, Target]] = {
     "bzip2": target("bzip2", _dump("a.xml.bz2"), bz2.compress(DUMP), MULTISTREAM, words=(MULTISTREAM,)),
     "gzip": target("gzip", _dump("a.xml.gz"), PACKERS["gz"](DUMP)),
     "zstandard": target("zstandard", _dump("a.xml.zst"), zstandard.compress(DUMP)),
+    "snapshot": target("snapshot", _snapshot, b"\x00" + RECORDS, b"\xff" + RECORDS, b"\x00" + tar(RECORDS)),
     "damaged": target("damaged", _damaged, *(prefix + DUMP for prefix in PREFIXES), refuses=()),
     "answer": target("answer", _answer, refuses=(BuilderError, TryAgainError)),
     "marks": target("marks", _marks, refuses=()),

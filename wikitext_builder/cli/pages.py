@@ -101,9 +101,10 @@ def _print_expanded(expanded: int, failed: Mapping[str, int]) -> None:
 def import_(
     dumps: tuple[Path, ...], store_path: Path, language: str, everything: bool, as_json: bool, **options: Any
 ) -> None:
-    """Import articles from XML exports and dumps (.xml, .bz2, .gz, .zst) into a store.
+    """Import articles from XML dumps (.xml, .bz2, .gz, .zst) and HTML snapshots (.tar.gz, .ndjson).
 
-    Keeps pages whose own wikitext has the mark of Good or Featured, and all templates.
+    Keeps Good and Featured articles, all templates of a dump, and the HTML of a snapshot, from which
+    `build --source rendered` makes lines.
     """
     options |= {"language": language, "keep": "all" if everything else "marked"}
     for path in dumps:
@@ -112,12 +113,14 @@ def import_(
         if as_json:
             click.echo(json.dumps({"dump": str(path), **asdict(report)}))
             continue
-        rate = report.megabytes_per_second
-        how = "imported before, not read again" if rate is None else f"{rate:.1f} MB/s of XML"
+        rate, kind = report.megabytes_per_second, "JSON" if report.rendered + report.rendered_there else "XML"
+        how = "imported before, not read again" if rate is None else f"{rate:.1f} MB/s of {kind}"
         click.echo(f"{path}: {report.pages:,} pages, {how}")
         click.echo(f"  kept      {report.kept:,} new, {report.already_there:,} there already")
         if report.templates or report.templates_there:
             click.echo(f"  templates {report.templates:,} new, {report.templates_there:,} there already")
+        if report.rendered or report.rendered_there:
+            click.echo(f"  rendered  {report.rendered:,} new, {report.rendered_there:,} there already")
         click.echo(f"  skipped   {listed(report.skipped)}")
         click.echo(f"  rejected  {listed(report.rejected)}")
         unmarked = report.skipped.get("unmarked", 0)

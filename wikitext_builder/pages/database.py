@@ -169,6 +169,16 @@ class WikiTexts(Database):
         row = (language, revision_id, failure, sha1_of(html), self.pack(html))
         self.write("INSERT OR REPLACE INTO rendered VALUES (?, ?, ?, ?, ?)", [row])
 
+    def add_missing_rendered(self, language: str, html: Mapping[int, str]) -> int:
+        """Keep the HTML of each revision id that has none, in one transaction; return how many are new."""
+        query = "SELECT 1 FROM rendered WHERE language = ? AND revision_id = ? AND failure = ''"
+        rows = [
+            (language, number, "", sha1_of(text), self.pack(text))
+            for number, text in html.items()
+            if not self.read(query, (language, number))
+        ]
+        return self.write("INSERT OR REPLACE INTO rendered VALUES (?, ?, ?, ?, ?)", rows) if rows else 0
+
     def rendered(self, language: str, revision_id: int) -> str | None:
         """Return the HTML of a revision; None if there is none."""
         query = "SELECT sha1, body FROM rendered WHERE language = ? AND revision_id = ? AND failure = ''"

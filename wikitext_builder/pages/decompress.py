@@ -82,8 +82,8 @@ def decompressed(file: DumpFile, *, threads: int = THREADS) -> Generator[bytes, 
     for magic, name in KNOWN_BUT_NOT_READ.items():
         if head.startswith(magic):
             raise BuilderError(
-                f"expected plain XML, bzip2, gzip or Zstandard, found {name}; unpack it first or take the"
-                " .bz2 file"
+                f"expected plain XML or JSON, bzip2, gzip or Zstandard, found {name}; unpack it first or"
+                " take the .bz2 file"
             )
     unpackers: dict[bytes, Unpacker] = _UNPACKERS | {b"BZh": partial(_bzip2, threads=threads)}
     unpack = next((one for magic, one in unpackers.items() if head.startswith(magic)), _plain)

@@ -17,11 +17,12 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.macros.call import template_name
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.pages.decompress import THREADS
+from wikitext_builder.pages.dumped import DumpedPage
 from wikitext_builder.pages.page_filters import parse_rules
 from wikitext_builder.pages.reading import StoredTemplates
 from wikitext_builder.pages.rules import First, Past, Rule, Texts, first_fault, with_old_names
-from wikitext_builder.pages.store import Dates, Rejected, Store, add_dates, expect_wiki
-from wikitext_builder.pages.xml_dump import Dump, DumpedPage
+from wikitext_builder.pages.store import Dates, Rejected, Store, add_dates, add_items, expect_wiki
+from wikitext_builder.pages.xml_dump import Dump
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.wiki.classify import Classifier, classifier, title_fault
 from wikitext_builder.wiki.dates import parse_date
@@ -36,8 +37,10 @@ LANGUAGE_FIELDS = (
     "list_title_prefixes", "list_title_suffixes", "file_namespaces", "category_namespaces",
     "template_namespaces", "redirect_words", "removed_sections", "stub_marks",
 )  # fmt: skip
+# Fields of `ImportReport`: what is new, and what was there.
+NEW_AND_THERE = (("kept", "already_there"), ("templates", "templates_there"), ("rendered", "rendered_there"))
 BATCH = 500  # pages per transaction, at most
-BATCH_CHARACTERS = 2**24  # of kept wikitext per transaction, after which no page is added
+BATCH_CHARACTERS = 2**24  # of kept wikitext and HTML per transaction, after which no page is added
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,15 +52,17 @@ class ImportReport:
     already_there: int  # kept by an earlier import or fetch
     templates: int = 0  # templates that are new in the store
     templates_there: int = 0  # templates that an earlier import kept
+    rendered: int = 0  # HTML of pages, of a snapshot, that is new in the store
+    rendered_there: int = 0
     skipped: dict[str, int] = field(default_factory=dict)  # by kind: redirect, unmarked, …
     rejected: dict[str, int] = field(default_factory=dict)  # by reason; the store notes each
-    xml_bytes: int
+    xml_bytes: int  # of XML or, of a snapshot, of JSON
     seconds: float
     finished_before: bool = False  # this file was imported before and was not read again
 
     @property
     def megabytes_per_second(self) -> float | None:
-        """Millions of bytes of XML per second; None if this file was imported before."""
+        """Millions of bytes of XML or JSON per second; None if this file was imported before."""
         return None if self.finished_before or not self.seconds else self.xml_bytes / 1e6 / self.seconds
 
 
@@ -136,6 +141,9 @@ def import_into(
         added = store.add(language.code, batch.pages, origin=path.name, rejected=batch.rejected)
         counts.keep("kept", "already_there", added, len(batch.pages))
         add_dates(store, language.code, batch.dates)
+        add_items(store, language.code, batch.items)
+        added = store.add_missing_rendered(language.code, batch.html)
+        counts.keep("rendered", "rendered_there", added, len(batch.html))
         added = templates.add(batch.templates)
         counts.keep("templates", "templates_there", added, len(batch.templates))
         note = f"{dump.count} pages, {counts.kept['kept'] + counts.kept['already_there']} kept"
@@ -151,6 +159,8 @@ class _Batch:
 
     pages: list[Page] = field(default_factory=list)
     templates: list[tuple[str, Page]] = field(default_factory=list)  # each with its name
+    html: dict[int, str] = field(default_factory=dict)  # by revision id
+    items: dict[int, str] = field(default_factory=dict)  # by page id
     dates: dict[int, Dates] = field(default_factory=dict)  # by page id, if a rule asked for them
     rejected: list[Rejected] = field(default_factory=list)
     seen: int = 0
@@ -173,7 +183,7 @@ class _Counts:
         self.kept.update({new: added, there: seen - added})
 
     def report(self, dump: Dump, *, seconds: float) -> ImportReport:
-        kept = {name: self.kept[name] for name in ("kept", "already_there", "templates", "templates_there")}
+        kept = {name: self.kept[name] for pair in NEW_AND_THERE for name in pair}
         return ImportReport(
             pages=dump.count,
             skipped=dict(sorted(self.skipped.items())),
@@ -186,7 +196,7 @@ class _Counts:
     def as_imported(self, dump: Dump) -> dict[str, Any]:
         """Return the report of the next import of the same file: all that was kept is already there."""
         later = asdict(self.report(dump, seconds=0))
-        for new, there in (("kept", "already_there"), ("templates", "templates_there")):
+        for new, there in NEW_AND_THERE:
             later[new], later[there] = 0, later[new] + later[there]
         return {name: later[name] for name in later if name not in ("seconds", "finished_before")}
 
@@ -197,10 +207,15 @@ def _batches(
     """Yield the pages that are kept or rejected; those before an error are yielded before it is raised."""
     batch = _Batch()
     broken: BuilderError | None = None
+    is_known = False
     try:
         for dumped in dump.pages():
-            if dump.count == 1:
-                _check_language(dump, classify.language)
+            # The first records of a snapshot can be malformed, and then say no language.
+            try:
+                is_known = is_known or _has_language(dump, classify.language)
+            except BuilderError:
+                batch = _Batch()
+                raise
             past = _DumpPast(created=dumped.created)
             kind = why_skipped(dumped, classify, keep=keep) or _unruly(dumped, rules, past)
             _sort_into(batch, dumped, kind, counts)
@@ -232,7 +247,17 @@ def why_skipped(dumped: DumpedPage, classify: Classifier, *, keep: Keep) -> str:
         return "list"
     if classify.is_disambiguation(content.wikitext):
         return "disambiguation"
-    return "" if keep == "all" or classify.is_marked(content.wikitext) else "unmarked"
+    is_kept = keep == "all" or classify.is_marked(content.wikitext) or _is_listed(dumped, classify.language)
+    return "" if is_kept else "unmarked"
+
+
+def _is_listed(dumped: DumpedPage, language: Language) -> bool:
+    """True if the templates or the categories that a snapshot has for a page are of Good or Featured ones."""
+    marks, used = {*language.good_marks, *language.featured_marks}, dumped.templates
+    return any(name.partition(":")[2] in marks for name in used) or any(
+        name in language.categories or name.partition(":")[2] in language.categories
+        for name in dumped.categories
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -273,20 +298,25 @@ def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str, counts: _Counts) ->
         counts.rejected[content.reason] += 1
         batch.rejected.append(content)
     else:
-        batch.characters += len(content.wikitext)
+        batch.characters += len(content.wikitext) + len(dumped.html or "")
         if dumped.namespace == TEMPLATE:
             batch.templates.append((template_name(content.title.partition(":")[2]), content))
         else:
             batch.pages.append(content)
+            if dumped.html:
+                batch.html[content.revision_id] = dumped.html
+            batch.items[content.page_id] = dumped.wikidata_id
 
 
-def _check_language(dump: Dump, language: Language) -> None:
+def _has_language(dump: Dump, language: Language) -> bool:
+    """True if the dump says its language, which is this one."""
     found = dump.site.language
     if found and found != language.code:
         raise BuilderError(
             f"{dump.path}: expected a dump of {language.code!r}, found one of {found!r}; take"
             f" --language {found} or another dump"
         )
+    return bool(found)
 
 
 def _progress_key(path: Path, language: Language, keep: Keep, as_of: str, rules: Sequence[Rule]) -> str:

@@ -1,5 +1,7 @@
 """Pages of a MediaWiki XML export or dump, streamed: memory does not grow with the file.
 
+`Dump` reads HTML snapshots too, see `snapshot.py`: a file is recognised by its content.
+
 The format is https://www.mediawiki.org/xml/export-0.11/ and its predecessors since 0.3. Each page has one
 revision: its newest, or its newest up to a date. Which pages are articles is decided elsewhere.
 """
@@ -17,16 +19,17 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.pages.database import sha1_of
 from wikitext_builder.pages.decompress import THREADS, DumpFile, decompressed
+from wikitext_builder.pages.dumped import ID_EXPECTED, TEXT_LIMIT, DumpedPage, DumpedSite
 from wikitext_builder.pages.lock import ID
+from wikitext_builder.pages.snapshot import SnapshotReader, TarReader
 from wikitext_builder.pages.store import Rejected
 from wikitext_builder.wiki.dates import is_timestamp
-from wikitext_builder.wiki.languages import code_of_wiki
 
-TEXT_LIMIT = 2**22  # bytes of a page's wikitext; MediaWiki itself stops at 2 MiB ($wgMaxArticleSize)
 FIELD_LIMIT = 2**12  # characters of each other field; a title has at most 255 bytes
 TAG_LIMIT = 2**20  # bytes of a tag or comment, which expat holds in memory; tags of exports have some hundred
 DEPTH_LIMIT = 32  # nested elements; an export has 6
 NAMESPACE_LIMIT = 1000  # an export of the English Wikipedia lists 32
+SQL = re.compile(rb"\s*(?:-- (?:MySQL|MariaDB)|/\*[M!]|CREATE |DROP |INSERT )")
 TEXT = "/page/revision/text"
 PAGE_FIELDS = frozenset({"/page/title", "/page/ns", "/page/id"})
 REVISION_FIELDS = frozenset(
@@ -37,33 +40,7 @@ FIELDS = PAGE_FIELDS | REVISION_FIELDS | SITE_FIELDS
 NUMBER = re.compile(r"[0-9]{1,18}")
 VERSION = re.compile(r"0\.([0-9]{1,4})")
 FIRST_WITH_PARENTS = 8  # 0.8; exports of 0.7 are of MediaWiki with and without them
-ID_EXPECTED = "an id of 1 to 18 digits, not 0"
 SHA1_BASE_36 = re.compile(r"[0-9a-z]{1,31}")
-
-
-@dataclass(slots=True, kw_only=True)
-class DumpedSite:
-    """What an export says about the wiki that it comes from."""
-
-    xml_lang: str = ""
-    dbname: str = ""  # enwiki; absent before export version 0.8
-    base: str = ""  # https://en.wikipedia.org/wiki/Main_Page
-    namespaces: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def language(self) -> str:
-        """The code of the Wikipedia, see `code_of_wiki`."""
-        return code_of_wiki(self.base, self.dbname, self.xml_lang)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DumpedPage:
-    """A page of a dump, or why it cannot be used."""
-
-    namespace: int
-    redirect: bool  # the dump says so about the page's newest revision, and this is that revision
-    content: Page | Rejected
-    created: str = ""  # its first revision, ISO 8601 in UTC; empty: the dump does not have it
 
 
 class Dump:
@@ -126,12 +103,26 @@ class Dump:
             raise BuilderError(f"{self.path}: {error}{read if self.count else ''}") from error
 
     def _parsed(self, file: DumpFile) -> Iterator[DumpedPage]:
-        parser = _Parser(self.site, self._as_of, every=self._every)
+        reader: _Parser | SnapshotReader | TarReader | None = None
         with closing(decompressed(file, threads=self._threads)) as pieces:
             for piece in pieces:
+                reader = reader or self._reader(piece)
                 self.xml_bytes += len(piece)
-                yield from self._counted(parser.feed(piece))
-        yield from self._counted(parser.feed(b"", final=True))
+                yield from self._counted(reader.feed(piece))
+        yield from self._counted((reader or self._reader(b"")).feed(b"", final=True))
+
+    def _reader(self, head: bytes) -> _Parser | SnapshotReader | TarReader:
+        """What reads a file that begins so, whatever its name is."""
+        if SQL.match(head):
+            raise BuilderError(
+                "the SQL of a table, which has no texts of pages; take the dump named"
+                " pages-articles-multistream.xml.bz2"
+            )
+        if head[257:262] == b"ustar":
+            return TarReader(SnapshotReader(self.site, self._as_of))
+        if head.lstrip()[:1] == b"{":
+            return SnapshotReader(self.site, self._as_of)
+        return _Parser(self.site, self._as_of, every=self._every)
 
     def _counted(self, pages: Iterator[DumpedPage]) -> Iterator[DumpedPage]:
         for page in pages:

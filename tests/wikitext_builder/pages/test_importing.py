@@ -18,14 +18,14 @@ import pytest
 
 from tests.cases import each
 from tests.conftest import DATA, ROOT
-from tests.dumps import COMPRESSIONS, END, export_xml, numbered_page, page_xml, revision_xml
+from tests.dumps import COMPRESSIONS, END, export_xml, ndjson, numbered_page, page_xml, record, revision_xml
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages import importing
+from wikitext_builder.pages.dumped import DumpedPage, DumpedSite
 from wikitext_builder.pages.importing import ImportReport, Keep, import_into, why_skipped
 from wikitext_builder.pages.reading import StoredTemplates
 from wikitext_builder.pages.store import Rejected, Revision, Store, expect_wiki
-from wikitext_builder.pages.xml_dump import DumpedPage, DumpedSite
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.languages import LANGUAGES
 
@@ -52,6 +52,11 @@ def imported(store: Path, path: Path, *, keep: Keep = "marked", as_of: str = "")
 def content(store: Path) -> tuple[Sequence[Revision], list[Rejected]]:
     with Store.open(store) as opened:
         return opened.all_revisions("en"), opened.rejected("en")
+
+
+def html_of(store: Path) -> dict[int, str]:
+    with Store.open(store) as opened:
+        return opened.rendered_sha1s("en")
 
 
 # --- which pages
@@ -278,16 +283,23 @@ with Store.create(store) as opened:
 """
 
 
-@pytest.fixture(scope="module")
-def thousands(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dump of some thousand pages, beside the store of an import that nothing disturbed."""
+@pytest.fixture(scope="module", params=["dump.xml", "snapshot.ndjson"])
+def thousands(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some thousand pages, beside the store of an import that nothing disturbed."""
     folder = tmp_path_factory.mktemp("thousands")
-    pages = [page_xml(page(number, f"text {number} " * 50)) for number in range(1, 5001)]
-    pages[7::50] = [
-        page_xml(page(n), revision_xml(page(n), text='<text deleted="deleted" />'))
-        for n in range(8, 5001, 50)
-    ]
-    path = written(folder, *pages)
+    pages = [page(number, f"text {number} " * 50) for number in range(1, 5001)]
+    hidden = range(7, 5000, 50)
+    if request.param == "dump.xml":
+        xml = [page_xml(one) for one in pages]
+        for n in hidden:
+            xml[n] = page_xml(pages[n], revision_xml(pages[n], text='<text deleted="deleted" />'))
+        path = written(folder, *xml)
+    else:
+        records = [record(one) for one in pages]
+        for n in hidden:
+            records[n]["article_body"] = {"html": "", "wikitext": ""}
+        path = folder / request.param
+        path.write_bytes(ndjson(records))
     imported(folder / "undisturbed", path, keep="all")
     return path
 
@@ -310,6 +322,8 @@ def test_after_a_kill_and_a_second_run_nothing_is_twice_or_lost(
     assert not report.finished_before
     assert (report.kept, report.already_there) == (4900 - before, before)
     assert content(tmp_path / "a") == content(path.with_name("undisturbed"))
+    assert html_of(tmp_path / "a") == html_of(path.with_name("undisturbed"))
+    assert len(html_of(tmp_path / "a")) == (4900 if path.suffix == ".ndjson" else 0)
 
 
 def test_an_incomplete_dump_never_counts_as_finished(tmp_path: Path) -> None:

@@ -19,8 +19,9 @@ from tests.wikitext_builder.extraction.pages import real_pages
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.decompress import THREADS
+from wikitext_builder.pages.dumped import TEXT_LIMIT, DumpedPage
 from wikitext_builder.pages.store import Rejected
-from wikitext_builder.pages.xml_dump import TEXT_LIMIT, Dump, DumpedPage, read_pages
+from wikitext_builder.pages.xml_dump import Dump, read_pages
 
 SHARED_PAGES = DATA / "pages"
 # https://www.w3.org/TR/xml/#charsets without U+FFFE and U+FFFF, and without what no title can have

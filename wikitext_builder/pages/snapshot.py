@@ -1,0 +1,287 @@
+"""Pages of a Wikimedia Enterprise snapshot: one JSON object per line, plain or in a tar archive.
+
+The format is https://enterprise.wikimedia.com/docs/snapshot/ with the fields of
+https://enterprise.wikimedia.com/docs/data-dictionary/ (read in November 2026); the older files of
+https://dumps.wikimedia.org/other/enterprise_html/ have the same. Nothing is unpacked to the disk.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tarfile
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import msgspec
+
+from wikitext_builder.article import Page
+from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.pages.dumped import ID_EXPECTED, TEXT_LIMIT, DumpedPage, DumpedSite
+from wikitext_builder.pages.store import Rejected
+from wikitext_builder.wiki.dates import is_timestamp
+
+LINE_LIMIT = 2**25  # bytes of a record, the limit of HTML in a build; a long article has 5 MB
+BLOCK = tarfile.BLOCKSIZE
+HEADER_LIMIT = 2**20  # bytes of an extended header of a tar
+PAX_SIZE = re.compile(rb"(?:^|\n)\d{1,9} size=(\d{1,18})\n")
+ARTICLES = "take a snapshot of articles, such as enwiki_namespace_0.tar.gz of /v2/snapshots, or an XML dump"
+OTHER_KINDS = {  # a field of the first record: what such a file is
+    "index": "a CirrusSearch dump, whose text is made for search and has no headings",
+    "sections": "a Structured Contents snapshot, which has no HTML",
+    "infoboxes": "a Structured Contents snapshot, which has no HTML",
+    "labels": "a dump of Wikidata",
+}
+
+Id = Annotated[int, msgspec.Meta(ge=1, lt=10**18)]
+
+
+class _Name(msgspec.Struct):
+    name: str = ""
+
+
+class _Code(msgspec.Struct):
+    identifier: str = ""
+
+
+class _Namespace(msgspec.Struct):
+    identifier: int = 0
+
+
+class _Version(msgspec.Struct):
+    identifier: Id
+
+
+class _Body(msgspec.Struct):
+    html: str
+    wikitext: str
+
+
+class _Record(msgspec.Struct, kw_only=True):
+    """The fields that are read; others are not decoded. Empty ones can be null or absent."""
+
+    name: str
+    identifier: Id
+    version: _Version
+    date_modified: str
+    article_body: _Body
+    url: str = ""
+    date_created: str = ""
+    in_language: _Code | None = None
+    is_part_of: _Code | None = None
+    namespace: _Namespace | None = None
+    main_entity: _Code | None = None
+    templates: list[_Name] | None = None
+    categories: list[_Name] | None = None
+
+
+class SnapshotReader:
+    """Splits pieces of a file into lines and lines into pages; it holds one line, up to a limit.
+
+    Args:
+        site: The wiki, filled from the first record that can be read.
+        as_of: A time in ISO 8601 and UTC: pages of later revisions are rejected; empty: none are.
+    """
+
+    def __init__(self, site: DumpedSite, as_of: str = "") -> None:
+        self._site = site
+        self._as_of = as_of
+        self._decode = msgspec.json.Decoder(_Record).decode
+        self._held: list[bytes] = []  # the beginning of a line
+        self._size = 0
+        self._number = 0  # of the record
+
+    def feed(self, piece: bytes, *, final: bool = False) -> Iterator[DumpedPage]:
+        """Yield the pages whose lines end in this piece."""
+        *lines, rest = piece.split(b"\n")
+        for line in lines:
+            self._hold(line)
+            yield from self._end_line()
+        self._hold(rest)
+        if final:
+            yield from self._end_line()
+            if not self._number:
+                raise BuilderError("it has no records; download it again")
+
+    def _hold(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size <= LINE_LIMIT:
+            self._held.append(part)
+        else:
+            self._held.clear()
+
+    def _end_line(self) -> Iterator[DumpedPage]:
+        line, size = b"".join(self._held), self._size
+        self._held, self._size = [], 0
+        if size > LINE_LIMIT:
+            self._number += 1
+            yield self._rejected("too-large", f"a record of {size:,} bytes, expected at most {LINE_LIMIT:,}")
+        elif line and not line.isspace():
+            self._number += 1
+            yield self._page(line)
+
+    def _page(self, line: bytes) -> DumpedPage:
+        try:
+            record = self._decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            found = self._fields(line)
+            if self._number == 1:
+                _check_kind(found)
+            name, identifier = found.get("name"), found.get("identifier")
+            number = identifier if type(identifier) is int and 0 < identifier < 10**18 else 0
+            detail = f"record {self._number}: {error}"
+            return self._rejected("malformed", detail, name if type(name) is str else "", number)
+        site = (_code(record.is_part_of), _code(record.in_language))
+        if not self._site.base:
+            self._site.base, self._site.dbname, self._site.xml_lang = record.url, *site
+        elif site != (self._site.dbname, self._site.xml_lang):
+            detail = f"it is of {' and '.join(site)}, the pages before of {self._site.dbname}"
+            return self._rejected("other-wiki", detail, record.name, record.identifier)
+        content: Page | Rejected
+        try:
+            content = _page_of(record, self._as_of)
+        except RejectedError as error:
+            content = Rejected(
+                title=record.name,
+                page_id=record.identifier,
+                revision_id=record.version.identifier,
+                reason=error.reason,
+                detail=error.detail,
+            )
+        return DumpedPage(
+            namespace=record.namespace.identifier if record.namespace else 0,
+            redirect=False,
+            content=content,
+            created=record.date_created if is_timestamp(record.date_created) else "",
+            html=record.article_body.html,
+            wikidata_id=_code(record.main_entity),
+            templates=tuple(one.name for one in record.templates or ()),
+            categories=tuple(one.name for one in record.categories or ()),
+        )
+
+    def _fields(self, line: bytes) -> dict[str, Any]:
+        """The fields of a record that is not one of an article.
+
+        Raises:
+            BuilderError: It is not JSON.
+        """
+        try:
+            found = json.loads(line, parse_int=lambda digits: int(digits[:30]))
+        except RecursionError:
+            return {}
+        except ValueError as error:  # JSON or UTF-8
+            raise BuilderError(
+                f"record {self._number} is not JSON ({error}); expected a JSON object per line, as in"
+                " snapshots of Wikimedia Enterprise; download it again and run the import again to resume it"
+            ) from error
+        return found if isinstance(found, dict) else {}
+
+    def _rejected(self, reason: str, detail: str, title: str = "", page_id: int = 0) -> DumpedPage:
+        title = title.encode("utf-8", "replace").decode() or f"record {self._number}"
+        content = Rejected(title=title, page_id=page_id, reason=reason, detail=detail)
+        return DumpedPage(namespace=0, redirect=False, content=content)
+
+
+def _code(one: _Code | None) -> str:
+    return one.identifier if one else ""
+
+
+def _check_kind(fields: dict[str, Any]) -> None:
+    """Refuse a file whose first record is not of an article at all."""
+    if "article_body" in fields or {"name", "version"} <= fields.keys():
+        return
+    known = next((text for name, text in OTHER_KINDS.items() if name in fields), None)
+    what = known or f"JSON with the fields {', '.join(map(repr, fields))[:80] or 'none'}"
+    raise BuilderError(f"expected a snapshot of Wikimedia Enterprise, found {what}; {ARTICLES}")
+
+
+def _page_of(record: _Record, as_of: str) -> Page:
+    """Return the page of a record.
+
+    Raises:
+        RejectedError: It cannot be used.
+    """
+    wikitext, moment = record.article_body.wikitext, record.date_modified
+    wrong = f"title {record.name!r}, timestamp {moment!r}; expected a title, a time, and {ID_EXPECTED}"
+    for reason, is_so, detail in (
+        ("malformed", not record.name or not is_timestamp(moment), wrong),
+        ("no-revision", bool(as_of) and moment > as_of, f"the snapshot has no revision up to {as_of}"),
+        ("hidden", not wikitext and not record.article_body.html, "the record has neither text nor HTML"),
+        ("too-large", len(wikitext.encode()) > TEXT_LIMIT, f"more than {TEXT_LIMIT:,} bytes of wikitext"),
+    ):
+        if is_so:
+            raise RejectedError(reason, detail)
+    return Page(
+        title=record.name,
+        page_id=record.identifier,
+        revision_id=record.version.identifier,
+        timestamp=moment,
+        wikitext=wikitext,
+    )
+
+
+class TarReader:
+    """Feeds the files in a tar archive to a `SnapshotReader`, one after the other."""
+
+    def __init__(self, lines: SnapshotReader) -> None:
+        self._lines = lines
+        self._held = bytearray()
+        self._left = 0  # bytes of the open file
+        self._padding = 0  # bytes after it
+        self._is_used = False
+        self._pax: bytearray | None = None  # the extended header that is open
+        self._size: int | None = None  # of the next file, if its extended header says so
+        self._ended = False
+
+    def feed(self, piece: bytes, *, final: bool = False) -> Iterator[DumpedPage]:
+        """Yield the pages whose lines end in this piece."""
+        self._held += piece
+        while self._held and not self._ended:
+            if self._left:
+                part = bytes(self._held[: self._left])
+                self._left -= len(part)
+                if self._is_used:
+                    yield from self._lines.feed(part)
+                elif self._pax is not None:
+                    self._pax += part
+            elif self._padding:
+                part = bytes(self._held[: self._padding])
+                self._padding -= len(part)
+            elif len(self._held) >= BLOCK:
+                part = bytes(self._held[:BLOCK])
+                yield from self._lines.feed(b"\n")  # the line of the file before ends with it
+                self._start(part)
+            else:
+                break
+            del self._held[: len(part)]
+        if self._ended:  # what follows is padding
+            self._held.clear()
+        if final:
+            if not self._ended:
+                raise BuilderError("the tar archive breaks off; download it again to resume the import")
+            yield from self._lines.feed(b"", final=True)
+
+    def _start(self, header: bytes) -> None:
+        if self._pax is not None:
+            found = PAX_SIZE.search(self._pax)
+            self._size, self._pax = int(found[1]) if found else None, None
+        if header == bytes(BLOCK):
+            self._ended = True
+            return
+        try:
+            one = tarfile.TarInfo.frombuf(header, "utf-8", "backslashreplace")
+        except tarfile.HeaderError as error:
+            raise BuilderError(f"the tar archive is damaged ({error}); download it again") from error
+        size, self._is_used = one.size, one.type in (tarfile.REGTYPE, tarfile.AREGTYPE)
+        if self._is_used:
+            size, self._size = size if self._size is None else self._size, None
+        elif one.type == tarfile.XHDTYPE:
+            self._pax = bytearray()
+        elif one.type not in (tarfile.DIRTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME):
+            raise BuilderError(
+                f"the tar archive has {one.name[:100]!r}, a link, a device or something else (type"
+                f" {one.type!r}); a snapshot has only files: get it from another place"
+            )
+        if size < 0 or (not self._is_used and size > HEADER_LIMIT):
+            raise BuilderError(f"the tar archive has {one.name[:100]!r} of {size:,} bytes; download it again")
+        self._left, self._padding = size, -size % BLOCK
