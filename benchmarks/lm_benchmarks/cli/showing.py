@@ -249,6 +249,7 @@ def _rounded_up(number: float) -> str:
 )
 @click.option("--columns", metavar="A,B,…", default="", help="Columns of tables, as they are printed.")
 @click.option("--sort", metavar="COLUMN", default="", help="Least first; -COLUMN: greatest first.")
+@click.option("--figures", type=ANY_PATH, help="Folder for each chart as .png, .svg and .pdf.")
 def report(columns: str, **options: Any) -> None:
     """Write tables, charts and signatures of all RESULTS, the best model first.
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FONT: Final = 12.5  # size of text in the page, in units of the drawing
 INK: Final = "#010203"  # stands for the colour of the page's text
-INLINE: Final = {
+INLINE: Final[dict[str, Any]] = {
     **STYLE,
     "svg.fonttype": "none",
     "font.size": FONT + 1,  # room for a browser's font, which can be wider
@@ -64,6 +64,19 @@ class Bar:
     error: float | None = None  # None: no error bar
 
 
+class Chart(str):
+    """A chart as SVG for a page; "" if there is nothing to show."""
+
+    __slots__ = ("figure",)
+    figure: Callable[[], Figure]  # draws it again
+
+    def save(self, path: Path) -> Path:
+        """Write it to a file, as PNG, SVG or PDF by its ending."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return write_picture(path, self.figure, **INLINE)
+
+
 def line_chart(
     title: str,
     curves: Mapping[str, Points],
@@ -72,7 +85,7 @@ def line_chart(
     y_label: str,
     log_x: bool = False,
     log_y: bool = False,
-) -> str:
+) -> Chart:
     """SVG of curves over a common axis; "" if there is nothing to show. A screen reader says the title.
 
     Points without a logarithm are left out on logarithmic axes.
@@ -83,7 +96,7 @@ def line_chart(
     }
     points = [point for curve in shown.values() for point in curve]
     if not points:
-        return ""
+        return Chart()
 
     def draw(axes: Axes) -> None:
         for number, (name, curve) in enumerate(shown.items()):
@@ -113,14 +126,14 @@ def bar_chart(
     y_label: str,
     pale: Sequence[bool] = (),
     baseline: str = "",
-) -> str:
+) -> Chart:
     """SVG of bars for each label, from zero; "" if there is nothing to show. None leaves a gap.
 
     `pale` says by label whether its bars say little, `baseline` what zero is. A browser shows the numbers of
     a bar when one points at it, and the title elsewhere; a screen reader says it.
     """
     if not any(_has_place(bar) for row in series.values() for bar in row):
-        return ""
+        return Chart()
 
     said: list[str] = []
 
@@ -152,19 +165,24 @@ def bar_chart(
     return _inline(title, len(series) + bool(baseline), draw, said)
 
 
-def _inline(title: str, names: int, draw: Callable[[Axes], None], said: Sequence[str]) -> str:
+def _inline(title: str, names: int, draw: Callable[[Axes], None], said: Sequence[str]) -> Chart:
     """What is drawn, with a legend of so many names, as SVG for a page; `said` are titles of its parts."""
     from matplotlib import style
     from matplotlib.figure import Figure
 
-    with style.context(["default", INLINE], after_reset=True), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # letters that the font lacks: the browser has other fonts
+    def figure() -> Figure:
         drawing = Figure(figsize=(7.2, HEIGHT + LEGEND * names), layout="constrained")
         draw(axes := drawing.subplots())
         axes.legend(bbox_to_anchor=(0, 1))
+        return drawing
+
+    with style.context(["default", INLINE], after_reset=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # letters that the font lacks: the browser has other fonts
         buffer = io.StringIO()
-        drawing.savefig(buffer, format="svg", transparent=True, metadata=NO_METADATA)
-    return _for_page(buffer.getvalue(), title, iter(said))
+        figure().savefig(buffer, format="svg", transparent=True, metadata=NO_METADATA)
+    chart = Chart(_for_page(buffer.getvalue(), title, iter(said)))
+    chart.figure = figure
+    return chart
 
 
 def _for_page(svg: str, title: str, said: Iterator[str]) -> str:

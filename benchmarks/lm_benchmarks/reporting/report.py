@@ -19,16 +19,18 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result, TokenGroup, read_results
 from lm_benchmarks.records.trained import Epoch, Trained, read_curve
-from lm_benchmarks.reporting.charts import Bar, Points, bar_chart, line_chart
+from lm_benchmarks.reporting.charts import Bar, Chart, Points, bar_chart, line_chart
 from lm_benchmarks.reporting.collect import arranged, key_of, tables_of
 from lm_benchmarks.reporting.cost import core_hours, gpu_hours, megaflops
 from lm_benchmarks.reporting.formats import WORDS, csv_table, mark_best, render
 from lm_benchmarks.reporting.published import PUBLISHED, Published
 from lm_benchmarks.reporting.tables import PIECES, Table, value_of
+from ps_models.evaluation.signature import signature_value
 from ps_models.training.logs import EPOCHS
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.manifest import read_tokens
+from wikitext_builder.pictures import PICTURES
 from wikitext_builder.stats.plots import rank_frequencies, spaced_ranks
 
 ENDINGS: Final = (".md", ".tex", ".csv", ".html")
@@ -63,7 +65,7 @@ class Report:
 
     title: str
     tables: tuple[Table, ...]
-    charts: tuple[tuple[str, str], ...]  # title, SVG
+    charts: tuple[tuple[str, Chart], ...]  # with their titles
     results: tuple[Result, ...]
     first: Mapping[str, Any] | None = None  # title, text and frame of a table that stands before the results
     refresh: int = 0  # seconds after which a browser reads the page again; 0: never
@@ -87,6 +89,7 @@ def report(
     logs: Sequence[str | Path] = (),
     columns: Sequence[str] = (),
     sort: str = "",
+    figures: str | Path | None = None,
 ) -> Path:
     """Write a report: tables, charts and signatures of all results.
 
@@ -103,6 +106,7 @@ def report(
         columns: The columns of the tables, as they are printed; without names those of every report.
         sort: The column to sort by, the least first; `-` before it: the greatest. Without it, the best model
             is first.
+        figures: A folder, in which each chart is written as PNG, SVG and PDF.
 
     Returns:
         The path of the report.
@@ -122,6 +126,8 @@ def report(
         dataset=None if data is None else load_dataset(Path(data)),
     )
     tables = arranged(made.tables, columns=columns, sort=sort, csv=target.suffix == ".csv")
+    if figures is not None:
+        write_figures(made, Path(figures))
     return write_text(target, report_text(dataclasses.replace(made, tables=tables), target.suffix))
 
 
@@ -131,6 +137,27 @@ def report_text(report: Report, ending: str) -> str:
         return csv_table(*(table.numbers for table in report.tables))
     named = {"title": report.title, "refresh": report.refresh, "groupings_of": groupings_of}
     return render(f"report{ending}", report=report, metrics=METRICS.values(), **named)
+
+
+def write_figures(report: Report, folder: Path) -> None:
+    """Write each chart of a report in each kind of picture; the files are named by the titles.
+
+    Raises:
+        HarnessError: A file cannot be written.
+    """
+    charts = list(report.charts)
+    charts += [(f"{one.title} by {by.by}", by.chart) for one in report.tables for by in groupings_of(one)]
+    names = Counter[str]()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for title, chart in charts:
+            name = signature_value(title).lower()
+            names[name] += bool(chart)
+            again = f"-{names[name]}" if names[name] > 1 else ""  # as of two conventions
+            for ending in PICTURES if chart else ():
+                chart.save(folder / f"{name}{again}{ending}")
+    except OSError as error:
+        raise HarnessError(f"{folder}: {error.strerror}; expected a folder for the figures") from error
 
 
 def write_text(out: Path, text: str) -> Path:
@@ -216,9 +243,9 @@ def _points(curve: Sequence[Epoch]) -> Points:
     return [(float(line.epoch), line.valid_perplexity) for line in curve if line.valid_perplexity is not None]
 
 
-def _zipf_chart(dataset: Dataset | None) -> str:
+def _zipf_chart(dataset: Dataset | None) -> Chart:
     if dataset is None:
-        return ""
+        return Chart()
     curves = {}
     for split, path in dataset.files.items():
         frequencies = rank_frequencies(split, Counter(read_tokens(path)))
@@ -235,7 +262,7 @@ def _zipf_chart(dataset: Dataset | None) -> str:
     )
 
 
-def cost_charts(table: Table) -> list[tuple[str, str]]:
+def cost_charts(table: Table) -> list[tuple[str, Chart]]:
     """Charts of a number against each cost that two models have: titles and SVG, of the best models."""
     split, found = table.splits[-1], []
     for what, cost in COSTS.items():
@@ -305,7 +332,7 @@ class Grouping:
         return frame
 
     @property
-    def chart(self) -> str:
+    def chart(self) -> Chart:
         """Bars: how much worse the other models are than the best, per group; "" if there are no others."""
         best, title = next(iter(self.models)), f"nats per token above the best model, by {self.by}"
         label = "nats per token above the best"

@@ -14,7 +14,7 @@ from lm_benchmarks.record_versions import append_record
 from lm_benchmarks.records.result import TokenGroup
 from lm_benchmarks.reporting.collect import arranged
 from lm_benchmarks.reporting.published import FILES, OFFICIAL, Published
-from lm_benchmarks.reporting.report import groupings_of, make_report, report_text
+from lm_benchmarks.reporting.report import groupings_of, make_report, report_text, write_figures
 from msgspec.structs import replace
 
 from tests.lm_benchmarks.records.test_result import signed
@@ -198,6 +198,19 @@ def test_six_models_fit_without_hidden_columns(report, opened, width, scheme):
     for cell in tab.locator("td").all():
         if box := cell.bounding_box():
             assert 0 <= box["x"] <= box["x"] + box["width"] <= width
+
+
+def test_each_chart_is_a_file_of_each_kind_with_the_same_bytes_again(report, tmp_path):
+    for folder in ("one", "two"):
+        write_figures(report, tmp_path / folder)
+    first, second = (
+        {path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()} for folder in ("one", "two")
+    )
+    stems = ["wikitext-2-by-frequency", "wikitext-2-by-recency"]
+    assert sorted(first) == [f"{stem}{ending}" for stem in stems for ending in (".pdf", ".png", ".svg")]
+    assert first == second
+    assert b"0: LSTM of a long name" in first["wikitext-2-by-recency.svg"]
+    assert not re.search(rb"CreationDate|ModDate|Type3", first["wikitext-2-by-recency.pdf"])
 
 
 def test_the_command_takes_columns_and_a_sort(report, tmp_path):
