@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wikitext_builder.pages.fetch import fetch
     from wikitext_builder.pages.importing import import_dump
     from wikitext_builder.pages.lock import lock
-    from wikitext_builder.pages.reading import open_templates, read_page, status
+    from wikitext_builder.pages.reading import open_templates, read_page, status, store_language
     from wikitext_builder.stats.plots import plot_window, plot_zipf
     from wikitext_builder.stats.statistics import statistics
     from wikitext_builder.text_overlap.overlap import new_lines, overlap
@@ -55,6 +55,7 @@ __all__ = [
     "read_page",
     "statistics",
     "status",
+    "store_language",
     "tokenize",
     "verify",
 ]

@@ -35,6 +35,7 @@ from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.pages.reading import StoredTemplates
 from wikitext_builder.pages.store import Store
 from wikitext_builder.tokens.tokenizer import tokenize_article
+from wikitext_builder.wiki.languages import language_of
 
 LINE = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "."]), min_size=1, max_size=8).map(" ".join)
 LINES = st.lists(LINE, max_size=8)
@@ -242,7 +243,7 @@ def test_a_build_takes_its_lines_from_where_the_recipe_says(store_path, tmp_path
     shard = str(tmp_path / "a.jsonl.zst")
     task = ShardTask(
         store=str(store_path),
-        language="en",
+        language=language_of("en"),
         sections="official",
         revision_ids=(1, 2),
         titles=("A", "B"),

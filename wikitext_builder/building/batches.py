@@ -24,6 +24,7 @@ from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.pages.lock import ATTRIBUTION, Attribution
 from wikitext_builder.runners import blobs
+from wikitext_builder.wiki.languages import Language
 
 ARTICLES_PER_BATCH = 512  # 16 shards, some 10 MB of text
 EXAMPLES = 5  # titles per template: enough to look it up, and few enough for any number of pages
@@ -178,13 +179,13 @@ class WrittenBatch:
         return msgspec.json.decode(blobs.read(f"{self.location}.left_out.json"), type=dict[str, LeftOutCalls])
 
 
-def write_batch(batch: Batch, *, vocabulary: str, language: str, articles: bool) -> WrittenBatch:
+def write_batch(batch: Batch, *, vocabulary: str, language: Language, articles: bool) -> WrittenBatch:
     """Write a batch's pieces of the dataset's files, unless that is done already.
 
     Args:
         batch: The articles.
         vocabulary: Location of `pack_vocabulary`'s result.
-        language: Code of their Wikipedia.
+        language: Their Wikipedia.
         articles: Write them as plain text too.
     """
     location = f"{batch.location}.batch.json"
@@ -194,7 +195,7 @@ def write_batch(batch: Batch, *, vocabulary: str, language: str, articles: bool)
     return replace(msgspec.json.decode(blobs.read(location), type=WrittenBatch), location=batch.location)
 
 
-def _write(batch: Batch, vocabulary: Vocabulary, language: str, articles: bool) -> WrittenBatch:
+def _write(batch: Batch, vocabulary: Vocabulary, language: Language, articles: bool) -> WrittenBatch:
     files: dict[str, list[str]] = defaultdict(list)
     sums = {name: Counter[str]() for name in SPLITS}
     left_out: list[dict[str, LeftOutCalls]] = []

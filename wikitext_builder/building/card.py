@@ -50,7 +50,7 @@ def write_source(directory: Path, plan: Plan) -> None:
     The lock file does not name the wiki, so it has the same bytes from whatever store the revisions come.
     """
     with (directory / LOCK).open("w", encoding="utf-8", newline="") as file:
-        write_lock(plan.revisions, file, language=plan.recipe.language)
+        write_lock(plan.revisions, file, language=plan.language)
     for split, page_ids in _given(plan):
         titles = sorted(one.title for one in plan.revisions if one.page_id in page_ids)
         text = "".join(f"{title}\n" for title in titles)

@@ -20,14 +20,16 @@ from wikitext_builder.dataset.manifest import Manifest, compared_files, read_man
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256
-from wikitext_builder.pages.lock import read_lock, read_titles
+from wikitext_builder.pages.lock import names_in_lock, read_lock, read_titles
 from wikitext_builder.pages.page_filters import chosen
 from wikitext_builder.pages.reading import templates_in
 from wikitext_builder.pages.rules import with_old_names
 from wikitext_builder.pages.store import Revision, Store, items_of
+from wikitext_builder.pages.store_languages import language_in, stored_language
 from wikitext_builder.runners import blobs
-from wikitext_builder.tokens.tokenizer import tokenizer
 from wikitext_builder.wiki.dates import parse_date
+from wikitext_builder.wiki.languages import Language, language_of
+from wikitext_builder.wiki.names import names_said, with_names
 
 LEFT_OUT = "left_out.tsv"
 REJECTED = "rejected.jsonl"
@@ -51,6 +53,7 @@ class Plan:
     older: int = 0  # revisions that are not used, because newer ones of the same pages are
     given_valid: frozenset[int] = frozenset()  # page ids of valid, instead of a choice
     given_test: frozenset[int] = frozenset()
+    names: Language | None = None  # with what the wiki says of itself; None: nothing
     work_url: str = ""  # where a cluster's workers leave their results; empty: in `work`, on a shared disk
 
     def __post_init__(self) -> None:
@@ -64,6 +67,11 @@ class Plan:
             raise BuilderError(f"--out: {self.out} is a link to nothing; remove it, or name another folder")
 
     @property
+    def language(self) -> Language:
+        """The Wikipedia that the pages come from."""
+        return self.names or language_of(self.recipe.language)
+
+    @property
     def work(self) -> Path:
         """The folder in which the dataset grows until it is complete."""
         return self.out.with_name(f".{self.out.name}.partial")
@@ -73,7 +81,7 @@ class BuildOptions(TypedDict, total=False):
     """What a build can be told besides its recipe, its store and its folder; None is as if it were absent."""
 
     language: str | None
-    """Code of the Wikipedia."""
+    """Code of the Wikipedia; by default the one that the store holds, or the language of a `Recipe`."""
     as_of: str | None
     """Take the newest revisions of the store that are not after this date, such as 2016-08-31."""
     lock: str | Path | None
@@ -120,12 +128,20 @@ def make_plan(
     """
     as_of, lock = options.get("as_of"), options.get("lock")
     valid_titles, test_titles = options.get("valid_titles"), options.get("test_titles")
-    recipe = _changed(recipe, {name: value for name, value in options.items() if name not in PAGE_OPTIONS})
-    tokenizer(recipe.language)  # a language without a tokenizer is refused here, and not once per page
+    given, recipe = (
+        recipe,
+        _changed(recipe, {name: value for name, value in options.items() if name not in PAGE_OPTIONS}),
+    )
+    with Store.open(store) as opened:
+        if isinstance(given, str):
+            recipe = replace(recipe, language=language_in(opened, options.get("language")))
+        language = stored_language(opened, recipe.language)
     found, older = _chosen_revisions(store, recipe.language, as_of, lock)
+    if lock and (said := names_in_lock(Path(lock))):  # so that the same lock file gives the same bytes
+        language = with_names(language_of(recipe.language), said)
     old = options.get("within", ()), options.get("without", ())
     include, exclude = with_old_names(options.get("include", ()), options.get("exclude", ()), *old)
-    revisions = chosen(found, include, exclude, recipe.language)
+    revisions = chosen(found, include, exclude, language)
     given_valid, given_test = _page_ids(valid_titles, revisions), _page_ids(test_titles, revisions)
     if given_valid and "valid" not in recipe.splits:
         raise BuilderError(f"--valid-titles: {recipe.name} has no valid; use another recipe")
@@ -138,6 +154,7 @@ def make_plan(
         )
     return Plan(
         recipe=recipe,
+        names=language,
         store=store,
         out=out,
         revisions=revisions,
@@ -254,6 +271,8 @@ def identity_of(plan: Plan) -> Identity:
     dates = sorted(
         f"{r.page_id}\t{r.created}\t{r.promoted}" for r in plan.revisions if r.created or r.promoted
     )
+    if said := names_said(plan.language):
+        texts.append(f"names {json.dumps(said, ensure_ascii=False)}")
     given = [f"valid {sorted(plan.given_valid)}", f"test {sorted(plan.given_test)}"]
     versions = {name: version(name) for name in DECIDING_PACKAGES}
     if plan.recipe.source == "rendered":

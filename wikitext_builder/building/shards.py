@@ -31,7 +31,7 @@ from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.tokens.tokenizer import tokenize_article
 from wikitext_builder.wiki.classify import classifier
-from wikitext_builder.wiki.languages import language_of
+from wikitext_builder.wiki.languages import Language
 
 PAGES_PER_SHARD = 32  # about 2 MB of wikitext: seconds of work, so little is lost if a worker dies
 FILE_CHARACTERS = 2**20  # of the templates in one packed file; a worker reads the files that its pages need
@@ -42,7 +42,7 @@ class ShardTask:
     """Which pages become which file, and how."""
 
     store: str  # its path; or the location of `pack_pages`' result, if workers do not reach the store
-    language: str
+    language: Language
     sections: str
     revision_ids: tuple[int, ...]
     titles: tuple[str, ...]  # of their pages: those of a lock file, if the store has a page under another one
@@ -106,7 +106,7 @@ def _article(one: StoredPage, task: ShardTask, templates: Templates | None) -> A
         article = extract(page, language=language, sections=sections, expansions=texts, templates=templates)
     else:
         article = extract_rendered(one.html, page, language=language, sections=sections)
-    article = tokenize_article(article, language=language)
+    article = tokenize_article(article, language=language.code)
     if not TITLE.fullmatch(article.lines[1]):
         raise RejectedError("no-title", f"its title {article.title!r} leaves no word for a heading")
     if not any(line and not heading_level(line) for line in article.lines):
@@ -116,7 +116,7 @@ def _article(one: StoredPage, task: ShardTask, templates: Templates | None) -> A
     return replace(
         article,
         categories=own_categories(page.wikitext, language),
-        quality=classifier(language_of(language)).quality(page.wikitext),
+        quality=classifier(language).quality(page.wikitext),
         wikidata_id=one.wikidata_id,
     )
 
@@ -154,7 +154,7 @@ def _stored(task: ShardTask) -> Iterator[StoredPage]:
             yield msgspec.json.decode(line, type=StoredPage)
         return
     with Store.open(Path(task.store)) as store:
-        rows = stored_pages(store, task.language, task.revision_ids, html=task.source == "rendered")
+        rows = stored_pages(store, task.language.code, task.revision_ids, html=task.source == "rendered")
         for one, title in zip(rows, task.titles, strict=True):
             yield replace(one, page=replace(one.page, title=title))
 
@@ -165,7 +165,7 @@ def _templates(task: ShardTask) -> Iterator[Templates | None]:
     if blobs.is_url(task.store):
         yield PackedTemplates(task.templates) if task.templates else None
         return
-    with open_templates(task.store, language=task.language, as_of=task.as_of or None) as templates:
+    with open_templates(task.store, language=task.language.code, as_of=task.as_of or None) as templates:
         yield templates
 
 
@@ -180,7 +180,7 @@ def packed(task: ShardTask, folder: str) -> ShardTask:
 def _pack_templates(task: ShardTask, folder: str) -> bool:
     """Copy the templates of a store into numbered files, unless that is done; False if there are none."""
     if not blobs.exists(f"{folder}/index.json"):
-        with open_templates(task.store, language=task.language, as_of=task.as_of or None) as templates:
+        with open_templates(task.store, language=task.language.code, as_of=task.as_of or None) as templates:
             if templates is None:
                 return False
             names = []  # the first one in each file

@@ -105,7 +105,7 @@ def _shard_task(plan: Plan, location: str, revisions: list[Revision]) -> ShardTa
     revision_ids = tuple(one.revision_id for one in revisions)
     task = ShardTask(
         store=str(plan.store.resolve()),
-        language=plan.recipe.language,
+        language=plan.language,
         sections=plan.recipe.sections,
         source=plan.recipe.source,
         as_of=plan.as_of,
@@ -175,7 +175,7 @@ def write_batches(
     """Write the pieces of every batch; the results are in the order of the batches."""
     where = f"{location}/vocabulary.txt"
     pack_vocabulary(vocabulary, where)
-    language, articles = plan.recipe.language, bool(plan.recipe.articles)
+    language, articles = plan.language, bool(plan.recipe.articles)
     write = partial(write_batch, vocabulary=where, language=language, articles=articles)
     results = reported(runner.map(write, batches), "write", progress, len(batches))
     written = {one.location: one for one in results}

@@ -17,6 +17,7 @@ from wikitext_builder.cli.options import (
     FILE,
     FOLDER,
     WHOLE,
+    LanguageCode,
     Program,
     RealRange,
     csv_option,
@@ -25,7 +26,6 @@ from wikitext_builder.cli.options import (
 from wikitext_builder.pictures import ENDINGS
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import csv_text
-from wikitext_builder.wiki.languages import LANGUAGES
 
 name_option = click.option(
     "--name",
@@ -120,9 +120,7 @@ def plot_window(directories: tuple[Path, ...], **options: Any) -> None:
     "--words", type=COUNT, multiple=True, help="Length of n-grams; repeatable.  [default: 8 and 13]"
 )
 @click.option("--as-of", help="Revisions of stores and dumps up to this date.")
-@click.option(
-    "--language", type=click.Choice(sorted(LANGUAGES)), help="Language of dumps.  [default: the dataset's]"
-)
+@click.option("--language", type=LanguageCode(), help="Language of dumps.  [default: the dataset's]")
 @click.option(
     "--column", default="text", help="Column of JSON lines and Parquet that has the text; a.b is b in a."
 )

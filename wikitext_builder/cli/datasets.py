@@ -26,10 +26,10 @@ from wikitext_builder.cli.options import (
     SECTIONS_HELP,
     WHOLE,
     json_option,
-    language_option,
     listed,
     store_option,
     stored_filters,
+    stored_language_option,
 )
 from wikitext_builder.dataset.recipes import ARTICLES, RECIPES, SECTIONS, SOURCES
 from wikitext_builder.errors import BuilderError
@@ -62,7 +62,7 @@ def tokenize(file: Iterator[bytes], language: str) -> None:
 @click.argument("recipe", type=click.Choice(list(RECIPES)))
 @store_option
 @click.option("--out", type=FOLDER, required=True, help="Folder to make.")
-@language_option
+@stored_language_option
 @click.option("--as-of", help="Take the newest revisions of the store on or before this date.")
 @click.option("--lock", "lock_path", type=FILE, help="Take exactly the revisions of this lock file.")
 @stored_filters

@@ -16,7 +16,7 @@ import click
 import wikitext_builder as wb
 from wikitext_builder.errors import RejectedError, ToolkitError, is_short_memory
 from wikitext_builder.progress import set_verbosity
-from wikitext_builder.wiki.languages import LANGUAGES
+from wikitext_builder.wiki.languages import language_of
 
 
 class Program(click.Group):
@@ -141,8 +141,23 @@ class RealOrOff(RealRange):
 
 
 store_option = click.option("--store", "store_path", type=FILE, required=True, help="Store of fetched pages.")
+
+
+class LanguageCode(click.ParamType[str]):
+    """The code of a Wikipedia."""
+
+    name = "code"
+
+    def convert(self, value: Any, _param: click.Parameter | None, _ctx: click.Context | None) -> str:  # noqa: ANN401 - as click
+        """The code; an unknown one is refused with the nearest ones."""
+        return language_of(str(value)).code
+
+
 language_option = click.option(
-    "--language", type=click.Choice(sorted(LANGUAGES)), default="en", help="Code of the Wikipedia."
+    "--language", type=LanguageCode(), default="en", help="Code of the Wikipedia, such as de or simple."
+)
+stored_language_option = click.option(
+    "--language", type=LanguageCode(), help="Code of the Wikipedia.  [default: the store's]"
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs and logs.")
 

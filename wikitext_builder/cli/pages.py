@@ -25,10 +25,11 @@ from wikitext_builder.cli.options import (
     listed,
     page_filters,
     store_option,
+    stored_language_option,
 )
 from wikitext_builder.dataset.recipes import SECTIONS
 from wikitext_builder.progress import shown_progress
-from wikitext_builder.wiki.languages import LANGUAGES
+from wikitext_builder.wiki.languages import language_of
 
 
 @click.command()
@@ -125,10 +126,11 @@ def import_(
         click.echo(f"  rejected  {listed(report.rejected)}")
         unmarked = report.skipped.get("unmarked", 0)
         if unmarked and not report.kept + report.already_there:
-            marks = LANGUAGES[language].good_marks + LANGUAGES[language].featured_marks
+            names = language_of(language)
+            marks = f", such as {{{{{(names.good_marks + names.featured_marks)[0]}}}}}"
             click.echo(
                 f"No page was kept. {unmarked:,} are unmarked: their wikitext has no template of a Good or"
-                f" Featured article, such as {{{{{marks[0]}}}}}. To keep every article: --all",
+                f" Featured article{marks}. To keep every article: --all",
                 err=True,
             )
 
@@ -160,9 +162,9 @@ def status(store_path: Path, as_json: bool) -> None:
 
 @click.command()
 @store_option
-@language_option
+@stored_language_option
 @click.option("--as-of", help="The newest revisions of the store on or before this date.")
-def lock(store_path: Path, language: str, as_of: str | None) -> None:
+def lock(store_path: Path, language: str | None, as_of: str | None) -> None:
     """Write the lock file of a store to stdout: the newest revision of each page.
 
     Anyone who fetches by this file and builds the same recipe gets the same bytes.
@@ -172,10 +174,10 @@ def lock(store_path: Path, language: str, as_of: str | None) -> None:
 
 @click.command()
 @store_option
-@language_option
+@stored_language_option
 @click.option("--title", required=True, help="The title of the article, as Wikipedia writes it.")
 @click.option("--sections", type=click.Choice(SECTIONS), default=SECTIONS[0], help=SECTIONS_HELP)
-def extract(store_path: Path, language: str, title: str, sections: str) -> None:
+def extract(store_path: Path, language: str | None, title: str, sections: str) -> None:
     """Print the plain lines of one article, with headings as `== Heading ==`.
 
     `tokenize` turns them into official lines.
@@ -184,7 +186,7 @@ def extract(store_path: Path, language: str, title: str, sections: str) -> None:
     with wb.open_templates(store_path, language=language) as templates:
         article = wb.extract(
             stored.page,
-            language=language,
+            language=wb.store_language(store_path, language),
             sections=sections,
             expansions=stored.expansions,
             templates=templates,

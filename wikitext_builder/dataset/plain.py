@@ -21,6 +21,7 @@ from wikitext_builder.extraction.markers import SHOWN_FORMULA
 from wikitext_builder.extraction.polish import own_lines
 from wikitext_builder.pages.lock import article_url
 from wikitext_builder.tokens.tokenizer import tokenizer
+from wikitext_builder.wiki.languages import Language
 
 ARTICLES: Final = "articles"  # the folder; its files are named by their splits
 
@@ -54,7 +55,9 @@ class PlainArticle:
     text: str  # all of it: the title, headings and paragraphs, one per line
 
     @classmethod
-    def of(cls, article: Article, language: str, dates: tuple[str, str] = ("", "")) -> PlainArticle:
+    def of(
+        cls, article: Article, language: str | Language, dates: tuple[str, str] = ("", "")
+    ) -> PlainArticle:
         """The plain text of an extracted article of the Wikipedia of a language.
 
         `dates` are those of its creation and promotion; empty if they are not known.

@@ -22,7 +22,7 @@ from wikitext_builder.extraction.nodes import Braced, Nodes, Part, included, par
 from wikitext_builder.extraction.preprocessor import STARTS_LINE
 from wikitext_builder.extraction.templates import TemplateReader, UserMacroError
 from wikitext_builder.wiki.classify import title_fault
-from wikitext_builder.wiki.languages import language_of
+from wikitext_builder.wiki.languages import Language, language_of
 
 MAX_DEPTH = 100  # MediaWiki's $wgMaxPPExpandDepth
 MAX_PIECES = 200_000  # of one page: texts, calls and parameters; they take about a second
@@ -60,12 +60,17 @@ class Expander:
     Args:
         page: The page that calls.
         templates: The templates.
-        language: Code of the Wikipedia.
+        language: Code of the Wikipedia, or its names.
         macros: Names that it knows have its text, also within templates; None: only the templates count.
     """
 
     def __init__(
-        self, page: Page, templates: Templates, *, language: str = "en", macros: TemplateReader | None = None
+        self,
+        page: Page,
+        templates: Templates,
+        *,
+        language: str | Language = "en",
+        macros: TemplateReader | None = None,
     ) -> None:
         self._context = Context(
             page=page, language=language_of(language), exists=self._exists, skips_boxes=macros is not None

@@ -45,6 +45,7 @@ class LinkReader:
         self.files = frozenset(map(str.lower, language.file_namespaces + english.file_namespaces))
         categories = language.category_namespaces + english.category_namespaces
         self.categories = frozenset(map(str.lower, categories))
+        self.set_apart = SET_APART.union(language.picture_options)
 
     def __call__(self, parts: list[str]) -> str:
         """Return the text of a link in its sentence.
@@ -65,7 +66,7 @@ class LinkReader:
         if ":" in target:
             prefix = target.partition(":")[0].strip().lower()
             if prefix in self.files:
-                return BLOCK if _is_set_apart(parts[1:]) else GONE
+                return BLOCK if self._is_set_apart(parts[1:]) else GONE
             if prefix in self.categories or prefix in INTERLANGUAGE:
                 return MARGIN
         if len(parts) == 1:
@@ -83,9 +84,8 @@ class LinkReader:
             return False
         return prefix.strip().replace("_", " ").lower() in self.files
 
-
-def _is_set_apart(options: list[str]) -> bool:
-    return any(option.partition("=")[0].strip() in SET_APART for option in options)
+    def _is_set_apart(self, options: list[str]) -> bool:
+        return any(option.partition("=")[0].strip() in self.set_apart for option in options)
 
 
 def _not_a_link(parts: list[str]) -> str:
@@ -113,7 +113,7 @@ def _links_of_line(line: str) -> str:
     return EXTERNAL.sub(lambda match: add_seams(match[1].strip()) or GONE, line[:last]) + line[last:]
 
 
-def own_categories(wikitext: str, language: str = "en") -> tuple[str, ...]:
+def own_categories(wikitext: str, language: str | Language = "en") -> tuple[str, ...]:
     """Return the categories of a page, without their namespace, each once and in the order of the wikitext.
 
     Categories that templates add are not among them: only the wiki knows these.
@@ -124,7 +124,7 @@ def own_categories(wikitext: str, language: str = "en") -> tuple[str, ...]:
     >>> own_categories("Tea [[:Category:Drinks]] [[Category:tea_culture|*]] <!-- [[Category:Old]] -->")
     ('Tea culture',)
     """
-    return tuple(dict.fromkeys(_category_names(wikitext, _category_link(language))))
+    return tuple(dict.fromkeys(_category_names(wikitext, _category_link(language_of(language)))))
 
 
 def _category_names(wikitext: str, link: re.Pattern[str]) -> Iterator[str]:
@@ -135,9 +135,9 @@ def _category_names(wikitext: str, link: re.Pattern[str]) -> Iterator[str]:
 
 
 @cache
-def _category_link(language: str) -> re.Pattern[str]:
+def _category_link(language: Language) -> re.Pattern[str]:
     """Return a link to a category; the lengths are bounded, so that a search is linear."""
-    names = dict.fromkeys((*language_of(language).category_namespaces, "Category"))
+    names = dict.fromkeys((*language.category_namespaces, "Category"))
     namespace = "|".join(re.escape(name) for name in names)
     space, name, sort_key = r"[ _\t]{0,9}", r"([^\[\]{}|<>#\n]{1,300})", r"(?:\|[^\[\]]{0,300})?"
     return re.compile(rf"\[\[{space}(?:{namespace}){space}:{name}{sort_key}\]\]", re.IGNORECASE)

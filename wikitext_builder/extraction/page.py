@@ -25,7 +25,7 @@ from wikitext_builder.extraction.polish import drop_incomplete, own_lines, polis
 from wikitext_builder.extraction.preprocessor import resolve
 from wikitext_builder.extraction.templates import TemplateReader, UserMacro, UserMacroError, user_macros
 from wikitext_builder.extraction.trim import trim
-from wikitext_builder.wiki.languages import language_of
+from wikitext_builder.wiki.languages import Language, language_of
 
 # `[{{IPA|a}}]`: editors write the brackets where the template did not have them once.
 DOUBLED_BRACKETS = re.compile(r"\[(&#91;[^\[\]\n]{0,300}&#93;)\]")
@@ -44,7 +44,7 @@ def extract(
     page: Page | str,
     *,
     title: str = "",
-    language: str = "en",
+    language: str | Language = "en",
     sections: str = "official",
     expansions: Mapping[str, str] = NO_EXPANSIONS,
     templates: Templates | None = None,
@@ -55,7 +55,7 @@ def extract(
     Args:
         page: A page, or wikitext; wikitext has no revision, so templates with an age count up to today.
         title: The title, if `page` is wikitext.
-        language: Code of the Wikipedia.
+        language: Code of the Wikipedia, or its names.
         sections: `official` removes the heading and the own text of a section of lists, as in the official
             files; `clean` also removes its sub-sections, and headings without text.
         expansions: For the wikitext of a template call, as in `Article.left_out`, what `expandtemplates` of
@@ -81,10 +81,10 @@ def extract(
     """
     if isinstance(page, str):
         page = _page_of_wikitext(page, title)
-    language_of(language)  # an unknown one is refused
     if sections not in SECTION_MODES:
         raise BuilderError(f"sections={sections!r} is unknown; use one of {', '.join(SECTION_MODES)}")
-    way = _Way(language=language, sections=sections, own=user_macros(macros) if macros else {})
+    own = user_macros(macros) if macros else {}
+    way = _Way(language=language_of(language), sections=sections, own=own)
     article = _extracted(page, way, expansions)
     return article if templates is None else _with_templates(article, page, way, expansions, templates)
 
@@ -93,21 +93,21 @@ def extract(
 class _Way:
     """How pages are extracted."""
 
-    language: str
+    language: Language
     sections: str
     own: Mapping[str, Macro]  # macros of the user
 
 
 def _extracted(page: Page, way: _Way, expansions: Mapping[str, str]) -> Article:
-    names = language_of(way.language)
+    names = way.language
     left_out = LeftOut()
     templates = _reader(page, way, expansions, left_out)
     links = templates.read_link
     text = cut_lists(trim(page.wikitext), names.removed_sections)
     text = resolve(text, read_template=templates, read_link=links, says_nothing=templates.says_nothing)
-    if way.language == "zh":
+    if names.code == "zh":
         text = choose_variant(text)
-    if way.language != "en":
+    if not names.is_english:
         text = DOUBLED_BRACKETS.sub(r"\1", text)
     found = split_blocks(remove_tables(flatten_tags(text)))
     kept = select_sections(found, removed=names.removed_sections, mode=way.sections)
@@ -116,7 +116,7 @@ def _extracted(page: Page, way: _Way, expansions: Mapping[str, str]) -> Article:
 
 def _reader(page: Page, way: _Way, expansions: Mapping[str, str], left_out: LeftOut) -> TemplateReader:
     return TemplateReader(
-        page=page, expansions=expansions, left_out=left_out, read_link=LinkReader(language_of(way.language)),
+        page=page, expansions=expansions, left_out=left_out, read_link=LinkReader(way.language),
         language=way.language, own=way.own,
     )  # fmt: skip
 

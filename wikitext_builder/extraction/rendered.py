@@ -21,7 +21,7 @@ from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut, f
 from wikitext_builder.extraction.markup import BLOCKS, HIDDEN
 from wikitext_builder.extraction.page import lay_out
 from wikitext_builder.extraction.trim import CONTROLS, POINTS, close_gap
-from wikitext_builder.wiki.languages import LANGUAGES, language_of
+from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
 
 MAX_HTML_BYTES = 32 * 2**20  # the largest of the shared pages has 1.4 MB for 0.2 MB of wikitext
 PIECE = 1 << 16  # characters; libxml2 reads a piece to its end even if the walker rejects it
@@ -48,7 +48,7 @@ ROOTS = (("class", "mw-parser-output"), ("id", "mw-content-text"))
 
 
 def extract_rendered(
-    page_html: str, page: Page, *, language: str = "en", sections: str = "official"
+    page_html: str, page: Page, *, language: str | Language = "en", sections: str = "official"
 ) -> Article:
     """Return the article that a reader of a rendered page sees: headings and paragraphs, one per line.
 
@@ -57,7 +57,7 @@ def extract_rendered(
     Args:
         page_html: What MediaWiki rendered for the page.
         page: The page; its wikitext is not read.
-        language: Code of the Wikipedia.
+        language: Code of the Wikipedia, or its names.
         sections: Which sections to remove, see `extract`.
 
     Raises:

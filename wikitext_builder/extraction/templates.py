@@ -29,7 +29,7 @@ from wikitext_builder.extraction.markers import BOX, GONE, UNKNOWN_START, LeftOu
 from wikitext_builder.extraction.markup import LinkReader
 from wikitext_builder.extraction.preprocessor import Part, opaque_text, resolve
 from wikitext_builder.extraction.trim import trim
-from wikitext_builder.wiki.languages import language_of
+from wikitext_builder.wiki.languages import Language, language_of
 
 if TYPE_CHECKING:
     from mwparserfromhell.nodes import Template
@@ -48,14 +48,15 @@ class TemplateReader:
         expansions: Mapping[str, str],
         left_out: LeftOut,
         read_link: LinkReader,
-        language: str = "en",
+        language: str | Language = "en",
         own: Mapping[str, Macro] = MappingProxyType({}),
     ) -> None:
         self.page = page
         self.own = own  # macros of the user
-        self.local = LOCAL.get(language, NO_TEMPLATES)
-        self.shared = MACROS if language == "en" else COPIED
-        self.context = Context(page=page, language=language_of(language))
+        names = language_of(language)
+        self.local = LOCAL.get(names.code, NO_TEMPLATES)
+        self.shared = MACROS if names.is_english else COPIED
+        self.context = Context(page=page, language=names)
         self.expansions = expansions
         self.left_out = left_out
         self.read_link = read_link
@@ -108,7 +109,7 @@ class TemplateReader:
         arguments = Arguments(self.context, name, trimmed(first), [_argument(part) for part in parts[1:]])
         if name == "#tag":
             return _text_of_tag(arguments)
-        if name == "#invoke" and self.context.language.code == "en":
+        if name == "#invoke" and self.context.language.is_english:
             texts = {str(number): arguments.text(number - 1) for number in range(1, len(arguments) + 1)}
             citation = invoked(Call(name=name, arguments=texts, page=self.page))
             if citation is not None:

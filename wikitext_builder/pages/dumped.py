@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from wikitext_builder.article import Page
 from wikitext_builder.pages.store import Rejected
 from wikitext_builder.wiki.languages import code_of_wiki
+from wikitext_builder.wiki.names import names_in_dump
 
 TEXT_LIMIT = 2**22  # bytes of a page's wikitext; MediaWiki itself stops at 2 MiB ($wgMaxArticleSize)
 ID_EXPECTED = "an id of 1 to 18 digits, not 0"
@@ -19,12 +21,18 @@ class DumpedSite:
     xml_lang: str = ""
     dbname: str = ""  # enwiki; absent before export version 0.8
     base: str = ""  # https://en.wikipedia.org/wiki/Main_Page
+    sitename: str = ""
     namespaces: dict[str, int] = field(default_factory=dict)
 
     @property
     def language(self) -> str:
         """The code of the Wikipedia, see `code_of_wiki`."""
         return code_of_wiki(self.base, self.dbname, self.xml_lang)
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """What it says, for `with_names`."""
+        return names_in_dump(self.base, self.sitename, self.namespaces)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from wikitext_builder.pages.store import Revision, Store, check_wiki
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.wiki.client import Wikipedia
+from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import ApiError, Json, expected_fields
 
 MAX_CALL_BYTES = 100_000  # of a call; a larger one is a table of data, not text
@@ -79,7 +80,7 @@ def fetch_expansions(
             calls: tuple[str, ...] = ()
             try:
                 with time_limit(SECONDS_PER_PAGE):
-                    calls = _unknown_calls(store, code, stored)
+                    calls = _unknown_calls(store, wikipedia.language, stored)
             except RejectedError as error:
                 rejected[error.reason] += 1
             except Exception:  # an error of ours: `build` writes it into rejected.jsonl
@@ -109,10 +110,10 @@ def fetch_expansions(
     )
 
 
-def _unknown_calls(store: Store, code: str, stored: StoredPage) -> tuple[str, ...]:
+def _unknown_calls(store: Store, language: Language, stored: StoredPage) -> tuple[str, ...]:
     """Return the calls without a text that we did not ask for yet, each once, in their order."""
-    asked = {*stored.expansions, *store.failed_expansions(code, stored.page.revision_id)}
-    article = extract(stored.page, language=code, expansions=stored.expansions)
+    asked = {*stored.expansions, *store.failed_expansions(language.code, stored.page.revision_id)}
+    article = extract(stored.page, language=language, expansions=stored.expansions)
     return tuple(dict.fromkeys(call for call in article.left_out if call not in asked))
 
 

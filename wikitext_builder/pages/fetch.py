@@ -24,6 +24,7 @@ from wikitext_builder.pages.selections import (
     select_pages,
 )
 from wikitext_builder.pages.store import Dates, Rejected, Store, Wanted, add_dates, add_items, check_wiki
+from wikitext_builder.pages.store_languages import note_names
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.wiki.client import BATCH, MAXLAG, Wikipedia, api_of
 from wikitext_builder.wiki.dates import parse_date
@@ -115,6 +116,10 @@ def fetch(
         on_wait=wait,
     )
     with asked as wikipedia, Store.create(Path(store)) as opened:
+        check_wiki(opened, wikipedia)
+        if (names := note_names(opened, wikipedia.language)) != wiki:  # it has names of its own
+            selections, wishes = _selections(select, names), parse_wishes(include, exclude, names)
+            wikipedia.language = names
         found = fetch_pages(
             opened, wikipedia, selections, wishes=wishes, as_of=date, limit=limit, progress=shown
         )

@@ -22,11 +22,13 @@ from wikitext_builder.pages.page_filters import parse_rules
 from wikitext_builder.pages.reading import StoredTemplates
 from wikitext_builder.pages.rules import First, Past, Rule, Texts, first_fault, with_old_names
 from wikitext_builder.pages.store import Dates, Rejected, Store, add_dates, add_items, expect_wiki
+from wikitext_builder.pages.store_languages import note_names
 from wikitext_builder.pages.xml_dump import Dump
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.wiki.classify import Classifier, classifier, title_fault
 from wikitext_builder.wiki.dates import parse_date
 from wikitext_builder.wiki.languages import Language, language_of
+from wikitext_builder.wiki.names import with_names
 
 LOG = logging.getLogger(__name__)
 Keep = Literal["marked", "all"]
@@ -104,6 +106,11 @@ def import_dump(
     wiki, date = language_of(language), parse_date(as_of)
     if keep not in get_args(Keep):
         raise BuilderError(f"`keep={keep}` is unknown; use one of {', '.join(get_args(Keep))}")
+    if keep == "marked" and not wiki.good_marks + wiki.featured_marks:
+        raise BuilderError(
+            f"no marks of Good or Featured articles are known for the {wiki.code} Wikipedia; take --all, with"
+            " --include titles:FILE for some of its articles"
+        )
     include, exclude = with_old_names(include, exclude, within, without)
     rules = parse_rules(include, exclude, wiki)
     with Store.create(Path(store)) as opened:
@@ -135,9 +142,10 @@ def import_into(
     dump = Dump(path, as_of=as_of, threads=threads)
     counts, templates = _Counts(), StoredTemplates(store, language.code)
     total = path.stat().st_size if path.is_file() else None
-    for batch in _batches(dump, classifier(language), keep, rules, counts):
+    for batch in _batches(dump, language, keep, rules, counts):
         if batch.seen:
             expect_wiki(store, language.code, dump.site.dbname, str(path), dumped=True)
+            note_names(store, with_names(language, dump.site.names))
         added = store.add(language.code, batch.pages, origin=path.name, rejected=batch.rejected)
         counts.keep("kept", "already_there", added, len(batch.pages))
         add_dates(store, language.code, batch.dates)
@@ -202,17 +210,18 @@ class _Counts:
 
 
 def _batches(
-    dump: Dump, classify: Classifier, keep: Keep, rules: Sequence[Rule], counts: _Counts
+    dump: Dump, language: Language, keep: Keep, rules: Sequence[Rule], counts: _Counts
 ) -> Iterator[_Batch]:
     """Yield the pages that are kept or rejected; those before an error are yielded before it is raised."""
     batch = _Batch()
     broken: BuilderError | None = None
-    is_known = False
+    classify, is_known = classifier(language), False
     try:
         for dumped in dump.pages():
             # The first records of a snapshot can be malformed, and then say no language.
             try:
-                is_known = is_known or _has_language(dump, classify.language)
+                if not is_known and (is_known := _has_language(dump, language)):
+                    classify = classifier(with_names(language, dump.site.names))
             except BuilderError:
                 batch = _Batch()
                 raise

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -12,18 +13,22 @@ from wikitext_builder.article import SPLITS, Article
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.database import Packed
 from wikitext_builder.pages.store import Rejected, Revision, Store
+from wikitext_builder.pages.store_languages import language_in, stored_language
 from wikitext_builder.wiki.classify import tidy_title, title_fault
 from wikitext_builder.wiki.dates import is_timestamp, parse_date
+from wikitext_builder.wiki.languages import Language, language_of
+from wikitext_builder.wiki.names import names_said
 
 FORMAT = "wikitext-builder lock 1"
 COLUMNS = ("title", "page_id", "revision_id", "timestamp", "sha1")
 DATED = (*COLUMNS, "created", "promoted")  # if at least one of these dates is known
+NAMES = "# names "  # a line after the first, if the wiki says more of itself than we know: JSON
 HEAD = re.compile(rf"# {FORMAT}; language (\S+); wiki (.+)")
 ID = re.compile(r"[1-9][0-9]{0,17}")  # of a page or a revision
 SHA1 = re.compile(r"[0-9a-f]{40}")
 
 
-def lock(store: str | Path, *, language: str = "en", as_of: str | None = None) -> str:
+def lock(store: str | Path, *, language: str | None = None, as_of: str | None = None) -> str:
     """Return the text of a lock file: the newest revision of each page of a store, one per line.
 
     Anyone who fetches by this file and builds the same recipe gets the same bytes. Write it as UTF-8,
@@ -31,41 +36,46 @@ def lock(store: str | Path, *, language: str = "en", as_of: str | None = None) -
 
     Args:
         store: Path of the store.
-        language: Code of the Wikipedia.
+        language: Code of the Wikipedia; None: the one that the store holds.
         as_of: A date or time; take the newest revisions that are not after it.
 
     Raises:
         BuilderError: There is no such store, or no page to lock.
     """
     with Store.open(Path(store)) as opened:
+        language = language_in(opened, language)
         revisions = opened.revisions(language, as_of=parse_date(as_of) or None)
         if not revisions:
             raise BuilderError(
                 f"{store}: no pages of {language!r}{f' up to {as_of}' if as_of else ''} to lock;"
                 " `wikitext-builder status` shows what is there"
             )
-        return "".join(_lines(revisions, language, opened.wiki(language) or "-"))
+        return "".join(_lines(revisions, stored_language(opened, language), opened.wiki(language) or "-"))
 
 
-def write_lock(revisions: Sequence[Revision], file: TextIO, *, language: str, wiki: str = "-") -> int:
+def write_lock(
+    revisions: Sequence[Revision], file: TextIO, *, language: str | Language, wiki: str = "-"
+) -> int:
     """Write revisions, one per line, in the order of titles and revision ids; return how many.
 
     Args:
         revisions: Of one Wikipedia.
         file: Open for text, without translation of newlines.
-        language: Code of the Wikipedia.
+        language: Code of the Wikipedia, or its names: what its wiki says of itself goes into the file too.
         wiki: The name that the wiki gives itself, such as `enwiki`; `-` if it is not known.
 
     Raises:
         BuilderError: A title would break a line.
     """
-    file.writelines(_lines(revisions, language, wiki))
+    file.writelines(_lines(revisions, language_of(language), wiki))
     return len(revisions)
 
 
-def _lines(revisions: Sequence[Revision], language: str, wiki: str) -> Iterator[str]:
+def _lines(revisions: Sequence[Revision], language: Language, wiki: str) -> Iterator[str]:
     columns = DATED if any(one.created or one.promoted for one in revisions) else COLUMNS
-    yield f"# {FORMAT}; language {language}; wiki {' '.join(wiki.split())}\n"
+    yield f"# {FORMAT}; language {language.code}; wiki {' '.join(wiki.split())}\n"
+    if said := names_said(language):
+        yield f"{NAMES}{json.dumps(said, ensure_ascii=False)}\n"
     yield "\t".join(columns) + "\n"
     keys = [f"{one.title}\t{one.revision_id:020}" for one in revisions]
     for index in sorted(range(len(keys)), key=keys.__getitem__):
@@ -85,8 +95,8 @@ def read_lock(path: Path, *, language: str) -> Packed[Revision]:
     """
     try:
         with path.open(encoding="utf-8") as file:
-            columns = _columns(path, file.readline(), file.readline(), language)
-            lines = (_revision(path, number, line, columns) for number, line in enumerate(file, 3))
+            columns, head = _columns(path, file, language)
+            lines = (_revision(path, number, line, columns) for number, line in enumerate(file, head + 1))
             revisions = Packed(Revision, lines)
     except (OSError, UnicodeDecodeError) as error:
         raise BuilderError(f"{path}: {error}; expected a lock file") from error
@@ -95,8 +105,27 @@ def read_lock(path: Path, *, language: str) -> Packed[Revision]:
     return revisions
 
 
-def _columns(path: Path, first: str, second: str, language: str) -> tuple[str, ...]:
-    """The columns that the first lines of a lock file name."""
+def names_in_lock(path: Path) -> Mapping[str, Any]:
+    """What a lock file says of its wiki, for `with_names`; empty if it says nothing.
+
+    Raises:
+        BuilderError: The line cannot be read.
+    """
+    with path.open(encoding="utf-8") as file:
+        file.readline()
+        line = file.readline()
+    try:
+        said = json.loads(line.removeprefix(NAMES)) if line.startswith(NAMES) else {}
+        return dict(said)
+    except (ValueError, TypeError) as error:
+        raise BuilderError(f"{path}, line 2: {error}; expected the names of its wiki as JSON") from error
+
+
+def _columns(path: Path, file: TextIO, language: str) -> tuple[tuple[str, ...], int]:
+    """The columns that the first lines of a lock file name, and how many these lines are."""
+    first, second, number = file.readline(), file.readline(), 2
+    if second.startswith(NAMES):
+        second, number = file.readline(), 3
     head = HEAD.fullmatch(first.rstrip("\n"))
     if head is None:
         raise BuilderError(f"{path}, line 1: expected `# {FORMAT}; language …`, found {first[:80]!r}")
@@ -107,8 +136,10 @@ def _columns(path: Path, first: str, second: str, language: str) -> tuple[str, .
         )
     columns = next((one for one in (COLUMNS, DATED) if second == "\t".join(one) + "\n"), None)
     if columns is None:
-        raise BuilderError(f"{path}, line 2: expected the columns {', '.join(COLUMNS)}, separated by tabs")
-    return columns
+        raise BuilderError(
+            f"{path}, line {number}: expected the columns {', '.join(COLUMNS)}, separated by tabs"
+        )
+    return columns, number
 
 
 def _revision(path: Path, number: int, line: str, columns: tuple[str, ...]) -> Revision:
@@ -176,9 +207,9 @@ ATTRIBUTION: Final = "attribution.tsv"
 LOCK: Final = "titles.lock"  # beside it: the revisions that the build chose from
 
 
-def article_url(language: str, revision_id: int) -> str:
+def article_url(language: str | Language, revision_id: int) -> str:
     """The address of a revision; the page history there names the authors."""
-    return f"https://{language}.wikipedia.org/w/index.php?oldid={revision_id}"
+    return f"{language_of(language).index_address}?oldid={revision_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +224,7 @@ class Attribution:
     url: str  # the page history at this address names the authors
 
     @classmethod
-    def of(cls, article: Article, split: str, language: str) -> Attribution:
+    def of(cls, article: Article, split: str, language: str | Language) -> Attribution:
         """The attribution of an article of the Wikipedia of a language."""
         return cls(
             split=split,

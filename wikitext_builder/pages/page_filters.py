@@ -59,6 +59,7 @@ class Length:
     least: int
     most: int
     language: str
+    names: Language = field(repr=False)
 
     @property
     def cost(self) -> int:
@@ -72,7 +73,7 @@ class Length:
         else:
             with time_limit(SECONDS_PER_PAGE):
                 length = sum(
-                    len(line.strip("= ").split()) for line in extract(page, language=self.language).lines
+                    len(line.strip("= ").split()) for line in extract(page, language=self.names).lines
                 )
         found = f"{length:,} {self.unit}"
         if length < self.least:
@@ -219,7 +220,7 @@ def _lock(value: str, language: Language) -> Named:
 
 def _dataset(value: str, language: Language) -> Named:
     rows = list(read_attribution(Path(value)))
-    start = article_url(language.code, 0).removesuffix("0")
+    start = article_url(language, 0).removesuffix("0")
     if other := next((row.url for row in rows if not row.url.startswith(start)), None):
         raise BuilderError(f"{value}: {other} is not of the {language.code} Wikipedia")
     return Named.of((row.title for row in rows), (row.page_id for row in rows))
@@ -233,7 +234,7 @@ def _length(unit: str) -> Callable[[str, Language], Filter]:
         least, most = int(found[1] or 0), int(found[2] or 10**9)
         if least > most:
             raise BuilderError(f"no page has {least} or more and {most} or fewer; expected MIN-MAX")
-        return Length(unit=unit, least=least, most=most, language=language.code)
+        return Length(unit=unit, least=least, most=most, language=language.code, names=language)
 
     return make
 
@@ -300,7 +301,7 @@ def parse_rules(include: Texts, exclude: Texts, language: Language) -> tuple[Rul
 
 
 def chosen(
-    revisions: Sequence[Revision], include: Texts, exclude: Texts, language: str
+    revisions: Sequence[Revision], include: Texts, exclude: Texts, language: str | Language
 ) -> Sequence[Revision]:
     """Return those revisions that are all that `include` names and nothing that `exclude` names.
 
@@ -308,7 +309,7 @@ def chosen(
         revisions: Of a store, with the dates that it knows.
         include: Texts in the forms of `STORED`.
         exclude: The same.
-        language: Code of the Wikipedia.
+        language: Code of the Wikipedia, or its names.
 
     Raises:
         BuilderError: A text has none of the forms.

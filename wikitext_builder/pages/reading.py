@@ -14,7 +14,9 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.database import Row, sha1_of, sound
 from wikitext_builder.pages.schema import as_builder_error
 from wikitext_builder.pages.store import LATEST, Store, item_of
+from wikitext_builder.pages.store_languages import language_in, stored_language
 from wikitext_builder.wiki.dates import parse_date
+from wikitext_builder.wiki.languages import Language
 
 CACHE_CHARACTERS = 2**24  # of templates that are kept in memory
 
@@ -104,19 +106,22 @@ def stored_pages(
         )
 
 
-def read_page(store: str | Path, *, title: str, language: str = "en", html: bool = False) -> StoredPage:
+def read_page(
+    store: str | Path, *, title: str, language: str | None = None, html: bool = False
+) -> StoredPage:
     """Read the newest revision of one page from a store file.
 
     Args:
         store: Path of the store.
         title: The title as Wikipedia writes it.
-        language: Code of the Wikipedia.
+        language: Code of the Wikipedia; None: the one that the store holds.
         html: Read the HTML of the page too, if the store has it.
 
     Raises:
         BuilderError: There is no such store or page, or the page is damaged.
     """
     with Store.open(Path(store)) as opened:
+        language = language_in(opened, language)
         numbers = [one.revision_id for one in opened.revisions(language) if one.title == title]
         if not numbers:
             raise BuilderError(
@@ -124,6 +129,20 @@ def read_page(store: str | Path, *, title: str, language: str = "en", html: bool
                 " `wikitext-builder lock` lists the titles of a store"
             )
         return next(stored_pages(opened, language, numbers[:1], html=html))
+
+
+def store_language(store: str | Path, language: str | None = None) -> Language:
+    """Return the language of a store file, with what its wiki says of itself: for `extract`.
+
+    Args:
+        store: Path of the store.
+        language: Code of the Wikipedia; None: the one that the store holds.
+
+    Raises:
+        BuilderError: There is no such store, or it holds several languages and none is given.
+    """
+    with Store.open(Path(store)) as opened:
+        return stored_language(opened, language_in(opened, language))
 
 
 # --- templates
@@ -224,13 +243,13 @@ def templates_in(store: Store, language: str = "en", *, as_of: str = "") -> Stor
 
 @contextmanager
 def open_templates(
-    store: str | Path, *, language: str = "en", as_of: str | None = None
+    store: str | Path, *, language: str | None = None, as_of: str | None = None
 ) -> Iterator[StoredTemplates | None]:
     """Open the templates of a store file for `extract`; None if it has none.
 
     Args:
         store: Path of the store.
-        language: Code of the Wikipedia.
+        language: Code of the Wikipedia; None: the one that the store holds.
         as_of: A date or time: take the newest revisions that are not after it.
 
     Raises:
@@ -242,4 +261,4 @@ def open_templates(
         ...     wb.extract(page, templates=templates)
     """
     with Store.open(Path(store)) as opened:
-        yield templates_in(opened, language, as_of=parse_date(as_of))
+        yield templates_in(opened, language_in(opened, language), as_of=parse_date(as_of))

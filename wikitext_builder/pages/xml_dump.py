@@ -35,8 +35,8 @@ PAGE_FIELDS = frozenset({"/page/title", "/page/ns", "/page/id"})
 REVISION_FIELDS = frozenset(
     {f"/page/revision/{name}" for name in ("id", "parentid", "timestamp", "model", "text", "sha1")}
 )
-SITE_FIELDS = frozenset({"/siteinfo/dbname", "/siteinfo/base", "/siteinfo/namespaces/namespace"})
-FIELDS = PAGE_FIELDS | REVISION_FIELDS | SITE_FIELDS
+SITE_FIELDS = frozenset({"/siteinfo/dbname", "/siteinfo/base", "/siteinfo/sitename"})
+FIELDS = PAGE_FIELDS | REVISION_FIELDS | SITE_FIELDS | {"/siteinfo/namespaces/namespace"}
 NUMBER = re.compile(r"[0-9]{1,18}")
 VERSION = re.compile(r"0\.([0-9]{1,4})")
 FIRST_WITH_PARENTS = 8  # 0.8; exports of 0.7 are of MediaWiki with and without them
@@ -282,7 +282,7 @@ class _Parser:
             self._revision.fields[path] = value.strip()
         elif path in PAGE_FIELDS:
             self._page[path] = value.strip()
-        elif path in ("/siteinfo/dbname", "/siteinfo/base"):
+        elif path in SITE_FIELDS:
             setattr(self._site, path.rpartition("/")[2], value.strip())
         elif NUMBER.fullmatch(self._namespace_key) and len(self._site.namespaces) < NAMESPACE_LIMIT:
             self._site.namespaces[value.strip()] = int(self._namespace_key)

@@ -22,7 +22,7 @@ from typing import Final
 import regex
 
 from wikitext_builder.article import Article
-from wikitext_builder.errors import BuilderError
+from wikitext_builder.wiki.languages import language_of
 
 # Marks in the keys of the memory: the word has no space before it, or none after it, or is two words.
 FIRST, LAST, GLUE = "\x00", "\x01", "\x02"
@@ -103,12 +103,12 @@ class Tokenizer:
     """The tokenizer of one language, with its memory of words.
 
     Raises:
-        BuilderError: Moses has no table of non-breaking prefixes for the language.
+        BuilderError: It is neither a language of Moses nor one of Wikipedia.
     """
 
     def __init__(self, language: str) -> None:
         self._prefixes, self._numeric_prefixes = _nonbreaking_prefixes(language)
-        self._apostrophes = APOSTROPHES.get(language, OTHER_APOSTROPHES)
+        self._apostrophes = APOSTROPHES.get(TABLES.get(language, language), OTHER_APOSTROPHES)
         self._tokens_of = WordMemo(self._tokenize_word)
 
     def tokenize_line(self, line: str) -> str:
@@ -195,21 +195,26 @@ def sort_marks(marks: regex.Match[str]) -> str:
     return "".join(sorted(parts, key=unicodedata.combining))
 
 
+# Codes of Wikipedias by those of sacremoses' tables, where these differ.
+TABLES: Final = {"simple": "en", "zh-yue": "yue", "zh-classical": "zh", "tet": "tdt"}
+
+
 def _nonbreaking_prefixes(language: str) -> tuple[frozenset[str], frozenset[str]]:
     """Moses' words that keep their dot, and those that only keep it before a digit, from sacremoses' tables.
 
+    A language without a table gets the English one, as in Moses.
+
     Raises:
-        BuilderError: There is no table for the language.
+        BuilderError: It is neither a language of Moses nor one of Wikipedia.
     """
     from sacremoses.corpus import NonbreakingPrefixes  # here, because it takes 0.4 s
 
     tables = NonbreakingPrefixes()
-    known = sorted(set(tables.available_langs.values()))
-    if language not in known:
-        raise BuilderError(
-            f"no Moses tokenizer for the language {language!r}; expected one of {', '.join(known)}"
-        )
-    lines = frozenset(tables.words(language))
+    code = TABLES.get(language, language)
+    if code not in tables.available_langs.values():
+        language_of(code)  # an unknown one is refused
+        code = "en"
+    lines = frozenset(tables.words(code))
     numeric = frozenset(line.removesuffix(NUMERIC_ONLY) for line in lines if line.endswith(NUMERIC_ONLY))
     return lines - numeric, numeric
 
@@ -237,9 +242,6 @@ def tokenize_line(line: str, language: str = "en") -> str:
     '= = Early life = ='
     >>> tokenize_line("a guest-starring role in the U.S. (1. hrvatski)")
     'a guest @-@ starring role in the U.S. ( 1 @.@  hrvatski )'
-
-    Raises:
-        BuilderError: Moses has no rules for the language.
     """
     return tokenizer(language).tokenize_line(line)
 
@@ -249,10 +251,7 @@ def tokenize(text: str, language: str = "en") -> str:
 
     Args:
         text: One line or more; each gives one line.
-        language: One of Moses' languages.
-
-    Raises:
-        BuilderError: Moses has no rules for the language.
+        language: Its code; a language that Moses has no rules for gets English prefixes.
 
     >>> tokenize("Don't stop:\n1,500 guest-stars.")
     "Don 't stop :\n1 @,@ 500 guest @-@ stars ."
@@ -261,9 +260,5 @@ def tokenize(text: str, language: str = "en") -> str:
 
 
 def tokenize_article(article: Article, *, language: str = "en") -> Article:
-    """The article with the tokens of its lines in place of their text.
-
-    Raises:
-        BuilderError: Moses has no rules for the language.
-    """
+    """The article with the tokens of its lines in place of their text."""
     return replace(article, lines=tuple(map(tokenizer(language).tokenize_line, article.lines)))

@@ -19,7 +19,8 @@ import msgspec
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.http import Patience, Transport, TryAgainError
-from wikitext_builder.wiki.languages import Language
+from wikitext_builder.wiki.languages import CODES, Language
+from wikitext_builder.wiki.names import names_in_answer, with_names
 from wikitext_builder.wiki.pace import Pace, pace_of
 from wikitext_builder.wiki.responses import FoundPage, Json, continuation, expected_fields, read_answer
 from wikitext_builder.wiki.token import Token
@@ -287,12 +288,13 @@ class Wikipedia:
             parameters = {
                 "action": "query",
                 "meta": "siteinfo",
-                "siprop": "general|namespaces|namespacealiases",
+                "siprop": "general|namespaces|namespacealiases|magicwords",
             }
             answer = self.request(parameters)
             with expected_fields(self.api):
-                self._site = site_of(answer["query"])
-            self._check_language(self._site, str(answer["query"]["general"].get("server", "")))
+                site, said = site_of(answer["query"]), names_in_answer(answer["query"])
+            self._check_language(site, str(answer["query"]["general"].get("server", "")))
+            self.language, self._site = with_names(self.language, said), site
         return self._site
 
     def _check_language(self, site: Site, server: str) -> None:
@@ -300,7 +302,7 @@ class Wikipedia:
             host = urlsplit(server, scheme="https").hostname or ""
         # lang of no.wikipedia.org is nb, of simple.wikipedia.org en: there the name of the host decides
         name = host.partition(".")[0] if host.endswith(".wikipedia.org") else site.language
-        if self.language.code not in (name, site.language):
+        if self.language.code not in (CODES.get(name, name), CODES.get(site.language, site.language)):
             raise BuilderError(
                 f"{self.api}: expected a wiki of the language {self.language.code!r}, found"
                 f" {site.language!r}; take --language {site.language} or another --api"

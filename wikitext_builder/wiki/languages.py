@@ -1,6 +1,7 @@
 """The local names of each Wikipedia: categories, marks, namespaces, removed sections, numbers.
 
-`languages.toml` beside this module has one table per language, with its sources.
+`wikipedias.txt` beside this module has the codes of all Wikipedias. `languages.toml` has one table per
+language that we know more of, with its sources; of the others the wiki itself says its names (`names.py`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,6 +35,8 @@ class Language:
     """
 
     code: str  # of the Wikipedia: en of en.wikipedia.org
+    index: str = ""  # address of its index.php; empty: that of the Wikipedia of this code
+    wiki: str = ""  # the name that the wiki gives itself; empty: Wikipedia
     good_category: str | None = None  # without its namespace; None if this Wikipedia has no Good articles
     featured_category: str | None = None
     good_marks: Names = ()  # templates in an article's own wikitext that mark it as Good
@@ -84,6 +88,21 @@ class Language:
         return cls(code=code, **given)
 
     @property
+    def text_language(self) -> str:
+        """The language of its pages; those of `simple` are in English, with the English templates."""
+        return "en" if self.code == "simple" else self.code
+
+    @property
+    def is_english(self) -> bool:
+        """True if its pages are in English."""
+        return self.text_language == "en"
+
+    @property
+    def index_address(self) -> str:
+        """The address of the wiki's index.php, which shows pages and revisions."""
+        return self.index or f"https://{self.code}.wikipedia.org/w/index.php"
+
+    @property
     def categories(self) -> Names:
         """The categories of Good and of Featured articles, if the Wikipedia has them."""
         return tuple(name for name in (self.good_category, self.featured_category) if name is not None)
@@ -94,20 +113,33 @@ def _read() -> dict[str, Language]:
     return {code: Language.from_table(code, table) for code, table in tomllib.loads(text).items()}
 
 
-LANGUAGES: dict[str, Language] = _read()
+def _read_codes() -> dict[str, str]:
+    text = (files("wikitext_builder.wiki") / "wikipedias.txt").read_text(encoding="utf-8")
+    rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    return {name: row[0] for row in rows for name in row}
 
 
-def language_of(code: str) -> Language:
-    """Return the local names of one Wikipedia.
+LANGUAGES: dict[str, Language] = _read()  # those with a table
+CODES: dict[str, str] = _read_codes()  # every code of a Wikipedia and its other codes → the code that we use
+
+
+def language_of(code: str | Language) -> Language:
+    """Return the local names of one Wikipedia, as far as they are known without asking it.
 
     Raises:
-        BuilderError: The code is unknown; the error lists those that are known.
+        BuilderError: It is the code of no Wikipedia; the error lists the nearest ones.
+
+    >>> language_of("yue").code, language_of("ca").file_namespaces
+    ('zh-yue', ('File', 'Image'))
     """
-    if code not in LANGUAGES:
+    if isinstance(code, Language):
+        return code
+    if (known := CODES.get(code)) is None:
+        near = get_close_matches(code.lower(), CODES, n=5, cutoff=0.5) or ["en", "de", "simple"]
         raise BuilderError(
-            f"--language {code} is unknown; add it to languages.toml or use one of {', '.join(LANGUAGES)}"
+            f"--language {code} is unknown; expected the code of a Wikipedia, such as {', '.join(near)}"
         )
-    return LANGUAGES[code]
+    return LANGUAGES.get(known) or Language(code=known)
 
 
 def code_of_wiki(base: str, dbname: str, lang: str) -> str:
@@ -129,9 +161,10 @@ def code_of_wiki(base: str, dbname: str, lang: str) -> str:
     except ValueError:  # it is no address
         host = ""
     if wikipedia := WIKIPEDIA_HOST.fullmatch(host):
-        return wikipedia[1]
+        return CODES.get(wikipedia[1], wikipedia[1])
     if SISTER_HOST.fullmatch(host) or SISTER_DATABASE.fullmatch(dbname):
         return dbname or host
     if not base and dbname.endswith("wiki") and dbname != "wiki":
-        return dbname.removesuffix("wiki").replace("_", "-")
+        code = dbname.removesuffix("wiki").replace("_", "-")
+        return CODES.get(code, code)
     return lang

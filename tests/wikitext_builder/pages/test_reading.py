@@ -38,7 +38,7 @@ def path(tmp_path: Path) -> Path:
 
 @each("pages", "as_of, expected", "the newest revision up to a date")
 def test_the_newest_revision_up_to_a_date(path: Path, as_of: str | None, expected: dict[str, str]) -> None:
-    with open_templates(path, as_of=as_of) as found:
+    with open_templates(path, language="en", as_of=as_of) as found:
         assert found is not None
         assert dict(found.items()) == {name: found.get(name) for name in found} == expected
         assert found.count() == len(expected)
@@ -46,7 +46,10 @@ def test_the_newest_revision_up_to_a_date(path: Path, as_of: str | None, expecte
 
 
 def test_without_templates_there_are_none(path: Path) -> None:
-    with open_templates(path, as_of="2001-01-01") as before, open_templates(path, language="de") as german:
+    with (
+        open_templates(path, language="en", as_of="2001-01-01") as before,
+        open_templates(path, language="de") as german,
+    ):
         assert before is None
         assert german is None
     with open_templates(path, language="fr") as french:
@@ -82,7 +85,7 @@ def test_a_store_of_an_earlier_version_has_none_until_it_is_written_to(path: Pat
 
 def test_a_full_cache_is_emptied(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(templates, "CACHE_CHARACTERS", 6)
-    with open_templates(path) as found:
+    with open_templates(path, language="en") as found:
         assert found is not None
         assert [found.get(name) for name in ("Mile", "League", "Mile", "X", "Mile")] == [
             "twin", "#REDIRECT [[Template:Mile]]", "twin", None, "twin",

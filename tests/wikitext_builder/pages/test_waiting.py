@@ -51,7 +51,10 @@ def test_quiet_is_silent_but_for_the_error_and_verbose_says_each_request(api: st
     quiet = run("fetch", "--quiet", "--store", tmp_path / "pages.store", "--api", api)
     assert [line.partition(": ")[0] for line in quiet.stderr.splitlines()] == ["wikitext-builder"]
     verbose = run("fetch", "-v", "--store", tmp_path / "pages.store", "--api", api)
-    assert "query meta=siteinfo siprop=general|namespaces|namespacealiases: 404, 0 bytes" in verbose.stderr
+    assert (
+        "query meta=siteinfo siprop=general|namespaces|namespacealiases|magicwords: 404, 0 bytes"
+        in verbose.stderr
+    )
 
 
 @pytest.mark.parametrize("columns", [80, 200])

@@ -12,6 +12,7 @@ ROWS = [pytest.param(language, id=code) for code, language in LANGUAGES.items()]
 TEMPLATES = ("good_marks", "featured_marks", "disambiguation_marks")
 NAMESPACES = ("file_namespaces", "category_namespaces", "template_namespaces")
 PATTERNS = ("talk_mark", "copied_summary")
+OF_THE_WIKI = ("index", "wiki")  # what only a wiki itself says
 # What a Wikipedia does not have, or what titles do not show: see the comments in the table.
 MAY_BE_EMPTY = {
     ("nl", "good_category"),
@@ -20,7 +21,7 @@ MAY_BE_EMPTY = {
     ("ru", "list_title_prefixes"),
     *((code, "stub_marks") for code in ("de", "es", "pl")),  # the condition is refused there
     *((code, "switches") for code in ("en", "it")),
-    *((code, name) for code in LANGUAGES for name in ("sources", *PATTERNS)),
+    *((code, name) for code in LANGUAGES for name in ("sources", *PATTERNS, *OF_THE_WIKI)),
 }
 IN_ANY_FORM = {"list_title_prefixes", "picture_options", "thousands", "decimal", "plural", "code", "sources"}
 
@@ -42,7 +43,7 @@ def test_a_row_is_complete(language: Language) -> None:
 @pytest.mark.parametrize("language", ROWS)
 def test_names_are_canonical_and_there_once(language: Language) -> None:
     for field in fields(language):
-        value = getattr(language, field.name) if field.name not in PATTERNS else ()
+        value = getattr(language, field.name) if field.name not in PATTERNS + OF_THE_WIKI else ()
         names = value if isinstance(value, tuple) else (value,) if isinstance(value, str) else ()
         assert len(set(names)) == len(names), field.name
         for name in names:

@@ -69,7 +69,7 @@ class Context:
 
     def english(self, value: str) -> str:
         """Return a name of the English Wikipedia; those of the others are unknown."""
-        if self.language.code != "en":
+        if not self.language.is_english:
             raise RejectedError("function", f"the name of {value} in {self.language.code}")
         return value
 
@@ -169,7 +169,7 @@ def time(a: Arguments) -> str:
     moment = parsed_time(a.text(1), now) if a.text(1) else now
     if moment is None:
         raise RejectedError("function", f"#time of {a.text(1)!r}")
-    return formatted_time(a.first, moment, a.text(2) or a.context.language.code)
+    return formatted_time(a.first, moment, a.text(2) or a.context.language.text_language)
 
 
 def _slavic(number: int) -> int:
@@ -218,7 +218,7 @@ def grouped(value: str, language: Language) -> str:
 def format_number(a: Arguments) -> str:
     """Return a number with separators, or without them (`R`), as the language writes it."""
     language, mode = a.context.language, a.text(1)
-    if language.code == "en" or mode == "NOSEP":
+    if language.is_english or mode == "NOSEP":
         return formatted_number(a.first, mode)
     if mode != "R":
         return grouped(a.first, language)
@@ -338,7 +338,7 @@ def _always(value: str) -> Variable:
 
 
 def _time(pattern: str) -> Variable:
-    return lambda c: formatted_time(pattern, revision_time(c.page.timestamp), c.language.code)
+    return lambda c: formatted_time(pattern, revision_time(c.page.timestamp), c.language.text_language)
 
 
 _TITLES = words("variables of the title")

@@ -1,0 +1,103 @@
+"""What a wiki says of itself: by its API, by an export, and what of it counts."""
+
+from typing import Any
+
+import pytest
+
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.extraction.page import extract
+from wikitext_builder.pages.dumped import DumpedSite
+from wikitext_builder.wiki.languages import CODES, LANGUAGES, Language, language_of
+from wikitext_builder.wiki.names import names_in_answer, names_said, with_names
+
+CATALAN: dict[str, Any] = {
+    "general": {
+        "sitename": "Viquipèdia",
+        "server": "//ca.wikipedia.org",
+        "script": "/w/index.php",
+        "base": "https://ca.wikipedia.org/wiki/Portada",
+    },
+    "namespaces": {
+        "0": {"id": 0, "name": ""},
+        "6": {"id": 6, "name": "Fitxer", "canonical": "File"},
+        "10": {"id": 10, "name": "Plantilla", "canonical": "Template"},
+        "14": {"id": 14, "name": "Categoria", "canonical": "Category"},
+    },
+    "namespacealiases": [{"id": 6, "alias": "Imatge"}],
+    "magicwords": [
+        {"name": "redirect", "aliases": ["#REDIRECCIÓ", "#REDIRECT"]},
+        {"name": "img_thumbnail", "aliases": ["miniatura", "thumb"]},
+        {"name": "img_manualthumb", "aliases": ["thumb=$1"]},
+    ],
+}
+
+
+def test_every_wikipedia_has_a_code() -> None:
+    assert len(set(CODES.values())) > 350
+    assert {"simple", "zh-yue", "be-tarask", "ca", "ko", *LANGUAGES} <= set(CODES.values())
+    for code in CODES:
+        assert language_of(code).code == CODES[code]
+    assert language_of("yue").code == "zh-yue"
+
+
+@pytest.mark.parametrize(
+    ("given", "near"), [("caa", "ca"), ("EN", "en"), ("zh_yue", "zh-yue"), ("simpel", "simple")]
+)
+def test_an_unknown_code_is_refused_with_the_nearest_ones(given: str, near: str) -> None:
+    with pytest.raises(BuilderError, match=rf"{given} is unknown; expected .*\b{near}\b"):
+        language_of(given)
+
+
+def test_what_an_api_says() -> None:
+    catalan = with_names(language_of("ca"), names_in_answer(CATALAN))
+    assert catalan.file_namespaces == ("Fitxer", "Imatge", "File", "Image")
+    assert catalan.category_namespaces == ("Categoria", "Category")
+    assert catalan.redirect_words == ("REDIRECCIÓ", "REDIRECT")
+    assert catalan.picture_options == ("miniatura", "thumb")
+    assert catalan.wiki == "Viquipèdia"
+    assert catalan.index == ""  # the address of the Wikipedia is known without asking
+    assert catalan.index_address == "https://ca.wikipedia.org/w/index.php"
+    assert with_names(language_of("ca"), names_said(catalan)) == catalan  # what a store and a lock file keep
+
+
+def test_its_names_decide_text() -> None:
+    text = "Té [[Imatge:a.jpg|Una tassa]] i cafè. [[Categoria:Begudes]]"
+    catalan = with_names(language_of("ca"), names_in_answer(CATALAN))
+    lines = [extract(text, title="Te", language=one).lines[3] for one in ("ca", catalan)]
+    assert "tassa" in lines[0]
+    assert "tassa" not in lines[1]
+    assert "Begudes" not in lines[1]
+
+
+def test_an_export_says_namespaces_and_the_address() -> None:
+    spaces = {"": 0, "Fitxer": 6, "Plantilla": 10, "Categoria": 14}
+    site = DumpedSite(base="https://ca.wikipedia.org/wiki/Portada", sitename="Viquipèdia", namespaces=spaces)
+    found = with_names(language_of(site.language), site.names)
+    assert (found.wiki, found.index, found.file_namespaces[0]) == ("Viquipèdia", "", "Fitxer")
+
+
+def test_a_wikipedia_with_a_table_stays_as_the_table_has_it() -> None:
+    says = {**names_in_answer(CATALAN), "index": "https://de.wikipedia.org/w/index.php"}
+    assert with_names(language_of("de"), says) == language_of("de")
+    own = with_names(language_of("de"), {**says, "index": "http://127.0.0.1:8080/index.php"})
+    assert own.index_address == "http://127.0.0.1:8080/index.php"  # another wiki in German
+    assert own.file_namespaces == ("Fitxer", "Imatge", "Datei", "Bild", "File", "Image")
+
+
+@pytest.mark.parametrize(
+    "index", ["javascript:alert(1)", "http://a b/index.php", "https://x@y/w", "/w/index.php", "x"]
+)
+def test_an_address_that_is_none_is_not_taken(index: str) -> None:
+    assert with_names(language_of("ca"), {"index": index}).index == ""
+
+
+@pytest.mark.parametrize("said", [{"file_namespaces": "Fitxer"}, {"wiki": ["a"]}, {"redirect_words": [1]}])
+def test_a_wrong_kind_is_refused(said: dict[str, Any]) -> None:
+    with pytest.raises(BuilderError, match="expected"):
+        with_names(language_of("ca"), said)
+
+
+def test_simple_english_is_english() -> None:
+    text = "It is {{convert|10|km}} away."
+    assert extract(text, title="A", language="simple").lines == extract(text, title="A").lines
+    assert isinstance(language_of("simple"), Language)

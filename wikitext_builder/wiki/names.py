@@ -1,0 +1,115 @@
+"""What a wiki says of itself: namespaces, words, name and address, for languages without a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from wikitext_builder.wiki.languages import LANGUAGES, WIKIPEDIA_HOST, Language, language_of
+
+NAMESPACES: Final = {"file_namespaces": 6, "category_namespaces": 14, "template_namespaces": 10}
+SAID: Final = ("index", "wiki", *NAMESPACES, "redirect_words", "picture_options")
+# The magic words that put a picture in a block of its own: thumb, frame and the four places.
+PLACES: Final = ("thumbnail", "framed", "left", "right", "center", "none")
+INDEX = re.compile(r"https?://[^\s/?#@|]{1,255}/[^\s?#|]{0,255}")
+LONGEST_NAME = 200  # characters
+
+
+def with_names(language: Language, said: Mapping[str, Any]) -> Language:
+    """A language with what its wiki says of itself.
+
+    The Wikipedia of a language with a table stays as the table has it: its names are MediaWiki's own, and so
+    the same pages give the same text wherever they come from.
+
+    Raises:
+        BuilderError: A value is of a wrong kind.
+
+    >>> with_names(language_of("ca"), {"file_namespaces": ["Fitxer"]}).file_namespaces
+    ('Fitxer', 'File', 'Image')
+    >>> with_names(language_of("de"), {"wiki": "Wikipedia"}) == language_of("de")
+    True
+    """
+    given = Language.from_table(language.code, {name: said[name] for name in SAID if said.get(name)})
+    index = given.index if INDEX.fullmatch(given.index) else ""
+    if index == replace(language, index="").index_address:
+        index = ""
+    index = index or language.index
+    if language.code in LANGUAGES and not index:
+        return language
+    lists: dict[str, Any] = {
+        name: _joined(getattr(given, name), getattr(language, name), name in said) for name in SAID[2:]
+    }
+    wiki = " ".join(given.wiki.split())[:LONGEST_NAME]
+    return replace(language, index=index, wiki=wiki or language.wiki, **lists)
+
+
+def _joined(said: Iterable[str], known: Iterable[str], is_said: bool) -> tuple[str, ...]:
+    """The names that a wiki says, then those that are known; each once, without impossible ones."""
+    names = dict.fromkeys((*said, *known) if is_said else known)
+    return tuple(name for name in names if name.strip() and len(name) <= LONGEST_NAME)
+
+
+def names_said(language: Language) -> dict[str, Any]:
+    """What a language has from its wiki, beyond what is known without it: for JSON, in a fixed order."""
+    known = language_of(language.code)
+    values = {name: getattr(language, name) for name in SAID}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
+        if value != getattr(known, name)
+    }
+
+
+def names_in_answer(query: Mapping[str, Any]) -> dict[str, Any]:
+    """What the answer to `meta=siteinfo` says: `siprop=general|namespaces|namespacealiases|magicwords`."""
+    general, spaces = query["general"], list(query["namespaces"].values())
+    rows = [(str(space["name"]), int(space["id"])) for space in spaces]
+    rows += [(str(space["alias"]), int(space["id"])) for space in query["namespacealiases"]]
+    words = {str(one["name"]): [str(word) for word in one["aliases"]] for one in query.get("magicwords", ())}
+    server = str(general.get("server", ""))
+    scheme = urlsplit(str(general.get("base", ""))).scheme or "https"  # the server can be `//host`
+    address = f"{scheme}:{server}" if server.startswith("//") else server
+    options = [word for name in PLACES for word in words.get(f"img_{name}", ()) if "$" not in word]
+    return {
+        "index": address + str(general["script"]) if address and general.get("script") else "",
+        "wiki": str(general.get("sitename", "")),
+        "redirect_words": [word.lstrip("#") for word in words.get("redirect", ())],
+        "picture_options": options,
+        **_names_of(rows),
+    }
+
+
+def names_in_dump(base: str, sitename: str, namespaces: Mapping[str, int]) -> dict[str, Any]:
+    """What the `<siteinfo>` of an export says.
+
+    >>> names_in_dump("http://wiki.example.org/wiki/Main_Page", "Our wiki", {"Fitxer": 6})["index"]
+    'http://wiki.example.org/w/index.php'
+    """
+    return {"index": _index_of(base), "wiki": sitename, **_names_of(namespaces.items())}
+
+
+def _index_of(base: str) -> str:
+    """The address of index.php by that of the main page; empty if it is not known."""
+    start, found, _ = base.partition("/index.php")
+    try:
+        parts = urlsplit(base)
+        host = parts.hostname or ""
+    except ValueError:  # it is no address
+        return ""
+    if wikipedia := WIKIPEDIA_HOST.fullmatch(host):
+        return f"https://{wikipedia[1]}.wikipedia.org/w/index.php"
+    if found:
+        return f"{start}/index.php"
+    # where Wikimedia has it, and MediaWiki's manual of short addresses
+    return f"{parts.scheme}://{parts.netloc}/w/index.php" if host else ""
+
+
+def _names_of(rows: Iterable[tuple[str, int]]) -> dict[str, list[str]]:
+    rows = list(rows)
+    return {
+        kind: [name[:1].upper() + name[1:] for name, number in rows if number == wanted and name]
+        for kind, wanted in NAMESPACES.items()
+    }
