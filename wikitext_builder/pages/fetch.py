@@ -25,6 +25,7 @@ from wikitext_builder.pages.selections import (
 )
 from wikitext_builder.pages.store import Dates, Rejected, Store, Wanted, add_dates, add_items, check_wiki
 from wikitext_builder.pages.store_languages import note_names
+from wikitext_builder.pages.turns import only_fetch
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.wiki.client import BATCH, MAXLAG, Wikipedia, api_of
 from wikitext_builder.wiki.dates import parse_date
@@ -115,7 +116,7 @@ def fetch(
         token=read_token(token_file, trusted=is_trusted(checked_api(url, contact))),
         on_wait=wait,
     )
-    with asked as wikipedia, Store.create(Path(store)) as opened:
+    with asked as wikipedia, Store.create(Path(store)) as opened, only_fetch(opened.path, shown):
         check_wiki(opened, wikipedia)
         if (names := note_names(opened, wikipedia.language)) != wiki:  # it has names of its own
             selections, wishes = _selections(select, names), parse_wishes(include, exclude, names)

@@ -1,0 +1,46 @@
+"""One fetch per store at a time: the next one waits, so that no page is asked for twice."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from wikitext_builder.progress import Progress
+
+WAITING = "waiting"
+
+
+@contextmanager
+def only_fetch(store: Path, progress: Progress) -> Iterator[None]:
+    """Wait while another fetch works on a store; the system releases the lock of one that is killed.
+
+    Args:
+        store: Path of the store; the lock is a file beside it while a fetch runs.
+        progress: Called before a wait and after it.
+    """
+    path = Path(f"{store.resolve()}-fetch")
+    while True:
+        with path.open("ab") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                progress(WAITING, 0, None, f"another fetch works on {store}; this one follows")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                progress(WAITING, 1, 1)
+            if not _is_file(path, lock.fileno()):  # the one before has ended and removed it
+                continue
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+            return
+
+
+def _is_file(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
