@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from wikitext_builder.dataset.manifest import CARD, SplitCounts
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.pages.lock import LOCK, write_lock
 from wikitext_builder.pages.store import Rejected, Revision
+from wikitext_builder.wiki.languages import Language
 
 TITLES: Final = {"valid": "valid_titles.txt", "test": "test_titles.txt"}  # files of given titles, by split
 LEFT_OUT_COLUMNS = ("calls", "template", "pages", "examples")
@@ -92,6 +94,8 @@ def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], v
     counts = {name: splits[name] for name in names}
     text = environment.from_string(template).render(
         recipe=plan.recipe,
+        wiki=_wiki(plan.language),
+        terms=f" Here the terms of {index} hold." if (index := plan.language.index) else "",
         splits=counts,
         unknown=[f"{100 * c.unknown / c.tokens:.2f} %" if c.tokens else "–" for c in counts.values()],
         vocabulary=[f"{vocabulary:,}", *[""] * (len(names) - 1)],
@@ -101,6 +105,15 @@ def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], v
         size=_size_category(sum(one.lines for one in counts.values())),
     )
     (directory / CARD).write_text(text, encoding="utf-8", newline="\n")
+
+
+def _wiki(language: Language) -> str:
+    """The wiki in words: with its own name if that says more than its code, and its address if it has one."""
+    name = re.sub(r"[`<>\[\]|\\]", "", language.wiki).strip()
+    if language.index:
+        return f"{name or 'a wiki'} ({language.index}, language `{language.code}`)"
+    wikipedia = f"the `{language.code}` Wikipedia"
+    return wikipedia if name in ("", "Wikipedia") else f"{name}, {wikipedia},"
 
 
 def _newness(revisions: Sequence[Revision]) -> str:
@@ -135,6 +148,8 @@ def rebuild_commands(plan: Plan) -> str:
     recipe = plan.recipe
     fetch = ["fetch", "--store", "../pages.store", "--select", f"lock:{LOCK}", "--contact", "you@example.org"]
     fetch += ["--language", recipe.language] if recipe.language != "en" else []
+    if plan.language.index.endswith("/index.php"):
+        fetch += ["--api", f"{plan.language.index.removesuffix('index.php')}api.php"]
     fetch += ["--rendered"] if recipe.source == "rendered" else []
     files = {"lock": LOCK} | {f"{split}_titles": TITLES[split] for split, _ in _given(plan)}
     if (base := _base(recipe)) is None:

@@ -263,10 +263,26 @@ def _quality(value: str, _language: Language) -> Filter:
     return Quality(classes=frozenset(classes), shown=value)
 
 
+def dated(language: Language) -> Language:
+    """A language whose categories of Good and Featured say since when a page is in them.
+
+    Raises:
+        BuilderError: None is known.
+    """
+    if not language.categories:
+        raise BuilderError(
+            f"the categories of Good and Featured articles of the {language.code} Wikipedia are not known,"
+            " and badges have no dates; select by created-since:DATE, or good for those of today"
+        )
+    return language
+
+
 def _since(kind: type[Created | Promoted], what: str, *, asks: bool = False) -> FilterKind:
     return FilterKind(
         form=f"{what}-since:DATE[..DATE]", asks=asks,
-        make=lambda value, language: kind(span=parse_span(value), language=language),
+        make=lambda value, language: kind(
+            span=parse_span(value), language=language if kind is Created else dated(language)
+        ),
         stored=lambda value, _language: Dated(what=what, span=parse_span(value)),
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.pages.badges import BADGES, Badged
 from wikitext_builder.pages.lock import read_lock, read_titles
 from wikitext_builder.pages.lookup import (
     DONE,
@@ -25,7 +26,7 @@ from wikitext_builder.pages.lookup import (
     moved_in,
     titles_in,
 )
-from wikitext_builder.pages.page_filters import FILTERS, Created, Named, Promoted
+from wikitext_builder.pages.page_filters import FILTERS, Created, Named, Promoted, dated
 from wikitext_builder.pages.rules import (
     ASKS,
     Filter,
@@ -202,7 +203,10 @@ class PromotedSince:
 # --- selections as users write them
 
 
-def _named(category: str | None, language: Language) -> Selection:
+def _of_quality(name: str, language: Language) -> Selection:
+    category = language.good_category if name == "good" else language.featured_category
+    if not language.categories:
+        return Badged(names=(name,))
     if category is None:
         raise BuilderError(f"the {language.code} Wikipedia has no such category; name one as category:NAME")
     return Category(name=category)
@@ -229,8 +233,8 @@ def _checked_title(name: str) -> str:
 
 
 SELECTIONS: dict[str, Kind[Selection]] = {
-    "good": Kind(form="good", make=lambda _, language: _named(language.good_category, language)),
-    "featured": Kind(form="featured", make=lambda _, language: _named(language.featured_category, language)),
+    "good": Kind(form="good", make=lambda _, language: _of_quality("good", language)),
+    "featured": Kind(form="featured", make=lambda _, language: _of_quality("featured", language)),
     "category": Kind(form="category:NAME", make=_category),
     "list": Kind(form="list:PAGE[@REVISION]", make=_list_page),
     "titles": Kind(form="titles:FILE", make=lambda value, _: TitlesFile(path=Path(value))),
@@ -241,7 +245,7 @@ SELECTIONS: dict[str, Kind[Selection]] = {
     ),
     "promoted-since": Kind(
         form="promoted-since:DATE[..DATE]",
-        make=lambda value, language: PromotedSince(span=parse_span(value), language=language),
+        make=lambda value, language: PromotedSince(span=parse_span(value), language=dated(language)),
     ),
     "recent": Kind(
         form="recent:DATE[..DATE]", make=lambda value, _language: RecentPages(span=parse_span(value))
@@ -265,17 +269,9 @@ def parse_selection(text: str, language: Language) -> Selection:
 
 
 def default_selections(language: Language) -> tuple[Selection, ...]:
-    """Return Good and Featured articles, or the one of them that a Wikipedia has.
-
-    Raises:
-        BuilderError: It has neither.
-    """
+    """Return Good and Featured articles, or the one of them that a Wikipedia has."""
     found = tuple(Category(name=name) for name in language.categories)
-    if not found:
-        raise BuilderError(
-            f"no category of Good articles is known for {language.code}; name one: --select category:NAME"
-        )
-    return found
+    return found or (Badged(names=tuple(BADGES)),)
 
 
 @dataclass(frozen=True, slots=True)

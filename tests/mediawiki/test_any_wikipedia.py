@@ -1,0 +1,84 @@
+"""A real MediaWiki that plays Wikipedias without a table here: Catalan, Korean and Simple English."""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import wikitext_builder as wb
+from tests.mediawiki.wiki import Wiki
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.store import Store
+
+SETTINGS = '$wgLanguageCode = "{}"; $wgSitename = "{}"; $wgServer = "http://wiki.example.org:8080";'
+GOOD, FEATURED = "wikibase-badge-Q17437798", "wikibase-badge-Q17437796"
+PROPERTIES = [
+    ("AT&T", GOOD), ("C++", GOOD), ("Łódź", FEATURED), ("東京", FEATURED), ("TCP/IP", GOOD),
+    ("TCP/IP", "disambiguation"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def badged(wiki: Wiki) -> Iterator[Wiki]:
+    """The wiki with page properties as Wikidata's client sets them."""
+    with sqlite3.connect(wiki.folder / "data" / "wiki.sqlite", timeout=60) as database:
+        for title, name in PROPERTIES:
+            database.execute(
+                "INSERT INTO page_props SELECT page_id, ?, '', NULL FROM page"
+                " WHERE page_namespace = 0 AND page_title = CAST(? AS BLOB)",
+                (name, title.replace(" ", "_").encode()),
+            )
+    yield wiki
+    with sqlite3.connect(wiki.folder / "data" / "wiki.sqlite", timeout=60) as database:
+        database.execute("DELETE FROM page_props WHERE pp_propname LIKE 'wikibase-badge-%'")
+        database.execute("DELETE FROM page_props WHERE pp_propname = 'disambiguation'")
+
+
+def titles(store: Path) -> set[str]:
+    return {line.split("\t")[0] for line in wb.lock(store).splitlines()[3:]}
+
+
+LANGUAGES = [("ca", "Viquipèdia", "Fitxer"), ("ko", "위키백과", "파일"), ("simple", "Wikipedia", "File")]
+
+
+@pytest.mark.parametrize(("code", "name", "file"), LANGUAGES)
+def test_good_and_featured_come_from_badges(
+    badged: Wiki, tmp_path: Path, code: str, name: str, file: str
+) -> None:
+    badged.set(SETTINGS.format("en" if code == "simple" else code, name))
+    store = tmp_path / "a.store"
+    report = wb.fetch(store, api=badged.api, language=code, expand=False)
+    assert (report.pages.fetched, dict(report.pages.rejected)) == (4, {"disambiguation": 1})
+    assert titles(store) == {"AT&T", "C++", "Łódź", "東京"}
+    names = wb.store_language(store)
+    assert (names.code, names.wiki, names.file_namespaces[0]) == (code, name, file)
+    again = wb.fetch(store, api=badged.api, language=code, select="featured", expand=False)
+    assert (again.pages.selected, again.pages.fetched) == (2, 0)
+    built = wb.build("demo", store, tmp_path / "a", train_articles=2, valid_articles=1, test_articles=1)
+    assert built.manifest.recipe.language == code
+    urls = {line.split("\t")[5] for line in (tmp_path / "a" / "attribution.tsv").read_text().splitlines()[1:]}
+    assert all(url.startswith("http://wiki.example.org:8080/w/index.php?oldid=") for url in urls)
+    assert f"of {name}" in (tmp_path / "a" / "README.md").read_text("utf-8")
+
+
+def test_another_machine_builds_the_same_bytes_by_the_lock(badged: Wiki, tmp_path: Path) -> None:
+    badged.set(SETTINGS.format("ca", "Viquipèdia"))
+    wb.fetch(tmp_path / "a.store", api=badged.api, language="ca", expand=False)
+    sizes = {"train_articles": 2, "valid_articles": 1, "test_articles": 1}
+    first = wb.build("demo", tmp_path / "a.store", tmp_path / "a", **sizes).manifest  # type: ignore[arg-type]
+    badged.set('$wgLanguageCode = "ca"; $wgSitename = "Mirall";')
+    lock = tmp_path / "a" / "titles.lock"
+    wb.fetch(tmp_path / "b.store", api=badged.api, language="ca", select=f"lock:{lock}", expand=False)
+    second = wb.build("demo", tmp_path / "b.store", tmp_path / "b", lock=lock, **sizes).manifest  # type: ignore[arg-type]
+    assert second == first
+
+
+def test_a_wiki_without_badges_says_so(wiki: Wiki, tmp_path: Path) -> None:
+    wiki.set(SETTINGS.format("ca", "Viquipèdia"))
+    with pytest.raises(BuilderError, match="no article has the badge of good or featured articles"):
+        wb.fetch(tmp_path / "a.store", api=wiki.api, language="ca")
+    with pytest.raises(BuilderError, match="badges have no dates"):
+        wb.fetch(tmp_path / "a.store", api=wiki.api, language="ca", select="promoted-since:2020-01-01")
+    with Store.open(tmp_path / "a.store") as store:
+        assert store.languages() == []
