@@ -26,8 +26,8 @@ def badged(wiki: Wiki) -> Iterator[Wiki]:
         for title, name in PROPERTIES:
             database.execute(
                 "INSERT INTO page_props SELECT page_id, ?, '', NULL FROM page"
-                " WHERE page_namespace = 0 AND page_title = CAST(? AS BLOB)",
-                (name, title.replace(" ", "_").encode()),
+                " WHERE page_namespace = 0 AND CAST(page_title AS TEXT) = ?",
+                (name, title.replace(" ", "_")),
             )
     yield wiki
     with sqlite3.connect(wiki.folder / "data" / "wiki.sqlite", timeout=60) as database:

@@ -301,8 +301,10 @@ class Wikipedia:
         with expected_fields(self.api):  # `Invalid IPv6 URL` is a ValueError
             host = urlsplit(server, scheme="https").hostname or ""
         # lang of no.wikipedia.org is nb, of simple.wikipedia.org en: there the name of the host decides
-        name = host.partition(".")[0] if host.endswith(".wikipedia.org") else site.language
-        if self.language.code not in (CODES.get(name, name), CODES.get(site.language, site.language)):
+        wikipedia = host.endswith(".wikipedia.org")
+        name = host.partition(".")[0] if wikipedia else site.language
+        expected = {self.language.code, self.language.code if wikipedia else self.language.text_language}
+        if not expected & {CODES.get(name, name), CODES.get(site.language, site.language)}:
             raise BuilderError(
                 f"{self.api}: expected a wiki of the language {self.language.code!r}, found"
                 f" {site.language!r}; take --language {site.language} or another --api"
