@@ -15,7 +15,6 @@ import click
 import wikitext_builder as wb
 from wikitext_builder.cli.options import (
     COUNT,
-    DUMP,
     FILE,
     SECTIONS_HELP,
     RealOrOff,
@@ -92,18 +91,20 @@ def _print_expanded(expanded: int, failed: Mapping[str, int]) -> None:
 
 
 @click.command("import")
-@click.argument("dumps", nargs=-1, required=True, type=DUMP)
+@click.argument("dumps", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
 @store_option
 @language_option
 @click.option("--all", "everything", is_flag=True, help="Keep every article, not only Good and Featured.")
 @click.option("--as-of", help="For dumps with history: the newest revision on or before this date.")
 @page_filters
+@click.option("--workers", type=COUNT, show_default="one per core", help="Processes for parts in a folder.")
 @json_option
 def import_(
     dumps: tuple[Path, ...], store_path: Path, language: str, everything: bool, as_json: bool, **options: Any
 ) -> None:
     """Import articles from XML dumps (.xml, .bz2, .gz, .zst) and HTML snapshots (.tar.gz, .ndjson).
 
+    Of a folder, all parts are imported, and the sums in SHA256SUMS are checked.
     Keeps Good and Featured articles, all templates of a dump, and the HTML of a snapshot, from which
     `build --source rendered` makes lines.
     """
@@ -116,7 +117,8 @@ def import_(
             continue
         rate, kind = report.megabytes_per_second, "JSON" if report.rendered + report.rendered_there else "XML"
         how = "imported before, not read again" if rate is None else f"{rate:.1f} MB/s of {kind}"
-        click.echo(f"{path}: {report.pages:,} pages, {how}")
+        parts = f"{report.parts:,} parts, " if path.is_dir() else ""
+        click.echo(f"{path}: {parts}{report.pages:,} pages, {how}")
         click.echo(f"  kept      {report.kept:,} new, {report.already_there:,} there already")
         if report.templates or report.templates_there:
             click.echo(f"  templates {report.templates:,} new, {report.templates_there:,} there already")
@@ -124,6 +126,12 @@ def import_(
             click.echo(f"  rendered  {report.rendered:,} new, {report.rendered_there:,} there already")
         click.echo(f"  skipped   {listed(report.skipped)}")
         click.echo(f"  rejected  {listed(report.rejected)}")
+        if report.other_files:
+            click.echo(f"  no parts  {', '.join(report.other_files)}")
+        if report.missing_parts:
+            click.echo(
+                f"SHA256SUMS names files that are not here: {', '.join(report.missing_parts)}", err=True
+            )
         unmarked = report.skipped.get("unmarked", 0)
         if unmarked and not report.kept + report.already_there:
             names = language_of(language)

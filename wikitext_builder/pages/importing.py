@@ -7,8 +7,10 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -19,12 +21,14 @@ from wikitext_builder.hashing import file_sha256
 from wikitext_builder.pages.decompress import THREADS
 from wikitext_builder.pages.dumped import DumpedPage
 from wikitext_builder.pages.page_filters import parse_rules
+from wikitext_builder.pages.parts import Part, each_part, parts_in
 from wikitext_builder.pages.reading import StoredTemplates
 from wikitext_builder.pages.rules import First, Past, Rule, Texts, first_fault, with_old_names
 from wikitext_builder.pages.store import Dates, Rejected, Store, add_dates, add_items, expect_wiki
 from wikitext_builder.pages.store_languages import note_names
 from wikitext_builder.pages.xml_dump import Dump
 from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.runners.processes import cores
 from wikitext_builder.wiki.classify import Classifier, classifier, title_fault
 from wikitext_builder.wiki.dates import parse_date
 from wikitext_builder.wiki.languages import Language, language_of
@@ -41,6 +45,8 @@ LANGUAGE_FIELDS = (
 )  # fmt: skip
 # Fields of `ImportReport`: what is new, and what was there.
 NEW_AND_THERE = (("kept", "already_there"), ("templates", "templates_there"), ("rendered", "rendered_there"))
+SUMS = ("pages", "xml_bytes", *chain(*NEW_AND_THERE))  # of parts
+NOT_NOTED = ("seconds", "finished_before", "parts", "other_files", "missing_parts")
 BATCH = 500  # pages per transaction, at most
 BATCH_CHARACTERS = 2**24  # of kept wikitext and HTML per transaction, after which no page is added
 
@@ -61,6 +67,9 @@ class ImportReport:
     xml_bytes: int  # of XML or, of a snapshot, of JSON
     seconds: float
     finished_before: bool = False  # this file was imported before and was not read again
+    parts: int = 1  # files
+    other_files: tuple[str, ...] = ()  # of a folder, that are no parts
+    missing_parts: tuple[str, ...] = ()  # that SHA256SUMS names
 
     @property
     def megabytes_per_second(self) -> float | None:
@@ -79,13 +88,15 @@ def import_dump(
     exclude: Texts = (),
     within: Texts = (),
     without: Texts = (),
+    workers: int | None = None,
     progress: Progress = no_progress,
 ) -> ImportReport:
-    """Import the articles and templates of an XML export or dump into a store; call it again to resume it.
+    """Import the articles of an XML dump or an HTML snapshot into a store; call it again to resume it.
 
     Args:
         store: Path of the store; it is made if it is absent.
-        dump: The file: plain XML, or compressed with bzip2, gzip or Zstandard.
+        dump: The file: plain XML or JSON lines, or compressed with bzip2, gzip or Zstandard; or a folder of
+            such files, whose SHA256SUMS is checked.
         language: Code of the Wikipedia that the dump comes from.
         keep: `all` keeps every article, `marked` those whose own wikitext has the mark of Good or Featured.
         as_of: A date or time; of a dump with history take the newest revisions up to then.
@@ -93,6 +104,7 @@ def import_dump(
         exclude: What no article may be, such as `stubs`, `lock:FILE` or `titles:FILE`.
         within: The old name of `include`.
         without: The old name of `exclude`.
+        workers: Processes for the parts of a folder; None: one per core.
         progress: Called with the number of bytes of the file that were read.
 
     Raises:
@@ -112,11 +124,50 @@ def import_dump(
             " --include titles:FILE for some of its articles"
         )
     include, exclude = with_old_names(include, exclude, within, without)
-    rules = parse_rules(include, exclude, wiki)
-    with Store.create(Path(store)) as opened:
-        return import_into(
-            opened, Path(dump), language=wiki, keep=keep, as_of=date, rules=rules, progress=progress
-        )
+    parse_rules(include, exclude, wiki)  # what is wrong is an error at once
+    how: dict[str, Any] = {"keep": keep, "as_of": date, "include": include, "exclude": exclude}
+    part: Callable[..., ImportReport] = partial(_import_part, store=Path(store), language=wiki, **how)
+    if not Path(dump).is_dir():
+        return part(Part(path=Path(dump)), progress=progress)
+    return _import_folder(part, Path(store), Path(dump), workers=workers or cores(), progress=progress)
+
+
+def _import_part(
+    part: Part,
+    *,
+    store: Path,
+    language: Language,
+    include: Sequence[str],
+    exclude: Sequence[str],
+    progress: Progress = no_progress,
+    **how: Any,
+) -> ImportReport:
+    part.check()
+    rules = parse_rules(include, exclude, language)
+    with Store.create(store) as opened:
+        return import_into(opened, part.path, language=language, rules=rules, progress=progress, **how)
+
+
+def _import_folder(
+    import_part: Callable[..., ImportReport], store: Path, folder: Path, *, workers: int, progress: Progress
+) -> ImportReport:
+    """Import all parts in a folder, each of them in one process, and add up what they report."""
+    started, found = time.monotonic(), parts_in(folder)
+    import_part = partial(import_part, threads=0 if min(workers, len(found.parts)) > 1 else THREADS)
+    with Store.create(store):  # a store that it makes stays until all parts end
+        reports = list(each_part(import_part, found.parts, workers=workers, progress=progress))
+    sums: dict[str, Any] = {name: sum(getattr(one, name) for one in reports) for name in SUMS}
+    for name in ("skipped", "rejected"):
+        total = sum((Counter(getattr(one, name)) for one in reports), Counter[str]())
+        sums[name] = dict(sorted(total.items()))
+    return ImportReport(
+        **sums,
+        seconds=time.monotonic() - started,
+        finished_before=all(one.finished_before for one in reports),
+        parts=len(found.parts),
+        other_files=found.other_files,
+        missing_parts=found.missing,
+    )
 
 
 def import_into(
@@ -206,7 +257,7 @@ class _Counts:
         later = asdict(self.report(dump, seconds=0))
         for new, there in NEW_AND_THERE:
             later[new], later[there] = 0, later[new] + later[there]
-        return {name: later[name] for name in later if name not in ("seconds", "finished_before")}
+        return {name: later[name] for name in later if name not in NOT_NOTED}
 
 
 def _batches(
