@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import hear_control_c
+from wikitext_builder.pages.categories import Category
 from wikitext_builder.pages.fetch import PagesReport, fetch_pages
 from wikitext_builder.pages.lock import write_lock
 from wikitext_builder.pages.lookup import Selection
-from wikitext_builder.pages.selections import Category, TitlesFile
+from wikitext_builder.pages.selections import TitlesFile
 from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.http import Patience

@@ -15,10 +15,11 @@ from tests.mediawiki.wiki import Wiki
 from tests.wikitext_builder.wiki.test_titles import BAD as BAD_TITLES
 from tests.wikitext_builder.wiki.test_titles import GOOD as GOOD_TITLES
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.categories import Category
 from wikitext_builder.pages.database import sha1_of
 from wikitext_builder.pages.fetch import fetch_pages
 from wikitext_builder.pages.reading import status_of
-from wikitext_builder.pages.selections import Category, ListPage, LockFile
+from wikitext_builder.pages.selections import ListPage, LockFile
 from wikitext_builder.pages.store import Store, expect_wiki, item_of, items_of
 from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.client import Wikipedia

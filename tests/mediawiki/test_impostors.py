@@ -16,7 +16,7 @@ from tests.cases import each, read
 from tests.mediawiki.asking import ask, fetched, stored, titles
 from tests.mediawiki.loopback import SITE, Answer, always, by_kind, pages, send, server
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.selections import Category
+from wikitext_builder.pages.categories import Category
 from wikitext_builder.wiki import client
 from wikitext_builder.wiki.http import Patience
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,8 +17,10 @@ from wikitext_builder.cli.options import (
     COUNT,
     FILE,
     SECTIONS_HELP,
+    SEED,
     RealOrOff,
     SelectOption,
+    duration,
     json_option,
     language_option,
     listed,
@@ -29,6 +31,10 @@ from wikitext_builder.cli.options import (
 from wikitext_builder.dataset.recipes import SECTIONS
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.wiki.languages import language_of
+
+if TYPE_CHECKING:
+    from wikitext_builder.pages.estimate import Plan
+    from wikitext_builder.pages.fetch import PagesReport
 
 
 @click.command()
@@ -49,7 +55,9 @@ from wikitext_builder.wiki.languages import language_of
 )
 @page_filters
 @click.option("--as-of", help="The newest revisions on or before this date, with one request per page.")
-@click.option("--limit", type=COUNT, help="Fetch at most this many titles.")
+@click.option("--limit", type=COUNT, help="Fetch at most this many titles, the first ones.")
+@click.option("--sample", type=COUNT, help="Fetch at most this many titles, at random.")
+@click.option("--seed", type=SEED, default=0, help="Which sample.")
 @click.option(
     "--maxlag",
     type=RealOrOff(min=0),
@@ -65,16 +73,23 @@ from wikitext_builder.wiki.languages import language_of
 )
 @click.option("--expand/--no-expand", default=True, help="Ask the wiki for the text of unknown templates.")
 @click.option("--rendered", is_flag=True, help="Keep each page's HTML too, with one request per page.")
+@click.option(
+    "--dry-run", is_flag=True, help="Only find the pages; say how many requests they need, how long."
+)
 @json_option
 def fetch(store_path: Path, as_json: bool, **options: Any) -> None:
     """Fetch Good and Featured articles through the Wikipedia API into a store."""
     with shown_progress(as_json=as_json) as progress:
         report = wb.fetch(store_path, progress=progress, **options)
     if as_json:
-        parts = {"fetch": report.pages, "expand": report.expansions, "rendered": report.html}
+        parts: dict[str, Any] = {"fetch": report.pages, "expand": report.expansions, "rendered": report.html}
+        parts |= {"plan": report.plan} if report.plan else {}
         click.echo(json.dumps({name: one and asdict(one) for name, one in parts.items()}))
         return
     pages = report.pages
+    if report.plan:
+        _print_plan(pages, report.plan)
+        return
     click.echo(f"{pages.selected:,} selected: {pages.fetched:,} fetched, {pages.present:,} already done")
     click.echo(f"  rejected  {listed(pages.rejected)}")
     if report.expansions:
@@ -84,6 +99,19 @@ def fetch(store_path: Path, as_json: bool, **options: Any) -> None:
         click.echo(f"  rendered  {html.fetched:,}, {html.present:,} already done; not: {listed(html.failed)}")
     for warning in pages.warnings:
         click.echo(f"the wiki warns: {warning}", err=True)
+
+
+def _print_plan(pages: PagesReport, plan: Plan) -> None:
+    todo = pages.selected - pages.present - sum(pages.rejected.values())
+    click.echo(f"{pages.selected:,} selected: {todo:,} to fetch, {pages.present:,} already done")
+    click.echo(f"  rejected  {listed(pages.rejected)}")
+    parts = {"pages": plan.pages, "HTML": plan.html, "conditions": plan.conditions}
+    texts = [f"{count:,} for {name}" for name, count in parts.items() if count]
+    texts += [f"at most {plan.expansions:,} for templates"] if plan.expansions else []
+    click.echo(f"  requests  {', '.join(texts) or 'none'}")
+    least, most = (duration(seconds) for seconds in plan.seconds)
+    click.echo(f"  time      {least}" + (f" to {most}" if most != least else ""))
+    click.echo("Nothing was fetched. The store keeps what was listed, so that it is not asked for again.")
 
 
 def _print_expanded(expanded: int, failed: Mapping[str, int]) -> None:

@@ -10,9 +10,10 @@ from itertools import islice
 from pathlib import Path
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.errors import RejectedError
+from wikitext_builder.pages.estimate import Plan, plan_of, to_ask
 from wikitext_builder.pages.expansions import ExpansionsReport, HtmlReport, fetch_expansions, fetch_html
-from wikitext_builder.pages.lookup import Lookup, Selection
+from wikitext_builder.pages.lookup import Lookup, Selected, Selection, check_numbers
 from wikitext_builder.pages.page_history import WikiPast, exact_page, titled_page
 from wikitext_builder.pages.rules import Texts, with_old_names
 from wikitext_builder.pages.selections import (
@@ -44,6 +45,7 @@ class FetchReport:
     pages: PagesReport
     expansions: ExpansionsReport | None  # None: not asked for
     html: HtmlReport | None  # None: not asked for
+    plan: Plan | None = None  # of a dry run
 
 
 def fetch(
@@ -59,21 +61,24 @@ def fetch(
     api: str | None = None,
     as_of: str | None = None,
     limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
     maxlag: float | None = MAXLAG,
     parallel: int = 1,
     per_minute: int | None = None,
     token_file: str | Path | None = None,
     expand: bool = True,
     rendered: bool = False,
+    dry_run: bool = False,
     progress: Progress = no_progress,
 ) -> FetchReport:
     """Fetch articles through the API of a Wikipedia into a store; call it again to resume it.
 
     Args:
         store: Path of the store; it is made if it is absent.
-        select: What to fetch: `good`, `featured`, `category:NAME`, `list:PAGE`, `list:PAGE@REVISION`,
-            `titles:FILE`, `lock:FILE`, `created-since:DATE`, `promoted-since:DATE` or `recent:DATE`, or
-            several of them. Empty: good and featured.
+        select: What to fetch: `good`, `featured`, `category:NAME`, `category:NAME|depth=2`, `list:PAGE`,
+            `list:PAGE@REVISION`, `titles:FILE`, `lock:FILE`, `created-since:DATE`, `promoted-since:DATE` or
+            `recent:DATE`, or several of them. Empty: good and featured.
         include: What each page must be: in another selection, `words:MIN-MAX`, `bytes:MIN-MAX` or
             `quality:CLASS`.
         exclude: What no page may be: in another selection, `stubs` or `series`.
@@ -84,6 +89,8 @@ def fetch(
         api: Address of a wiki's `api.php`, instead of the Wikipedia of the language.
         as_of: A date or time; fetch the newest revisions up to then, with one request per page.
         limit: Fetch only the first titles, in the order of their code points.
+        sample: Fetch only so many titles, at random.
+        seed: Which sample: the same titles and the same seed give the same sample.
         maxlag: Ask the wiki not to answer while its databases lag by more seconds; None: do not ask it.
         parallel: The number of requests at once, 1 to 3.
         per_minute: Requests per minute; None: 200, and any number from a wiki on this machine.
@@ -91,6 +98,7 @@ def fetch(
             environment's `WIKITEXT_BUILDER_TOKEN`.
         expand: Ask the wiki for the texts of template calls that `extract` does not know.
         rendered: Keep the HTML of each page too, with one request per page.
+        dry_run: Only find the pages, and report how many requests they need and how long these take.
         progress: Called after each batch and each page, and while the wiki makes us wait.
 
     Raises:
@@ -103,8 +111,7 @@ def fetch(
     wiki, date, shown = language_of(language), parse_date(as_of), WaitingProgress(progress)
     include, exclude = with_old_names(include, exclude, within, without)
     selections, wishes = _selections(select, wiki), parse_wishes(include, exclude, wiki)
-    if limit is not None and limit < 1:
-        raise BuilderError(f"--limit {limit}: give 1 or more")
+    check_numbers(limit, sample)
     url, wait = api or api_of(wiki), shown.wait
     asked = Wikipedia(
         url,
@@ -121,13 +128,28 @@ def fetch(
         if (names := note_names(opened, wikipedia.language)) != wiki:  # it has names of its own
             selections, wishes = _selections(select, names), parse_wishes(include, exclude, names)
             wikipedia.language = names
-        found = fetch_pages(
-            opened, wikipedia, selections, wishes=wishes, as_of=date, limit=limit, progress=shown
-        )
+        lookup = Lookup(store=opened, wikipedia=wikipedia, as_of=date, progress=shown)
+        choice = select_pages(lookup, selections, wishes=wishes, limit=limit, sample=sample, seed=seed)
+        if dry_run:
+            return _dry_run(lookup, choice, expand=expand, rendered=rendered)
+        found = fetch_choice(lookup, choice)
         chosen = opened, wikipedia, found.revision_ids
         expansions = fetch_expansions(*chosen, progress=shown) if expand else None
         html = fetch_html(*chosen, progress=shown) if rendered else None
     return FetchReport(pages=found.report, expansions=expansions, html=html)
+
+
+def _dry_run(lookup: Lookup, choice: Choice, *, expand: bool, rendered: bool) -> FetchReport:
+    store, wikipedia, selected = lookup.store, lookup.wikipedia, choice.selected
+    code = wikipedia.language.code
+    todo = to_ask(store, code, choice)
+    here = revisions_to_build(store, code, selected.locked, lookup.as_of)
+    batches = sum(1 for _ in _batches(todo))
+    plan = plan_of(
+        store, wikipedia, choice, todo=todo, batches=batches, here=here, expand=expand, rendered=rendered
+    )
+    report = _pages_report(wikipedia, selected, todo, Counter(), Counter())
+    return FetchReport(pages=report, expansions=None, html=None, plan=plan)
 
 
 def _selections(select: str | Sequence[str], wiki: Language) -> Sequence[Selection]:
@@ -208,29 +230,47 @@ def fetch_pages(
     Raises:
         BuilderError: The wiki, the store or a selection cannot be used.
     """
-    code, requests_before = wikipedia.language.code, wikipedia.requests
     check_wiki(store, wikipedia)
     lookup = Lookup(store=store, wikipedia=wikipedia, as_of=as_of, progress=progress)
-    choice = select_pages(lookup, selections, wishes=wishes, limit=limit)
-    selected = choice.selected
+    return fetch_choice(lookup, select_pages(lookup, selections, wishes=wishes, limit=limit))
+
+
+def fetch_choice(lookup: Lookup, choice: Choice) -> Fetched:
+    """Fetch the pages of a choice that the store does not have; see `fetch_pages`.
+
+    Raises:
+        BuilderError: The wiki or the store cannot be used.
+    """
+    store, wikipedia, selected = lookup.store, lookup.wikipedia, choice.selected
+    code = wikipedia.language.code
     store.add(code, [], origin=wikipedia.api, rejected=selected.rejected)
     store.want(code, selected.wanted)
     store.ask_again(code, choice.shown)
     missing = set(store.missing(code))
     todo = [one for one in selected.wanted if one in missing]
-    counts, rejected = _fetch_missing(store, wikipedia, todo, choice, progress)
-    rejected.update(one.reason for one in selected.rejected)
-    report = PagesReport(
+    counts, rejected = _fetch_missing(store, wikipedia, todo, choice, lookup.progress)
+    report = _pages_report(wikipedia, selected, todo, counts, rejected)
+    numbers = revisions_to_build(store, code, selected.locked, lookup.as_of)
+    return Fetched(report=report, revision_ids=numbers)
+
+
+def _pages_report(
+    wikipedia: Wikipedia,
+    selected: Selected,
+    todo: Sequence[Wanted],
+    counts: Counter[str],
+    rejected: Counter[str],
+) -> PagesReport:
+    rejected = rejected + Counter(one.reason for one in selected.rejected)
+    return PagesReport(
         selected=len(selected.wanted) + len(selected.rejected),
         present=len(selected.wanted) - len(todo),
         fetched=counts["fetched"],
         redirects=counts["redirects"],
         rejected=dict(sorted(rejected.items())),
-        requests=wikipedia.requests - requests_before,
+        requests=wikipedia.requests,
         warnings=tuple(sorted(wikipedia.warnings)),
     )
-    numbers = revisions_to_build(store, code, selected.locked, as_of)
-    return Fetched(report=report, revision_ids=numbers)
 
 
 def revisions_to_build(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import json
 import re
@@ -116,6 +117,35 @@ class Selection(Protocol):
             BuilderError: The selection cannot be read, or has no pages.
         """
         ...
+
+
+# --- some of the pages
+
+
+def check_numbers(limit: int | None, sample: int | None) -> None:
+    """Refuse numbers of pages that nobody can want.
+
+    Raises:
+        BuilderError: One is below 1, or there are both.
+    """
+    for option, number in (("--limit", limit), ("--sample", sample)):
+        if number is not None and number < 1:
+            raise BuilderError(f"{option} {number}: give 1 or more")
+    if limit is not None and sample is not None:
+        raise BuilderError("--limit takes the first titles, --sample any; give one of them")
+
+
+def sampled(wanted: Iterable[Wanted], count: int | None, seed: int) -> list[Wanted]:
+    """Return those with the smallest hashes of seed and title, whatever their order; None: all of them.
+
+    >>> [one.title for one in sampled([Wanted(title=name) for name in "ABCDEF"], 2, 1)]
+    ['A', 'B']
+    """
+
+    def place(one: Wanted) -> bytes:
+        return hashlib.sha256(f"{seed} {one.title}".encode()).digest()
+
+    return [*wanted] if count is None else sorted(wanted, key=lambda one: (place(one), one))[:count]
 
 
 # --- links of list pages

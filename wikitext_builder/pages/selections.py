@@ -14,6 +14,7 @@ from pathlib import Path
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.pages.badges import BADGES, Badged
+from wikitext_builder.pages.categories import Category
 from wikitext_builder.pages.lock import read_lock, read_titles
 from wikitext_builder.pages.lookup import (
     DONE,
@@ -24,6 +25,7 @@ from wikitext_builder.pages.lookup import (
     links_of,
     logged,
     moved_in,
+    sampled,
     titles_in,
 )
 from wikitext_builder.pages.page_filters import FILTERS, Created, Named, Promoted, dated
@@ -47,6 +49,7 @@ from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import FoundPage
 
 PAGE_AT = re.compile(r"(.+)@([1-9]\d*)")
+DEPTH = re.compile(r"(.+?) *\| *depth *= *(\d)")  # no title has a |
 
 
 # --- files
@@ -77,26 +80,6 @@ class LockFile:
             wanted=tuple(Wanted(title=one.title, revision_id=one.revision_id) for one in revisions),
             locked={one.revision_id: one for one in revisions},
         )
-
-
-# --- categories
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Category:
-    """The articles in a category, as it is today."""
-
-    name: str  # without its namespace
-
-    def find(self, lookup: Lookup) -> Selected:
-        """List the members; the store notes each piece, so that a killed listing can be resumed."""
-        titles = lookup.list_members(f"category {self.name}", self.name, self.name, cmtype="page")
-        if not titles:
-            api = lookup.wikipedia.api
-            raise BuilderError(
-                f"Category:{self.name} of {api} has no articles or does not exist; check its name"
-            )
-        return Selected(wanted=lookup.wanted(titles))
 
 
 # --- list pages
@@ -213,10 +196,13 @@ def _of_quality(name: str, language: Language) -> Selection:
 
 
 def _category(value: str, language: Language) -> Selection:
+    deep = DEPTH.fullmatch(value)
+    value = deep[1] if deep else value
     prefix, colon, rest = value.partition(":")
     spaces = {space.lower() for space in ("Category", *language.category_namespaces)}
     has_namespace = bool(colon) and prefix.strip().lower() in spaces
-    return Category(name=_checked_title(rest.strip() if has_namespace else value))
+    name = _checked_title(rest.strip() if has_namespace else value)
+    return Category(name=name, depth=int(deep[2]) if deep else 0)
 
 
 def _list_page(value: str, _language: Language) -> Selection:
@@ -235,7 +221,7 @@ def _checked_title(name: str) -> str:
 SELECTIONS: dict[str, Kind[Selection]] = {
     "good": Kind(form="good", make=lambda _, language: _of_quality("good", language)),
     "featured": Kind(form="featured", make=lambda _, language: _of_quality("featured", language)),
-    "category": Kind(form="category:NAME", make=_category),
+    "category": Kind(form="category:NAME[|depth=N]", make=_category),
     "list": Kind(form="list:PAGE[@REVISION]", make=_list_page),
     "titles": Kind(form="titles:FILE", make=lambda value, _: TitlesFile(path=Path(value))),
     "lock": Kind(form="lock:FILE", make=lambda value, _: LockFile(path=Path(value))),
@@ -261,7 +247,7 @@ def parse_selection(text: str, language: Language) -> Selection:
 
     >>> from wikitext_builder.wiki.languages import LANGUAGES
     >>> parse_selection("good", LANGUAGES["en"])
-    Category(name='Good articles')
+    Category(name='Good articles', depth=0)
     >>> parse_selection("list:Wikipedia:Featured articles@715000000", LANGUAGES["en"])
     ListPage(title='Wikipedia:Featured articles', revision_id=715000000)
     """
@@ -338,7 +324,13 @@ class Choice:
 
 
 def select_pages(
-    lookup: Lookup, selections: Sequence[Selection], *, wishes: Sequence[Wish] = (), limit: int | None = None
+    lookup: Lookup,
+    selections: Sequence[Selection],
+    *,
+    wishes: Sequence[Wish] = (),
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
 ) -> Choice:
     """Return all pages of selections, each once, in the order of titles (by code point) and revision ids.
 
@@ -347,6 +339,8 @@ def select_pages(
         selections: One or more.
         wishes: What else decides; a title that may not be taken is rejected here, without a request.
         limit: Take only the first ones of this order, so that a larger limit only adds pages.
+        sample: Take only so many at random: a larger sample only adds pages too.
+        seed: Which sample.
 
     Raises:
         BuilderError: Nothing is selected, or a selection cannot be read.
@@ -373,7 +367,7 @@ def select_pages(
         if not rule.include and isinstance(rule.condition, Named)
     ]
     wanted = []
-    for one in sorted(conditions)[:limit]:
+    for one in sorted(sampled(conditions, sample, seed))[:limit]:
         rule = next((rule for rule, titles in excluded if one.title in titles), None)
         if rule is None:
             wanted.append(one)

@@ -156,6 +156,7 @@ class Wikipedia:
         self.parallel = parallel
         self.per_minute = pace_of(api, per_minute)
         self.requests = 0
+        self._seconds = 0.0  # from each request to its answer
         self.warnings: set[str] = set()
         self._patience = patience or Patience()
         self._on_wait = on_wait
@@ -191,6 +192,11 @@ class Wikipedia:
         """Return the seconds that waits are measured with."""
         return time.monotonic()
 
+    @property
+    def seconds_per_request(self) -> float:
+        """How long one more request takes on average: by the pace, or by the answers if these are slower."""
+        return max(self._pace.seconds, self._seconds / max(1, self.requests) / self.parallel)
+
     # --- one request
 
     def request(self, parameters: Mapping[str, str]) -> Json:
@@ -220,6 +226,8 @@ class Wikipedia:
             reply = self._transport.send({**self._common, **parameters})
         seconds = time.monotonic() - started
         LOG.info("%s: %d, %d bytes, %.2f s", shown(parameters), reply.status, len(reply.body), seconds)
+        with self._lock:
+            self._seconds += seconds
         self._answered = True
         answer = read_answer(self.api, reply, time.time())
         self._pace.answered()

@@ -1,19 +1,24 @@
 """What `select` means, and what a list page links to."""
 
+from collections import Counter
 from pathlib import Path
+from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.lookup import Selection, linked_titles
+from wikitext_builder.pages.categories import Category
+from wikitext_builder.pages.lookup import Selection, linked_titles, sampled
 from wikitext_builder.pages.selections import (
-    Category,
     ListPage,
     LockFile,
     TitlesFile,
     default_selections,
     parse_selection,
 )
+from wikitext_builder.pages.store import Wanted
 from wikitext_builder.wiki.client import Site
 from wikitext_builder.wiki.languages import LANGUAGES
 
@@ -27,6 +32,8 @@ EN = LANGUAGES["en"]
         ("featured", Category(name="Featured articles")),
         ("category:Good_articles", Category(name="Good articles")),
         ("category:Category: Good articles", Category(name="Good articles")),
+        ("category:Physics|depth=2", Category(name="Physics", depth=2)),
+        ("category:Category: Physics | depth = 0", Category(name="Physics")),
         ("category:AT&T: a history", Category(name="AT&T: a history")),
         ("list:Wikipedia:Featured articles", ListPage(title="Wikipedia:Featured articles")),
         (
@@ -50,7 +57,17 @@ def test_the_error_of_an_unknown_word_lists_the_known_ones(text: str) -> None:
         parse_selection(text, EN)
 
 
-@pytest.mark.parametrize("text", ["category:A|B", "list:../x", "list:#top"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "category:A|B",
+        "category:A|depth=",
+        "category:A|depth=10",
+        "category:A|B|depth=2",
+        "list:../x",
+        "list:#top",
+    ],
+)
 def test_names_that_no_page_can_have_are_refused(text: str) -> None:
     with pytest.raises(BuilderError, match="no page can have this title"):
         parse_selection(text, EN)
@@ -64,6 +81,31 @@ def test_the_default_is_good_and_featured_if_a_language_has_them() -> None:
                 parse_selection("good", language)
         if language.good_category or language.featured_category:
             assert default_selections(language)
+
+
+NAMES = st.sets(st.text("abcdé ", min_size=1, max_size=4), min_size=1, max_size=40)
+
+
+@given(NAMES, st.randoms(), st.integers(0, 2**63 - 1), st.integers(1, 40))
+def test_a_sample_depends_on_titles_and_seed_only_and_a_larger_one_adds(
+    names: set[str], random: Random, seed: int, count: int
+) -> None:
+    titles = sorted(names)
+    random.shuffle(titles)
+    wanted = [Wanted(title=title) for title in titles]
+    sample = sampled(wanted, count, seed)
+    assert sample == sampled(sorted(wanted), count, seed)
+    assert sample == sampled(wanted, count + 1, seed)[:count]
+    assert len(sample) == min(count, len(wanted))
+    others = [one for one in wanted if one not in sample or random.random() < 0.5]
+    assert set(sampled(others, count, seed)) >= set(sample) & set(others)  # less to choose from
+    assert sorted(sampled(wanted, None, seed)) == sorted(wanted)
+
+
+def test_each_title_is_in_a_sample_as_often_as_the_others() -> None:
+    wanted = [Wanted(title=f"Page {number}") for number in range(100)]
+    seen = Counter(one.title for seed in range(1000) for one in sampled(wanted, 10, seed))
+    assert all(60 < seen[one.title] < 145 for one in wanted)  # 100 expected, standard deviation 9.5
 
 
 def test_links_in_a_list_page() -> None:

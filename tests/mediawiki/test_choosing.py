@@ -1,0 +1,133 @@
+"""Sub-categories, samples and dry runs, from servers that count what they are asked for."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+
+from tests.command import done, refused
+from tests.mediawiki.asking import ask, stored
+from tests.mediawiki.load import LoadedWiki
+from tests.mediawiki.loopback import by_kind, send, server
+from tests.mediawiki.wiki import Wiki
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.categories import Category
+from wikitext_builder.pages.lookup import Lookup
+
+TREE = {  # category: its sub-categories, in circles, and its pages
+    "Root": (["A", "B"], [1, 2]),
+    "A": (["C", "Root", "A"], [2, 3]),
+    "B": (["C"], []),
+    "C": (["D", "B"], [4]),
+    "D": ([], [5]),
+}
+
+
+@dataclass
+class Tree:
+    """A wiki of these categories, which gives two members per answer."""
+
+    asked: Counter[str] = field(default_factory=Counter)
+
+    def __call__(self, query: dict[str, str]) -> object:
+        name = query["cmtitle"].removeprefix("Category:")
+        below, pages = TREE.get(name, ([], []))
+        rows = [{"ns": 14, "title": f"Categoria:{one}"} for one in below if "subcat" in query["cmtype"]]
+        rows += [{"ns": 0, "title": f"Page {one}"} for one in pages]
+        start = int(query.get("cmcontinue", "0"))
+        self.asked[name] += not start
+        more = {"continue": {"cmcontinue": str(start + 2)}} if start + 2 < len(rows) else {}
+        return {"query": {"categorymembers": rows[start : start + 2]}, **more}
+
+
+@pytest.mark.parametrize(
+    ("depth", "expected", "listed"),
+    [(0, [1, 2], "Root"), (1, [1, 2, 3], "Root A B"), (2, [1, 2, 3, 4], "Root A B C"),
+     (3, [1, 2, 3, 4, 5], "Root A B C D"), (9, [1, 2, 3, 4, 5], "Root A B C D")],
+)  # fmt: skip
+def test_sub_categories_to_a_depth_each_once(
+    tmp_path: Path, depth: int, expected: list[int], listed: str
+) -> None:
+    wiki = Tree()
+    with server(by_kind(wiki)) as api, stored(tmp_path) as store, ask(api) as wikipedia:
+        lookup = Lookup(store=store, wikipedia=wikipedia)
+        for _ in range(2):  # the store knows what was listed
+            found = Category(name="Root", depth=depth).find(lookup)
+            assert [one.title for one in found.wanted] == [f"Page {number}" for number in expected]
+        assert wiki.asked == dict.fromkeys(listed.split(), 1)
+        with pytest.raises(BuilderError, match=r"Category:Nothing .* has no articles"):
+            Category(name="Nothing", depth=depth).find(lookup)
+
+
+def test_a_real_wiki_takes_the_question(wiki: Wiki, tmp_path: Path) -> None:
+    with stored(tmp_path) as store, ask(wiki.api) as wikipedia:
+        lookup = Lookup(store=store, wikipedia=wikipedia)
+        assert Category(name="Mostly talk", depth=2).find(lookup) == Category(name="Mostly talk").find(lookup)
+
+
+class Rendering(LoadedWiki):
+    """Also gives HTML."""
+
+    def __call__(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        if query["action"] != "parse":
+            super().__call__(handler, query)
+            return
+        self.requests += 1
+        number = int(query["oldid"])
+        send(handler, {"parse": {"text": "<p>Text.</p>", "pageid": number, "revid": number}})
+
+
+def rendering(pages: int) -> Rendering:
+    return Rendering(pages=pages, fault_of=lambda _: "")
+
+
+def test_a_dry_run_asks_for_the_listing_only_and_counts_what_the_fetch_asks_for(tmp_path: Path) -> None:
+    wiki, store = rendering(120), tmp_path / "a.store"
+    with server(wiki, protocol="HTTP/1.1") as api:
+        words = ("fetch", "--store", store, "--api", api, "--select", "category:X", "--no-expand")
+        done(*words, "--limit", 30)
+        before = wiki.requests
+        dry = done(*words, "--rendered", "--dry-run", "--per-minute", 600)
+        assert wiki.requests == before + 1  # which wiki it is; the category was listed before
+        assert dry.splitlines() == [
+            "120 selected: 90 to fetch, 30 already done",
+            "  rejected  none",
+            "  requests  2 for pages, 120 for HTML",
+            "  time      13 s",  # 122 requests at 600 per minute, and a margin
+            "Nothing was fetched. The store keeps what was listed, so that it is not asked for again.",
+        ]
+        with stored(tmp_path) as opened:
+            assert (opened.wanted_count("en"), opened.revision_count("en")) == (30, 30)
+        plan = json.loads(done(*words, "--rendered", "--dry-run", "--json"))["plan"]
+        before = wiki.requests
+        done(*words, "--rendered")
+        assert wiki.requests - before == 1 + plan["pages"] + plan["html"]
+        again = json.loads(done(*words, "--rendered", "--dry-run", "--json"))
+    assert (again["plan"]["pages"], again["plan"]["html"], again["fetch"]["present"]) == (0, 0, 120)
+
+
+def test_a_dry_run_lists_what_nobody_listed_and_says_the_most_for_templates(tmp_path: Path) -> None:
+    wiki = rendering(700)
+    with server(wiki, protocol="HTTP/1.1") as api:
+        words = ("fetch", "--store", tmp_path / "a.store", "--api", api, "--select", "category:X")
+        out = done(*words, "--dry-run", "--as-of", "2026-01-01", "--per-minute", 1000)
+    assert wiki.requests == 1 + 2
+    assert "  requests  700 for pages, at most 700 for templates" in out
+    assert "43 s to 86 s" in out
+
+
+def test_a_sample_of_a_fetch(tmp_path: Path) -> None:
+    wiki = rendering(200)
+    with server(wiki, protocol="HTTP/1.1") as api:
+        words = ("fetch", "--api", api, "--select", "category:X", "--no-expand")
+        out = done(*words, "--store", tmp_path / "a.store", "--sample", 20, "--seed", 7)
+        assert out.startswith("20 selected: 20 fetched")
+        with stored(tmp_path) as store:
+            seven = {one.title for one in store.revisions("en")}
+        assert seven != {f"Page {number}" for number in range(20)}
+        assert max(int(title.removeprefix("Page ")) for title in seven) > 100
+        both = refused(*words, "--store", tmp_path / "b.store", "--sample", 20, "--limit", 20)
+    assert "give one of them" in both

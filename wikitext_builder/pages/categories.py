@@ -1,0 +1,70 @@
+"""The articles in a category, and in its sub-categories down to a depth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.lookup import Lookup, Selected
+from wikitext_builder.progress import no_progress
+from wikitext_builder.wiki.responses import Json
+
+CATEGORY_NAMESPACE = 14
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Category:
+    """The articles in a category, as it is today."""
+
+    name: str  # without its namespace
+    depth: int = 0  # levels of sub-categories
+
+    def find(self, lookup: Lookup) -> Selected:
+        """List the members; the store notes each piece, so that a killed listing can be resumed."""
+        if self.depth:
+            titles = sorted(self._tree(lookup))
+        else:
+            titles = lookup.list_members(f"category {self.name}", self.name, self.name, cmtype="page")
+        if not titles:
+            api = lookup.wikipedia.api
+            raise BuilderError(
+                f"Category:{self.name} of {api} has no articles or does not exist; check its name"
+            )
+        return Selected(wanted=lookup.wanted(titles))
+
+    def _tree(self, lookup: Lookup) -> set[str]:
+        """List it level by level, each category once: categories can contain each other in a circle."""
+        quiet, stage = replace(lookup, progress=no_progress), f"listing {self.name}"
+        titles, seen, level = set[str](), {self.name}, [self.name]
+        for depth in range(self.depth + 1):
+            kinds = "page|subcat" if depth < self.depth else "page"
+            below = set[str]()
+            for name in level:
+                for row in quiet.list_all(f"categories {kinds} {name}", name, _members(name, kinds), _rows):
+                    namespace, title = row.split(" ", 1)
+                    if namespace == "0":
+                        titles.add(title)
+                    else:
+                        below.add(title.partition(":")[2])
+                lookup.progress(stage, len(titles), None)
+            level = sorted(below - seen)
+            seen |= below
+        lookup.progress(stage, len(titles), len(titles))
+        return titles
+
+
+def _members(name: str, kinds: str) -> dict[str, str]:
+    return {
+        "list": "categorymembers",
+        "cmtitle": f"Category:{name}",
+        "cmtype": kinds,
+        "cmnamespace": f"0|{CATEGORY_NAMESPACE}",
+        "cmprop": "title",
+        "cmlimit": "max",
+    }
+
+
+def _rows(query: Json) -> Iterator[str]:
+    members = ((int(one["ns"]), str(one["title"])) for one in query["categorymembers"])
+    yield from (f"{number} {title}" for number, title in members if number in (0, CATEGORY_NAMESPACE))
