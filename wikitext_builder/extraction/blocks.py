@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from wikitext_builder.extraction.list_sections import before_list_sections
 from wikitext_builder.extraction.markers import BLOCK, BOX, BREAK, GONE, SEAM, UNKNOWN
 from wikitext_builder.extraction.markup import replace_external_links
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -38,6 +39,7 @@ class Block:
 
     text: str
     level: int = 0
+    listed: bool = False  # it is an item of a list
 
 
 def split_blocks(text: str) -> list[Block]:
@@ -93,10 +95,10 @@ def _joins_neighbours(line: str) -> bool:
     return not line.startswith(OWN_LINE)
 
 
-def _broken(line: str) -> Iterator[Block]:
+def _broken(line: str, *, listed: bool = False) -> Iterator[Block]:
     for piece in line.split(BREAK):
         if text := piece.strip().lstrip(": "):  # verses indented inside <poem>
-            yield Block(text=text)
+            yield Block(text=text, listed=listed)
 
 
 def _own_line_blocks(line: str) -> Iterator[Block]:
@@ -105,8 +107,9 @@ def _own_line_blocks(line: str) -> Iterator[Block]:
         yield _heading(match)
     elif match := LIST_MARKS.match(line):
         item = remove_quotes(line[match.end() :])
+        listed = match[0][0] in "*#"
         for term in _term_and_definition(item) if ";" in match[0] else [item]:
-            yield from _broken(term)
+            yield from _broken(term, listed=listed)
     elif line.startswith(" "):
         yield from _broken(remove_quotes(line))
     elif line.startswith("----"):
@@ -185,7 +188,8 @@ def select_sections(found: Sequence[Block], *, removed: Sequence[str], mode: str
     """Return the blocks that stay in the article.
 
     `official` removes the heading and the own text of a section; its sub-sections stay, and a heading stays
-    if all of its text was tables. `clean` removes the sub-sections and empty headings too.
+    if all of its text was tables. `clean` removes the sub-sections and empty headings too. If no names are
+    known, the content decides, see `list_sections`.
 
     >>> found = [Block(text="Notes", level=2), Block(text="a")]
     >>> found += [Block(text="Sources A", level=3), Block(text="b")]
@@ -194,7 +198,10 @@ def select_sections(found: Sequence[Block], *, removed: Sequence[str], mode: str
     >>> select_sections(found, removed=["Notes"], mode="clean")
     []
     """
-    kept = _without(found, is_removed_by(removed), trees=mode != "official")
+    if not removed:
+        kept = list(found[: before_list_sections(found)])
+    else:
+        kept = _without(found, is_removed_by(removed), trees=mode != "official")
     return kept if mode == "official" else _without_empty(kept)
 
 

@@ -114,6 +114,7 @@ class _Walker:
         self.root_at = 0
         self.heading = 0
         self.preformatted = 0
+        self.items = 0  # open items of lists
         self.after_reference = False
 
     # --- called by libxml2
@@ -137,6 +138,7 @@ class _Walker:
         elif tag in BLOCKS:
             self.flush()
             self.preformatted += tag == "pre"
+            self.items += tag == "li"
         elif tag == "br":
             self.pieces.append(BREAK)
         elif tag == "q":
@@ -156,6 +158,7 @@ class _Walker:
         if tag in HEADINGS or tag in BLOCKS:
             self.flush()
             self.preformatted -= tag == "pre"
+            self.items -= tag == "li"
         elif tag == "q":
             self.pieces.append('"')
         if depth == self.root_at:
@@ -222,7 +225,7 @@ class _Walker:
         elif text and not text.isspace():
             for line in text.split(BREAK):
                 if kept := line.strip().lstrip(": "):
-                    self.found.append(Block(text=kept))
+                    self.found.append(Block(text=kept, listed=self.items > 0))
 
 
 def _replacement(tag: str, attributes: Mapping[str, str]) -> str | None:

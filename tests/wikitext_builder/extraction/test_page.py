@@ -63,8 +63,8 @@ def test_left_out_calls_are_keys_of_expansions_after_trimming():
     assert extract(page(wikitext), expansions={call: "text"}).lines[3] == "It is text."
 
 
-def test_a_language_that_is_not_known_is_an_error_that_lists_those_known():
-    with pytest.raises(BuilderError, match=r"--language tlh.*en"):
+def test_a_language_that_is_not_known_is_an_error_that_lists_the_nearest():
+    with pytest.raises(BuilderError, match=r"--language tlh.*tl"):
         extract(page(""), language="tlh")
 
 
