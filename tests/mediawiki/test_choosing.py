@@ -14,6 +14,7 @@ from tests.mediawiki.load import LoadedWiki
 from tests.mediawiki.loopback import by_kind, send, server
 from tests.mediawiki.wiki import Wiki
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages import categories
 from wikitext_builder.pages.categories import Category
 from wikitext_builder.pages.lookup import Lookup
 
@@ -60,6 +61,15 @@ def test_sub_categories_to_a_depth_each_once(
         assert wiki.asked == dict.fromkeys(listed.split(), 1)
         with pytest.raises(BuilderError, match=r"Category:Nothing .* has no articles"):
             Category(name="Nothing", depth=depth).find(lookup)
+
+
+def test_a_tree_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(categories, "MOST", 3)
+    with server(by_kind(Tree())) as api, stored(tmp_path) as store, ask(api) as wikipedia:
+        lookup = Lookup(store=store, wikipedia=wikipedia)
+        assert Category(name="Root", depth=1).find(lookup).wanted
+        with pytest.raises(BuilderError, match=r"4 sub-categories down to depth 2, .*; take depth=1 or"):
+            Category(name="Root", depth=3).find(lookup)
 
 
 def test_a_real_wiki_takes_the_question(wiki: Wiki, tmp_path: Path) -> None:

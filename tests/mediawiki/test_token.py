@@ -11,7 +11,7 @@ import pytest
 from tests.command import run
 from tests.mediawiki.asking import stored
 from tests.mediawiki.load import LoadedWiki
-from tests.mediawiki.loopback import send, server
+from tests.mediawiki.loopback import SITE, send, server
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.http import is_trusted
@@ -61,11 +61,13 @@ def test_a_token_is_sent_and_is_in_nothing_that_is_written(tmp_path: Path) -> No
     assert SECRET.encode() not in b"".join((folder / name).read_bytes() for name in names)
 
 
+@pytest.mark.parametrize("slash", ["/", r"\/"])  # PHP writes it so in JSON
 @pytest.mark.parametrize("refusal", [{"code": "mwoauth-invalid-authorization", "text": "%s"}, "%s"])
-def test_no_error_and_no_traceback_has_it(refusal: object) -> None:
+def test_no_error_and_no_traceback_has_it(refusal: object, slash: str) -> None:
     def refuse(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
         answer = {"errors": [refusal]} if isinstance(refusal, dict) else refusal
-        send(handler, json.dumps(answer).replace("%s", handler.headers["Authorization"]))
+        said = handler.headers["Authorization"].replace("/", slash)
+        send(handler, json.dumps(answer).replace("%s", said))
 
     token = Token(SECRET)
     with (
@@ -118,6 +120,27 @@ def test_what_is_no_token_is_refused_and_not_shown(
         monkeypatch.setenv(VARIABLE, text)
         with pytest.raises(BuilderError, match=VARIABLE):
             read_token(None, trusted=True)
+
+
+def test_no_proxy_sees_what_goes_to_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def proxied(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
+        seen.append(str(handler.headers["Authorization"]))
+        send(handler, SITE)
+
+    wiki = EchoingWiki(pages=1)
+    with server(proxied) as proxy, server(wiki) as api:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.partition("/w/")[0])
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        for address in (api, api.replace("127.0.0.1", "localhost")):
+            with Wikipedia(address, language=LANGUAGES["en"], token=Token(SECRET)) as wikipedia:
+                assert wikipedia.site()
+                assert wikipedia.request({"action": "query", "meta": "x" * 3000})  # by POST
+    assert seen == []
+    assert wiki.given == {AUTHORIZATION: 4}
 
 
 def test_a_redirect_gets_no_token(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from wikitext_builder.progress import shown_progress
 from wikitext_builder.wiki.languages import language_of
 
 if TYPE_CHECKING:
-    from wikitext_builder.pages.estimate import Plan
+    from wikitext_builder.pages.estimate import FetchPlan
     from wikitext_builder.pages.fetch import PagesReport
 
 
@@ -101,7 +101,7 @@ def fetch(store_path: Path, as_json: bool, **options: Any) -> None:
         click.echo(f"the wiki warns: {warning}", err=True)
 
 
-def _print_plan(pages: PagesReport, plan: Plan) -> None:
+def _print_plan(pages: PagesReport, plan: FetchPlan) -> None:
     todo = pages.selected - pages.present - sum(pages.rejected.values())
     click.echo(f"{pages.selected:,} selected: {todo:,} to fetch, {pages.present:,} already done")
     click.echo(f"  rejected  {listed(pages.rejected)}")

@@ -11,6 +11,7 @@ from wikitext_builder.progress import no_progress
 from wikitext_builder.wiki.responses import Json
 
 CATEGORY_NAMESPACE = 14
+MOST = 20_000  # categories of a tree, each of them a request: deep ones lead to nearly all of a wiki
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,11 @@ class Category:
                 lookup.progress(stage, len(titles), None)
             level = sorted(below - seen)
             seen |= below
+            if depth < self.depth and len(seen) > MOST:
+                raise BuilderError(
+                    f"Category:{self.name} has {len(seen):,} sub-categories down to depth {depth + 1},"
+                    f" expected at most {MOST:,}; take depth={depth} or a narrower category"
+                )
         lookup.progress(stage, len(titles), len(titles))
         return titles
 

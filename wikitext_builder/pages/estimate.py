@@ -12,7 +12,7 @@ from wikitext_builder.wiki.client import Wikipedia
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class FetchPlan:
     """Numbers of requests of a fetch, after those that find its pages."""
 
     pages: int
@@ -48,7 +48,7 @@ def plan_of(
     here: Sequence[int],
     expand: bool,
     rendered: bool,
-) -> Plan:
+) -> FetchPlan:
     """Count the requests of a fetch.
 
     Args:
@@ -66,7 +66,7 @@ def plan_of(
     query = "SELECT DISTINCT revision_id FROM expansions WHERE language = ?"
     expanded = {number for (number,) in store.read(query, (code,))}
     with_html = store.rendered_sha1s(code)
-    return Plan(
+    return FetchPlan(
         pages=batches,
         html=len(todo) + sum(number not in with_html for number in here) if rendered else 0,
         conditions=dear * len(todo) + sum(one in choice.unless for one in todo),

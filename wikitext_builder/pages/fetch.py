@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.pages.estimate import Plan, plan_of, to_ask
+from wikitext_builder.pages.estimate import FetchPlan, plan_of, to_ask
 from wikitext_builder.pages.expansions import ExpansionsReport, HtmlReport, fetch_expansions, fetch_html
 from wikitext_builder.pages.lookup import Lookup, Selected, Selection, check_numbers
 from wikitext_builder.pages.page_history import WikiPast, exact_page, titled_page
@@ -45,7 +45,7 @@ class FetchReport:
     pages: PagesReport
     expansions: ExpansionsReport | None  # None: not asked for
     html: HtmlReport | None  # None: not asked for
-    plan: Plan | None = None  # of a dry run
+    plan: FetchPlan | None = None  # of a dry run
 
 
 def fetch(

@@ -189,6 +189,9 @@ class Transport:
         self._token = token
         self._session = requests.Session()
         self._session.auth = token
+        host = urlsplit(self.api).hostname or ""
+        # Else what goes to this machine could leave it.
+        self._proxies = {"no_proxy": host} if is_loopback(host) else None
         self._session.headers.update({"User-Agent": user_agent(self.contact), "Accept-Encoding": "gzip"})
         adapter = HTTPAdapter(pool_maxsize=connections)
         adapter.poolmanager.pool_classes_by_scheme = _bounded_pools(patience.request)
@@ -227,10 +230,18 @@ class Transport:
         timeout = (self._patience.connect, self._patience.silence)
         if len(self.api) + len(query) < URL_LENGTH:
             url = f"{self.api}?{query}"
-            return self._session.get(url, timeout=timeout, stream=True, allow_redirects=False)
+            return self._session.get(
+                url, timeout=timeout, stream=True, allow_redirects=False, proxies=self._proxies
+            )
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         return self._session.post(
-            self.api, data=query, headers=form, timeout=timeout, stream=True, allow_redirects=False
+            self.api,
+            data=query,
+            headers=form,
+            timeout=timeout,
+            stream=True,
+            allow_redirects=False,
+            proxies=self._proxies,
         )
 
     def _body(self, response: requests.Response, deadline: float) -> bytes:
