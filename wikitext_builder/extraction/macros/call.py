@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from wikitext_builder.article import Page
+from wikitext_builder.extraction.macros import read_table
 from wikitext_builder.wiki.languages import LANGUAGES
 
 LONGEST_KEY = 300  # characters; a title has 255 bytes at most, and a longer name is not worth its memory
@@ -93,6 +94,17 @@ def series(items: list[str], last: str = " and ") -> str:
     ('a, b and c', 'a & b', 'a', '')
     """
     return last.join(filter(None, (", ".join(items[:-1]), *items[-1:])))
+
+
+CHANGES = {family: since for family, since, _source in read_table("changes")}
+
+
+def changed(call: Call, family: str) -> bool:
+    """True if the page is of the time when a family of templates had its text of today, by `changes.tsv`.
+
+    Wikitext without a time has the text of 2016, the time of the official files.
+    """
+    return call.page.timestamp >= CHANGES[family]
 
 
 # The wikitext that the call stands for; None if the macro does not know it.

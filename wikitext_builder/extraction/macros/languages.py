@@ -7,14 +7,16 @@ import unicodedata
 from collections.abc import Mapping
 
 from wikitext_builder.extraction.macros import lookup, read_table
-from wikitext_builder.extraction.macros.call import Call, Macro, macro, series
+from wikitext_builder.extraction.macros.call import Call, Macro, changed, macro, series
 from wikitext_builder.extraction.markers import GONE
 
-# English names of languages by their codes, as {{lang-…}} shows them.
-LANGUAGE_NAMES: dict[str, str] = dict(read_table("languages"))
+# English names of languages by their codes, as {{lang-…}} shows them; and those of Module:Lang by tags.
+LANGUAGE_NAMES: dict[str, str] = {code: name for code, name, _today in read_table("languages")}
+NAMES_TODAY = {code.lower(): today or name for code, name, today in read_table("languages")}
+TAG = re.compile("([a-z]{2,3})(?:-[A-Z][a-z]{3})?(?:-(?:[A-Z]{2}|[0-9]{3}))?", re.IGNORECASE)
 ZH_LABELS = lookup("zh label")
 NAMED = lookup("language template")
-OWN = {"Lang-zh", "Lang-rus", *NAMED}  # not named by their code alone
+OWN = {"Lang-zh", "Lang-rus"}  # not named by their code alone
 GREEK = "α β γ δ ε ζ η θ ι κ λ μ ν ξ ο π ρ σ ς τ φ ψ ω"
 LATIN = "a b g d e z ē th i k l m n x o p r s s t ph ps ō"
 LETTERS = dict(zip(GREEK.split(), unicodedata.normalize("NFD", LATIN).split(), strict=True))
@@ -25,48 +27,54 @@ ACUTE, GRAVE, CIRCUMFLEX, MACRON, DIAERESIS = "\u0301", "\u0300", "\u0342", "\u0
 SMOOTH, ROUGH, IOTA = "\u0313", "\u0314", "\u0345"
 
 
-def named_language(name: str, value: str, call: Call) -> str | None:
-    """`French: chat, translit. X, lit. 'cat'`."""
-    shown = call.get("label") if "label" in call.arguments else name
-    label = "" if call.get("links") == "none" or shown in {"none", "-"} else f"{shown}: "
-    pieces = [value] if value else []
-    if translit := call.get("translit", "2x"):
-        pieces.append(translit)
-    if literal := call.get("lit", "translation"):
-        pieces.append(f"lit. '{literal}'")
-    return label + ", ".join(pieces) if pieces else None
+def language_name(tag: str) -> str | None:
+    """The name of a language tag in Module:Lang; one with a script or a region may have no name of its own.
+
+    >>> language_name("fa-Latn"), language_name("en-GB"), language_name("grc-x-koine"), language_name("x-y")
+    ('Persian', 'British English', 'Koinē Greek', None)
+    """
+    own = NAMES_TODAY.get(tag.lower())
+    return own or ((parts := TAG.fullmatch(tag)) and NAMES_TODAY.get(parts[1].lower())) or None
 
 
-@macro(*(f"Lang-{code}" for code in LANGUAGE_NAMES if f"Lang-{code}" not in OWN))
+def is_latin(value: str) -> bool:
+    """True if all letters of a text are Latin."""
+    return all(unicodedata.name(letter, "").startswith("LATIN") for letter in value if letter.isalpha())
+
+
+def named_language(name: str, call: Call, first: int = 1) -> str:
+    """`Russian: Москва, romanized: Moskva, lit. 'Moscow'`, or without the word if the page is older."""
+    value, second, third = (call.get(str(first + place)) for place in range(3))
+    value, translit, literal = value or call.get("text"), call.get("translit"), call.get("lit", "translation")
+    if first == 2 or changed(call, "romanized"):
+        translit, literal, shown = second or translit, third or literal, call.get("label") or name
+        translit = "" if is_latin(value) else translit
+        label, romanized, lit = ("", "", "") if shown == "none" else (f"{shown}: ", "romanized: ", "lit. ")
+        second = third = ""
+    else:
+        shown = call.get("label") if "label" in call.arguments else name
+        label = "" if call.get("links") == "none" or shown in {"none", "-"} else f"{shown}: "
+        translit, second = translit or call.get("2x"), "" if translit else second
+        romanized, lit = "", "lit. "
+    meaning = f"{lit}'{literal}'" if literal else ""
+    pieces = [value, romanized + translit if translit else "", meaning, second, third]
+    shown = ", ".join(filter(None, pieces))
+    return label + shown if value or translit or literal else GONE  # there is no text
+
+
+@macro(*NAMED, *(f"Lang-{code}" for code in LANGUAGE_NAMES if f"Lang-{code}" not in OWN | NAMED.keys()))
 def lang_code_template(call: Call) -> str | None:
     """`{{lang-fr|chat}}`: the language from the name of the template."""
     code = call.name.partition("-")[2]
-    name = LANGUAGE_NAMES.get(code)
-    if name is None:
-        return None
-    result = named_language(name, call.get("1"), call)
-    second, third = call.get("2"), call.get("3")
-    if result is None:
-        return GONE  # there is no text
-    if second and not call.get("translit"):
-        result += f", {second}"
-    return f"{result}, {third}" if third else result
-
-
-@macro(*NAMED)
-def named_by_template(call: Call) -> str | None:
-    """The text of a template whose name does not contain the code of the language."""
-    return named_language(NAMED[call.name], call.get("1"), call)
+    today = language_name(code) if changed(call, "romanized") else None
+    return named_language(NAMED.get(call.name) or today or LANGUAGE_NAMES[code], call)
 
 
 @macro("Langx")
 def langx(call: Call) -> str | None:
-    """`{{langx|fr|chat}}`: the language from the first argument."""
-    name = LANGUAGE_NAMES.get(call.get("1"))
-    if name is None:
-        return None
-    result = named_language(name, call.get("2", "text"), call)
-    return f"{result}, {call.get('3')}" if result and call.get("3") else result
+    """`{{langx|fr|chat}}`: the language from the first argument, which may have a script or a region."""
+    name = language_name(call.get("1", "code"))
+    return named_language(name, call, 2) if name else None
 
 
 @macro("Transl", shared=True)
@@ -217,26 +225,31 @@ DELIMITERS = frozenset(["--", "[-", "-]", "//", "/-", "-/"])  # before and after
 @macro("IPA text", shared=True)
 @macro("IPA", "IPA-en")
 def ipa(call: Call) -> str | None:
-    """The transcription of `{{IPA|…}}`, unchanged."""
+    """The transcription of `{{IPA|…}}`, unchanged; with a language first, as Module:IPA of 2023 shows it."""
     values = call.positional()
-    if len(values) > 1 and values[0] in LANGUAGE_NAMES and values[1]:  # today's form: language first
-        return f"{LANGUAGE_NAMES[values[0]]}: &#91;{values[1]}&#93;"
-    return values[0] if values else None
+    name = language_name(values[0]) if len(values) > 1 and values[1] else None
+    if name is None:
+        return values[0] if values else None
+    if (label := call.arguments.get("label")) is None:
+        label = ipa_label(name, values[2].lower() if len(values) > 2 else None, default=None)
+    return None if label is None else f"{label} &#91;{values[1]}&#93;".lstrip()
+
+
+def ipa_label(name: str, place: str | None, default: str | None) -> str | None:
+    """What stands before a pronunciation: `French pronunciation:`, `locally`, or else the default."""
+    if place is None:
+        return f"{name} pronunciation:"
+    return {"lang": f"{name}:", "": "", "generic": "", **PLACES_OF_IPA}.get(place, default)
 
 
 @macro(*(f"IPA-{code}" for code in [*LANGUAGE_NAMES, *OLD_CODES] if f"IPA-{code}" not in OWN_IPA))
 def ipa_of_language(call: Call) -> str | None:
     """`German: [bɛʁˈliːn]`: the language from the name of the template."""
     code = call.name.partition("-")[2]
-    name = LANGUAGE_NAMES.get(OLD_CODES.get(code, code))
-    if name is None or not call.get("1"):
-        return None
-    transcription = f"&#91;{call.get('1')}&#93;"
-    label = call.get("2").lower()
-    if "2" not in call.arguments:
-        return f"{name} pronunciation: {transcription}"
-    known = {"lang": f"{name}: ", "": "", "generic": "", **PLACES_OF_IPA}
-    return known.get(label, f"{name} pronunciation: ") + transcription
+    name = LANGUAGE_NAMES[OLD_CODES.get(code, code)]
+    place = call.get("2").lower() if "2" in call.arguments else None
+    label = ipa_label(name, place, f"{name} pronunciation:")
+    return f"{label} &#91;{call.get('1')}&#93;".lstrip() if call.get("1") else None
 
 
 @macro("IPA-hns")
