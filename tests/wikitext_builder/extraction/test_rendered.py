@@ -75,6 +75,11 @@ def test_of_a_page_with_a_skin_only_the_article_counts():
     assert body(page_html.replace("mw-parser-output", "")) == ["ab", "c"]
 
 
+@pytest.mark.parametrize("control", ["\r", "\0", "\x0b", "\x1f", "\x7f", "\x80", "\x9f", "\ud800", "\ufffe"])
+def test_controls_in_html_are_nothing(control):
+    assert body(f"<pre>a{control}b</pre><p>c{control}\n d{control}</p>") == body("<pre>ab</pre><p>c\n d</p>")
+
+
 def test_the_article_keeps_what_identifies_the_page():
     found = article("<p>a</p>")
     assert (found.title, found.page_id, found.revision_id) == ("Tokyo", 1, 2)
