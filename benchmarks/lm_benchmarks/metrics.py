@@ -89,7 +89,7 @@ def sums_of(
     """
     eos = text.tokens == vocabulary.ids[EOS]
     unknown = (text.tokens if read is None else read) == vocabulary.ids[UNK]
-    lines = [detokenize_line(line) for line in lines_of(text.tokens, vocabulary)]
+    lines = [detokenize_line(line, None) for line in lines_of(text.tokens, vocabulary)]
     return Sums(
         nats=float(nats.sum()),
         eos_nats=float(nats[eos].sum()),

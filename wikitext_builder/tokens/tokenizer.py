@@ -22,7 +22,7 @@ from typing import Final
 import regex
 
 from wikitext_builder.article import Article
-from wikitext_builder.wiki.languages import language_of
+from wikitext_builder.wiki.languages import LANGUAGES, language_of
 
 # Marks in the keys of the memory: the word has no space before it, or none after it, or is two words.
 FIRST, LAST, GLUE = "\x00", "\x01", "\x02"
@@ -37,6 +37,9 @@ GENERATION = 1 << 17  # words
 # version of `regex` decides: between 14 and 17 some 40 combining marks (U+0363 and on) became Alphabetic.
 SYMBOL: Final = regex.compile(r"([^\p{Alphabetic}\p{Nd}\s.'`,\-])")
 HYPHEN: Final = regex.compile(r"([\p{Alphabetic}\p{Nd}])-(?=[\p{Alphabetic}\p{Nd}])")
+# The same where marks (viramas, nuktas) and the two joiners belong to their word.
+SYMBOL_NOT_MARK: Final = regex.compile(r"([^\p{Alphabetic}\p{Nd}\p{M}\u200C\u200D\s.'`,\-])")
+HYPHEN_OF_MARKS: Final = regex.compile(r"([\p{Alphabetic}\p{Nd}\p{M}])-(?=[\p{Alphabetic}\p{Nd}])")
 DOTS: Final = regex.compile(r"(\.{2,})")
 COMMA_AFTER: Final = regex.compile(r"(\P{N}),")
 COMMA_BEFORE: Final = regex.compile(r",(\P{N})")
@@ -57,7 +60,7 @@ FRENCH_AND_ITALIAN: Final[tuple[Rule, ...]] = (  # to the left: l' état
     (regex.compile(r"(\p{Alphabetic})'(\P{Alphabetic})"), r"\1 ' \2"),
     (regex.compile(r"(\p{Alphabetic})'(\p{Alphabetic})"), r"\1' \2"),
 )
-APOSTROPHES: Final = {"en": ENGLISH, "fr": FRENCH_AND_ITALIAN, "it": FRENCH_AND_ITALIAN}
+APOSTROPHES: Final = {"en": ENGLISH, **dict.fromkeys(("fr", "it", "ca", "ga"), FRENCH_AND_ITALIAN)}
 OTHER_APOSTROPHES: Final[tuple[Rule, ...]] = ((regex.compile("'"), " ' "),)
 
 NUMBER: Final = re.compile(r"[0-9]++(?:[,.][0-9]++)*+[,.]?")  # possessive: linear on long runs of digits
@@ -70,6 +73,7 @@ JUNK: Final = re.compile(r"[\x00-\x08\x0e-\x1f]+")  # Moses deletes \000-\037 ex
 SPACE: Final = re.compile(r"\s+")
 # Visible marks (U+0600, U+06DD) stay, and U+FEFF, which is a token 36 times in WikiText-2's train file.
 INVISIBLE: Final = regex.compile(r"(?V1)[\p{Cf}--\p{Prepended_Concatenation_Mark}--\uFEFF]+")
+NOT_JOINERS: Final = regex.compile(r"(?V1)[\p{Cf}--\p{Prepended_Concatenation_Mark}--[\uFEFF\u200C\u200D]]+")
 MANY_MARKS: Final = regex.compile(r"(?V1)[\P{ccc=0}\u0F73\u0F75\u0F81]{32,}")
 
 
@@ -108,13 +112,17 @@ class Tokenizer:
 
     def __init__(self, language: str) -> None:
         self._prefixes, self._numeric_prefixes = _nonbreaking_prefixes(language)
-        self._apostrophes = APOSTROPHES.get(TABLES.get(language, language), OTHER_APOSTROPHES)
+        code = TABLES.get(language, language)
+        self._apostrophes = APOSTROPHES.get(code, OTHER_APOSTROPHES)
+        # Those with a table are as they always were, and English as the official files.
+        self._whole = code not in LANGUAGES
+        self._symbol, self._hyphen = (SYMBOL_NOT_MARK, HYPHEN_OF_MARKS) if self._whole else (SYMBOL, HYPHEN)
         self._tokens_of = WordMemo(self._tokenize_word)
 
     def tokenize_line(self, line: str) -> str:
         """The tokens of a line, see the function `tokenize_line`."""
         if not line.isprintable() or not unicodedata.is_normalized("NFC", line):
-            line = _clean(line)
+            line = _clean(line, NOT_JOINERS if self._whole else INVISIBLE)
         if "' " in line:
             line = SPACE_OF_APOSTROPHES.sub(GLUE, line)
         words = _mark_edges(line.split())
@@ -133,9 +141,9 @@ class Tokenizer:
         before = "" if word[0] == FIRST else " "
         after = "" if word[-1] == LAST else " "
         text = f"{before}{word.strip(FIRST + LAST).replace(GLUE, ' ')}{after}"
-        text = SYMBOL.sub(r" \1 ", text)
+        text = self._symbol.sub(r" \1 ", text)
         if "-" in text:
-            text = HYPHEN.sub(r"\1 @-@ ", text)
+            text = self._hyphen.sub(r"\1 @-@ ", text)
         if ".." in text:
             text = DOTS.sub(r" \1 ", text)
         if "," in text:
@@ -183,10 +191,10 @@ def _split_number(token: str) -> str:
     return SEPARATOR.sub(r" @\g<0>@ ", token) if NUMBER.fullmatch(token) else token
 
 
-def _clean(line: str) -> str:
+def _clean(line: str, invisible: regex.Pattern[str]) -> str:
     """The line in NFC with plain spaces, without control characters and invisible ones."""
     line = SPACE.sub(" ", JUNK.sub("", line))
-    return unicodedata.normalize("NFC", MANY_MARKS.sub(sort_marks, INVISIBLE.sub("", line)))
+    return unicodedata.normalize("NFC", MANY_MARKS.sub(sort_marks, invisible.sub("", line)))
 
 
 def sort_marks(marks: regex.Match[str]) -> str:
@@ -234,7 +242,8 @@ def tokenize_line(line: str, language: str = "en") -> str:
 
     Moses turns the word DOTMULTI into a dot: here it stays. `@-@` in a text becomes `@ - @`, as in Moses, so
     it does not look like a split hyphen. As in the official files, marks that are not Alphabetic, such as
-    viramas, are tokens of their own, which splits words in Indic scripts.
+    viramas, are tokens of their own in English and the other languages of `languages.toml`; in all others,
+    such as Hindi, they and the two joiners belong to their word.
 
     >>> tokenize_line("Don't, 1,500.")
     "Don 't , 1 @,@ 500 ."

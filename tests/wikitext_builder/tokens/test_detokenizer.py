@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from sacremoses import MosesTokenizer
 
 from tests.cases import each
+from wikitext_builder.errors import BuilderError
 from wikitext_builder.tokens.detokenizer import detokenize, detokenize_line
 from wikitext_builder.tokens.tokenizer import tokenize, tokenize_line
 
@@ -13,6 +16,42 @@ from wikitext_builder.tokens.tokenizer import tokenize, tokenize_line
 @each("tokenizer", "tokens, text", "detokenized")
 def test_text_of_tokens(tokens: str, text: str) -> None:
     assert detokenize_line(tokens) == text
+
+
+# What real lines of a language have.
+TEXTS = [
+    ("fr", "L'amitié d'enfance, 5 % : oui !"), ("fr", "Il dit « non » ; c’est aujourd’hui 3,5 km."),
+    ("it", "Un po' dell'arte e l'acqua: il 5% di «tutto»."), ("ca", "L'aigua de l'Hospitalet, col·lecció."),
+    ("de", "Das „Haus“ kostet 5 % – ja, um 12:30 Uhr."), ("de", "Die »Zeit« von 1990–2000 war ‚gut‘."),
+    ("es", "¿Qué hay? ¡Nada! «Sí», el 5%."), ("cs", "Říká „ano“, 5%."), ("ru", "Он сказал «да» – и ушёл."),
+    ("sv", "Han sade ”ja” om EU:s 5 %."), ("fi", "EU:n 5 % ja ”niin”."), ("pl", "Mówi „tak”, 5%."),
+    ("hi", "क्या आप जानते हैं? हाँ।"), ("ta", "தமிழ் மொழி, இது."), ("bn", "বাংলা ভাষা কি?"), ("kn", "ಕನ್ನಡ ಭಾಷೆ."),
+    ("fa", "می‌خواهم، بله؟"), ("ja", "東京は、日本の「首都」である。"), ("simple", "It's AT&T."),
+    ("en", "R&B by AT&T for US$5, or $5 & more."), ("en", "It’s ‘fine’ at 12:30, O’Neill “said”."),
+    ("en", "€50"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "text"), TEXTS)
+def test_a_line_of_a_language_comes_back(language: str, text: str) -> None:
+    assert detokenize(tokenize(text, language), language) == text
+
+
+@pytest.mark.parametrize("language", ["hi", "ta", "bn", "kn"])
+def test_words_with_marks_stay_whole_as_in_sacremoses(language: str) -> None:
+    moses = MosesTokenizer(language)
+    for of, text in TEXTS:
+        if of == language:
+            assert tokenize(text, language).split() == moses.tokenize(text, escape=False)
+
+
+def test_metrics_count_the_text_that_tokens_alone_give() -> None:
+    assert detokenize_line("R & B for US $ 5", None) == "R & B for US $5"
+
+
+def test_an_unknown_language_is_refused() -> None:
+    with pytest.raises(BuilderError, match="--language tlh is unknown"):
+        detokenize("a", "tlh")
 
 
 def test_a_text_of_many_lines_comes_back() -> None:
