@@ -39,7 +39,8 @@ def main(language: str, files: tuple[Path, ...]) -> None:
     for line in lines:
         tokens = moses.tokenize(line, aggressive_dash_splits=True, escape=False)
         theirs += back.detokenize(tokens, unescape=False) == line
-    click.echo(f"{language}: {len(lines):,} lines; ours {ours / count:.1%}, sacremoses {theirs / count:.1%}")
+    count = len(lines)
+    click.echo(f"{language}: {count:,} lines; ours {ours / count:.1%}, sacremoses {theirs / count:.1%}")
 
 
 if __name__ == "__main__":
