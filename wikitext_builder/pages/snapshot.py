@@ -131,11 +131,12 @@ class SnapshotReader:
             number = identifier if type(identifier) is int and 0 < identifier < 10**18 else 0
             detail = f"record {self._number}: {error}"
             return self._rejected("malformed", detail, name if type(name) is str else "", number)
-        site = (_code(record.is_part_of), _code(record.in_language))
-        if not self._site.base:
-            self._site.base, self._site.dbname, self._site.xml_lang = record.url, *site
-        elif site != (self._site.dbname, self._site.xml_lang):
-            detail = f"it is of {' and '.join(site)}, the pages before of {self._site.dbname}"
+        wiki, site = _code(record.is_part_of) or _code(record.in_language), self._site
+        if not site.base:
+            site.base, site.dbname = record.url, _code(record.is_part_of)
+            site.xml_lang = _code(record.in_language)
+        elif wiki != (site.dbname or site.xml_lang):
+            detail = f"it is of {wiki!r}, the pages before of {site.dbname or site.xml_lang!r}"
             return self._rejected("other-wiki", detail, record.name, record.identifier)
         content: Page | Rejected
         try:
