@@ -94,6 +94,7 @@ def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], v
     counts = {name: splits[name] for name in names}
     text = environment.from_string(template).render(
         recipe=plan.recipe,
+        language=plan.language.text_language,
         wiki=_wiki(plan.language),
         terms=f" Here the terms of {index} hold." if (index := plan.language.index) else "",
         splits=counts,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from wikitext_builder.extraction.list_sections import before_list_sections
 from wikitext_builder.extraction.markers import BLOCK, BOX, BREAK, GONE, SEAM, UNKNOWN
@@ -42,16 +43,25 @@ class Block:
     listed: bool = False  # it is an item of a list
 
 
-def split_blocks(text: str) -> list[Block]:
+def split_blocks(text: str, switches: tuple[str, ...] = ()) -> list[Block]:
     r"""Return the headings and paragraphs of a text, in order.
+
+    `switches` are words between double underscores that the wiki itself names, beside those that we know.
 
     >>> [(block.level, block.text) for block in split_blocks("a\nb\n\n== ''C'' ==\n* d\n;e: f")]
     [(0, 'a b'), (2, 'C'), (0, 'd'), (0, 'e'), (0, 'f')]
     """
     if "__" in text or "＿＿" in text:
         text = MAGIC_WORDS.sub("", text)
+        text = _switch(switches).sub("", text) if switches else text
     lines = replace_external_links(text).split("\n")
     return list(_paragraphs(_set_apart(lines) if BLOCK in text or BOX in text else lines))
+
+
+@cache
+def _switch(words: tuple[str, ...]) -> re.Pattern[str]:
+    longest_first = sorted(words, key=len, reverse=True)
+    return re.compile(f"__(?:{'|'.join(map(re.escape, longest_first))})__")
 
 
 def _set_apart(lines: list[str]) -> Iterator[str]:

@@ -25,7 +25,7 @@ from wikitext_builder.extraction.polish import drop_incomplete, own_lines, polis
 from wikitext_builder.extraction.preprocessor import resolve
 from wikitext_builder.extraction.templates import TemplateReader, UserMacro, UserMacroError, user_macros
 from wikitext_builder.extraction.trim import trim
-from wikitext_builder.wiki.languages import Language, language_of
+from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
 
 # `[{{IPA|a}}]`: editors write the brackets where the template did not have them once.
 DOUBLED_BRACKETS = re.compile(r"\[(&#91;[^\[\]\n]{0,300}&#93;)\]")
@@ -109,9 +109,14 @@ def _extracted(page: Page, way: _Way, expansions: Mapping[str, str]) -> Article:
         text = choose_variant(text)
     if not names.is_english:
         text = DOUBLED_BRACKETS.sub(r"\1", text)
-    found = split_blocks(remove_tables(flatten_tags(text)))
+    found = split_blocks(remove_tables(flatten_tags(text)), _own_switches(names))
     kept = select_sections(found, removed=names.removed_sections, mode=way.sections)
     return lay_out(page, kept, left_out=left_out, own_line_formulas=way.sections == "official")
+
+
+def _own_switches(names: Language) -> tuple[str, ...]:
+    """The switches that the wiki itself named; those of our table are known in every language."""
+    return () if names.code in LANGUAGES else names.switches
 
 
 def _reader(page: Page, way: _Way, expansions: Mapping[str, str], left_out: LeftOut) -> TemplateReader:

@@ -220,8 +220,9 @@ def _lock(value: str, language: Language) -> Named:
 
 def _dataset(value: str, language: Language) -> Named:
     rows = list(read_attribution(Path(value)))
-    start = article_url(language, 0).removesuffix("0")
-    if other := next((row.url for row in rows if not row.url.startswith(start)), None):
+    # Datasets of earlier versions say that they are of a Wikipedia, whatever wiki they are of.
+    starts = tuple(article_url(one, 0).removesuffix("0") for one in (language, language.code))
+    if other := next((row.url for row in rows if not row.url.startswith(starts)), None):
         raise BuilderError(f"{value}: {other} is not of the {language.code} Wikipedia")
     return Named.of((row.title for row in rows), (row.page_id for row in rows))
 

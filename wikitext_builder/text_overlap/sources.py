@@ -26,9 +26,11 @@ from wikitext_builder.pages.lock import FORMAT as LOCK_FORMAT
 from wikitext_builder.pages.lock import Attribution
 from wikitext_builder.pages.reading import stored_pages
 from wikitext_builder.pages.store import Revision, Store
+from wikitext_builder.pages.store_languages import stored_language
 from wikitext_builder.pages.xml_dump import Dump
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.text_overlap.words import words_of
+from wikitext_builder.wiki.languages import Language
 
 HEAD: Final = 2**12  # bytes that say what a file is
 LINE_LIMIT: Final = 2**26  # bytes of a line of JSON
@@ -212,8 +214,9 @@ def _store(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
     with Store.open(path) as store:
         for language in store.languages():
             numbers = [one.revision_id for one in store.all_revisions(language, as_of=how.as_of or None)]
+            names = stored_language(store, language)
             for one in stored_pages(store, language, numbers):
-                yield from _extracted(path, one.page, language, rejects, one.expansions)
+                yield from _extracted(path, one.page, names, rejects, one.expansions)
 
 
 def _dump(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
@@ -227,7 +230,7 @@ def _dump(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
 def _extracted(
     path: Path,
     page: Page,
-    language: str,
+    language: str | Language,
     rejects: Rejects,
     expansions: Mapping[str, str] = NO_EXPANSIONS,
 ) -> Iterator[Piece]:

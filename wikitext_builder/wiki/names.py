@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from wikitext_builder.wiki.languages import LANGUAGES, WIKIPEDIA_HOST, Language, language_of
 
 NAMESPACES: Final = {"file_namespaces": 6, "category_namespaces": 14, "template_namespaces": 10}
-SAID: Final = ("index", "wiki", *NAMESPACES, "redirect_words", "picture_options")
+SAID: Final = ("index", "wiki", *NAMESPACES, "redirect_words", "picture_options", "switches")
 # The magic words that put a picture in a block of its own: thumb, frame and the four places.
 PLACES: Final = ("thumbnail", "framed", "left", "right", "center", "none")
 INDEX = re.compile(r"https?://[^\s/?#@|]{1,255}/[^\s?#|]{0,255}")
@@ -78,6 +78,7 @@ def names_in_answer(query: Mapping[str, Any]) -> dict[str, Any]:
         "wiki": str(general.get("sitename", "")),
         "redirect_words": [word.lstrip("#") for word in words.get("redirect", ())],
         "picture_options": options,
+        "switches": [word.strip("_") for one in words.values() for word in one if word.startswith("__")],
         **_names_of(rows),
     }
 

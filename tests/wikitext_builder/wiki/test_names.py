@@ -27,6 +27,7 @@ CATALAN: dict[str, Any] = {
     "magicwords": [
         {"name": "redirect", "aliases": ["#REDIRECCIÓ", "#REDIRECT"]},
         {"name": "img_thumbnail", "aliases": ["miniatura", "thumb"]},
+        {"name": "notoc", "aliases": ["__CAPTAULA__", "__NOTOC__"]},
         {"name": "img_manualthumb", "aliases": ["thumb=$1"]},
     ],
 }
@@ -61,11 +62,13 @@ def test_what_an_api_says() -> None:
 
 
 def test_its_names_decide_text() -> None:
-    text = "Té [[Imatge:a.jpg|Una tassa]] i cafè. [[Categoria:Begudes]]"
+    text = "__CAPTAULA__Té [[Imatge:a.jpg|Una tassa]] i cafè. [[Categoria:Begudes]]"
     catalan = with_names(language_of("ca"), names_in_answer(CATALAN))
     lines = [extract(text, title="Te", language=one).lines[3] for one in ("ca", catalan)]
     assert "tassa" in lines[0]
     assert "tassa" not in lines[1]
+    assert "CAPTAULA" in lines[0]
+    assert "CAPTAULA" not in lines[1]
     assert "Begudes" not in lines[1]
 
 
