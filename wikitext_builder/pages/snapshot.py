@@ -22,6 +22,7 @@ from wikitext_builder.pages.store import Rejected
 from wikitext_builder.wiki.dates import is_timestamp
 
 LINE_LIMIT = 2**25  # bytes of a record, the limit of HTML in a build; a long article has 5 MB
+REJECTED_LIMIT = 1000  # records in a row: small broken ones would fill the store
 BLOCK = tarfile.BLOCKSIZE
 HEADER_LIMIT = 2**20  # bytes of an extended header of a tar
 PAX_SIZE = re.compile(rb"(?:^|\n)\d{1,9} size=(\d{1,18})\n")
@@ -90,6 +91,7 @@ class SnapshotReader:
         self._held: list[bytes] = []  # the beginning of a line
         self._size = 0
         self._number = 0  # of the record
+        self._rejections = 0  # since the last record of a page
 
     def feed(self, piece: bytes, *, final: bool = False) -> Iterator[DumpedPage]:
         """Yield the pages whose lines end in this piece."""
@@ -138,6 +140,7 @@ class SnapshotReader:
         elif wiki != (site.dbname or site.xml_lang):
             detail = f"it is of {wiki!r}, the pages before of {site.dbname or site.xml_lang!r}"
             return self._rejected("other-wiki", detail, record.name, record.identifier)
+        self._rejections = 0
         content: Page | Rejected
         try:
             content = _page_of(record, self._as_of)
@@ -178,6 +181,11 @@ class SnapshotReader:
         return found if isinstance(found, dict) else {}
 
     def _rejected(self, reason: str, detail: str, title: str = "", page_id: int = 0) -> DumpedPage:
+        self._rejections += 1
+        if self._rejections > REJECTED_LIMIT:
+            raise BuilderError(
+                f"{REJECTED_LIMIT:,} records in a row are of no article ({detail}); {ARTICLES}"
+            )
         title = title.encode("utf-8", "replace").decode() or f"record {self._number}"
         content = Rejected(title=title, page_id=page_id, reason=reason, detail=detail)
         return DumpedPage(namespace=0, redirect=False, content=content)

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from tests.conftest import DATA
 from tests.dumps import COMPRESSIONS, ndjson, numbered_page, record, tar
+from tests.wikitext_builder.datasets import PAGES as MANY
+from tests.wikitext_builder.datasets import build, digests
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.rendered import extract_rendered
@@ -98,6 +100,20 @@ def test_html_of_a_snapshot_is_kept_as_html_that_was_fetched(tmp_path: Path) -> 
             assert extract_rendered(one.html, one.page) == extract_rendered(other.html or "", other.page)
             assert len(extract_rendered(one.html, one.page).lines) > 20
     assert imported(tmp_path, *map(record, PAGES, html)).finished_before
+
+
+def test_a_dataset_of_a_snapshot_is_that_of_fetched_html(tmp_path: Path) -> None:
+    html = [
+        f"<p>{one.title} é <i>{one.page_id}</i>.<sup class='reference'>[1]</sup></p>" * 20 for one in MANY
+    ]
+    with Store.create(tmp_path / "fetched") as store:
+        for page, text in zip(MANY, html, strict=True):
+            fetched(store, page, text)
+    imported(tmp_path, *map(record, MANY, html))
+    for name in ("fetched", "store"):
+        build("demo", tmp_path / name, tmp_path / f"of {name}" / "demo", source="rendered")
+    assert "é 7 ." in (tmp_path / "of store" / "demo" / "wiki.train.tokens").read_text()
+    assert digests(tmp_path / "of store") == digests(tmp_path / "of fetched")
 
 
 def test_html_that_was_fetched_stays_and_a_failure_is_replaced(tmp_path: Path) -> None:
@@ -222,6 +238,15 @@ def test_a_broken_record_is_rejected(tmp_path: Path, line: bytes, title: str) ->
     assert [one.content.title for one in found] == ["Page 1", title, "Page 2"]
     assert isinstance(found[1].content, Rejected)
     assert found[1].content.reason == "malformed"
+
+
+def test_records_that_are_no_articles_do_not_fill_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "snapshot.gz"
+    path.write_bytes(gzip.compress(LINES + b"{}\n" * 10**6))
+    with pytest.raises(BuilderError, match=r"1,000 records in a row are of no article \(record 1008: "):
+        import_dump(tmp_path / "store", path, keep="all")
+    with Store.open(tmp_path / "store") as store:
+        assert (len(store.revisions("en")), len(store.rejected("en"))) == (7, 1000)
 
 
 @pytest.mark.parametrize("line", [b'{"name": "A"', b"\xff", b'{"name": "\xff"}', b"<page>", b"\x00"])
