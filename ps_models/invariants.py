@@ -66,8 +66,16 @@ class Trial:
     def call(self, tokens: Tensor, state: State, read: int = 0) -> tuple[Tensor, State]:
         """Call the model after it has read so many tokens of the texts, and count what it costs."""
         self.spent += tokens.numel() + len(tokens) * min(self.depth + read, self.reread)
-        found: tuple[Tensor, State] = self.model(tokens, state)
-        return found
+        found = self.model(tokens, state)
+        if not isinstance(found, (tuple, list)) or len(found) != 2 or not isinstance(found[0], Tensor):
+            kinds = [type(one).__name__ for one in found] if isinstance(found, (tuple, list)) else []
+            has = f" of {', '.join(kinds)}" if kinds else ""
+            raise BrokenLawError(
+                f"a call returned a {type(found).__name__}{has}; expected a"
+                " tuple of the scores, a Tensor (batch, time), and the state after the last token"
+            )
+        scores, after = found
+        return scores, after
 
     def scores(self, tokens: Tensor, chunk: int | None = None) -> Tensor:
         """The scores of texts, read in chunks, (rows, time)."""

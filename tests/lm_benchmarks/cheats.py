@@ -74,6 +74,13 @@ class Fails(Uniform):
         raise RuntimeError("out of <order>\nhere")
 
 
+class NotANumber(Uniform):
+    """Its scores are not numbers."""
+
+    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
+        return scores * torch.nan
+
+
 class Later(Uniform):
     """Honest at the beginning of a text: the state counts tokens."""
 

@@ -318,6 +318,8 @@ def test_compare_all_for_programs(results):
     assert [row["second_ranks"] for row in rows] == ["2", "3", "3"]
     text = run("compare", results, "--all")
     assert "left out: tests.lm_benchmarks.cheats:peeks: breaks " in text
+    assert "passages: too few for an interval." in text
+    assert "all right in" not in text
 
 
 def test_power(tmp_path, data):

@@ -152,7 +152,9 @@ class _Process:
         except ValueError:
             values = []
         if len(values) != count or not all(math.isfinite(value) for value in values):
-            raise self._failed(f"answered {line[:60]!r}, expected {count} finite natural log-probabilities")
+            said = f"{line[:60]!r}" + (f" … ({len(line.split())} words)" if len(line) > 60 else "")
+            blank = "" if line.strip() else "; a blank line starts a text and has no answer"
+            raise self._failed(f"answered {said}, expected {count} finite natural log-probabilities{blank}")
         return values
 
     def _line(self) -> str:

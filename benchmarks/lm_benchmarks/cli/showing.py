@@ -143,6 +143,8 @@ def _show_all(found: lb.Ranking, *, as_json: bool, as_csv: bool) -> None:
         f"p, adjusted for all pairs (Holm), is below {1 - found.level:.4g}.",
         f"Ranks and sure pairs are all right in {100 * found.level:.4g}% of cases or more.",
     ]
+    if reasons := dict.fromkeys(filter(None, (pair.difference.no_interval for pair in found.pairs))):
+        said[1:] = [f"{found.passages} passages: {reason}." for reason in reasons]
     if len({min(one.seeds, 2) for one in found.models}) > 1:
         said.append("Some models have one seed: how much another one would change is not in their intervals.")
     if len(found.models) > LISTED:

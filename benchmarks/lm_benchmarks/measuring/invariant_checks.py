@@ -29,6 +29,7 @@ from ps_models.data.dataset import Text
 from ps_models.devices import autocast
 from ps_models.evaluation.evaluate import evaluating, token_nats
 from ps_models.invariants import LAWS as INVARIANTS
+from ps_models.invariants import BrokenLawError as BrokenLaw
 from ps_models.invariants import Law, Trial, check_language_model, chunks_law, future_law, state_law
 from ps_models.language_model import map_state
 from wikitext_builder.errors import ToolkitError, is_short_memory
@@ -293,7 +294,8 @@ def _raised(error: Exception) -> str:
     """
     if isinstance(error, ToolkitError) or is_short_memory(error):
         raise error
-    said = f"{type(error).__name__}: {error}".replace("\n", " ")[:300]
+    broken = isinstance(error, BrokenLaw)  # its message says all
+    said = (str(error) if broken else f"{type(error).__name__}: {error}").replace("\n", " ")[:300]
     return f"{said} ({place})" if (place := users_line(error)) else said
 
 

@@ -137,8 +137,10 @@ def user_function(module: str, name: str) -> Callable[..., Any]:
         except ModuleNotFoundError as error:
             if error.name is None or not f"{module}.".startswith(f"{error.name}."):
                 raise  # the module is there, but it imports one that is not
+            file = module.endswith(".py") and Path(module).is_file()
+            hint = f"; expected {module.removesuffix('.py')}:{name}, without .py" if file else ""
             raise HarnessError(
-                f"{module}:{name}: {error}; expected a function that Python can import from here"
+                f"{module}:{name}: {error}{hint or '; expected a function that Python can import from here'}"
             ) from error
     function = getattr(found, name, None)
     if not callable(function):
@@ -203,7 +205,8 @@ def _users_frames(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _is_between(file: str) -> bool:
-    """Whether a file is ours, torch's, or of the machinery that imports modules, as frozen code is."""
+    """Whether a file is ours, torch's, or of Python itself, such as what imports modules and `functools`."""
     path = Path(file)
     importer = Path(importlib.__file__ or "").parent
-    return file.startswith("<frozen") or path.parent == importer or any(map(path.is_relative_to, BETWEEN))
+    pythons = path.parent in (importer, importer.parent)
+    return file.startswith("<frozen") or pythons or any(map(path.is_relative_to, BETWEEN))

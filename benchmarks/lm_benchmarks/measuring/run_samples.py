@@ -81,8 +81,8 @@ class Trials:
 
     def move(self, law: str, *nats: float) -> None:
         """Note by how many nats compared scores were higher, where a break of the law has one direction."""
-        if law in DIRECTED:
-            self.moved.setdefault(law, []).append(sum(nats))
+        if law in DIRECTED and math.isfinite(moved := sum(nats)):  # others are noted as what they are
+            self.moved.setdefault(law, []).append(moved)
 
     def note_sum(self, count: int, *, whole: bool, broken: str) -> None:
         """Count a sum of probabilities, and note what breaks it."""

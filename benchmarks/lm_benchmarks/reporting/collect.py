@@ -147,11 +147,11 @@ def _with_difference(row: ReportRow, rows: Sequence[ReportRow], split: str, metr
     if best is row:
         return replace(row, difference="best", above=0.0)
     found = compare_results(best.results[split], row.results[split], metric=metric)
-    said, why = f"{found.difference:+.2f}", ""
+    said, why = f"{found.difference:+,.2f}", ""
     if found.interval is None:
         why = f"{found.passages} passages: {found.no_interval}"
     else:
-        said += f" [{found.interval[0]:+.2f}, {found.interval[1]:+.2f}]"
+        said += f" [{found.interval[0]:+,.2f}, {found.interval[1]:+,.2f}]"
     return replace(row, difference=said, above=found.difference, no_interval=why)
 
 

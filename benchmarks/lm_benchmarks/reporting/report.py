@@ -314,7 +314,7 @@ class Grouping:
         errors = any(bar and bar.error is not None for row in self.differences.values() for bar in row)
         return (
             f"{about[0].upper()}{about[1:]}. The numbers are nats per token; lower is better."
-            + (f" The chart shows how many more than {best}, the best model." if others else "")
+            + (f" The chart shows nats per token above {best}, the best model." if others else "")
             + (" Error bars: two standard errors, paired over parts of the text." if errors else "")
             + (f" Pale: fewer than {FEW:,} tokens." if any(self.few) else "")
         )

@@ -96,6 +96,8 @@ def test_texts_side_by_side_are_the_texts_alone(inputs, stream):
         ("import sys; input(); sys.exit(3)", r"ended without an answer \(status 3\)"),
         ("input(); print('hello', flush=True); input()", "answered 'hello', expected 50 finite"),
         ("input(); print(-1.0, flush=True); input()", "answered '-1.0', expected 50"),
+        ("print(*[-1.0] * 49, flush=True); input(); input()", r"-1.0 ' … \(49 words\), expected 50"),
+        ("print(flush=True); input(); input()", "answered '', expected 50 .*; a blank line starts a text"),
         ("n = len(input().split()); print(*['nan'] * n, flush=True); input()", "expected 50 finite"),
         ("import time; time.sleep(60)", "did not answer in 0.5 s; does it flush"),
         (

@@ -53,6 +53,7 @@ def test_models_of_ours_keep_the_laws(inputs, stream, name):
         (cheats.Chunks, "chunks"),
         (cheats.Batches, "batch"),
         (cheats.Fails, "contract"),
+        (cheats.NotANumber, "contract"),
     ],
 )
 def test_cheats_are_found(inputs, stream, cheat, law):

@@ -26,6 +26,19 @@ class Oops(Late):
     def scores(self, tokens):
         return {}["oops"]
 
+class TooLong(Late):
+    def __call__(self, tokens, state):
+        if tokens.shape[1] > 100:
+            raise RuntimeError("too long for me")
+        return torch.zeros(tokens.shape), state
+
+class Returns(Late):
+    def __init__(self, wrong):
+        self.wrong = wrong
+
+    def __call__(self, tokens, state):
+        return self.wrong(torch.zeros(tokens.shape), state)
+
 class LayersFirst(torch.nn.Module):
     def __init__(self, words, layers, fixed_start=False):
         super().__init__()
@@ -48,6 +61,21 @@ class LayersFirst(torch.nn.Module):
 
 def oops(inputs):
     return Oops()
+
+def too_long(inputs):
+    return TooLong()
+
+def no_state(inputs):
+    return Returns(lambda scores, state: scores)
+
+def numpy_scores(inputs):
+    return Returns(lambda scores, state: (scores.numpy(), state))
+
+def three(inputs):
+    return Returns(lambda scores, state: (scores, state, state))
+
+def nothing(inputs):
+    return Returns(lambda scores, state: None)
 
 def layers_first(inputs):
     return LayersFirst(len(inputs.vocabulary), 1)
@@ -132,6 +160,12 @@ def test_a_function_or_an_import_that_fails(module, inputs, ending, message, lin
     assert type(error.value.__cause__).__name__ == message.partition(":")[0]
 
 
+def test_the_name_of_a_file_is_told_to_be_a_module(module, inputs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(HarnessError, match=rf"; expected {module}:late, without \.py$"):
+        open_model(f"{module}.py:late", inputs)
+
+
 def test_an_error_that_the_user_raises_for_the_user_is_as_it_is(module, inputs):
     with pytest.raises(HarnessError, match=r"^my own words$"):
         open_model(f"{module}:on_purpose", inputs)
@@ -172,6 +206,26 @@ def test_an_error_while_the_laws_are_tried_shows_the_users_lines(module, data, t
     assert 'return {}["oops"]' in trace
     assert trace.endswith("KeyError: 'oops'")
     assert "ps_models" not in trace
+
+
+def test_a_trace_has_no_frame_of_python_between_ours(module, data):
+    findings = check(f"{module}:too_long", data)
+    assert re.fullmatch(rf"RuntimeError: too long for me \({module}.py, line \d+\)", findings["chunks"])
+    assert not [trace for trace in findings.traces if "functools" in trace or "ps_models" in trace]
+
+
+@pytest.mark.parametrize(
+    ("function", "found"),
+    [
+        ("no_state", "a Tensor"),
+        ("numpy_scores", "a tuple of ndarray, Tensor"),
+        ("three", "a tuple of Tensor, Tensor, Tensor"),
+        ("nothing", "a NoneType"),
+    ],
+)
+def test_a_call_that_returns_something_else_is_told_what_is_expected(module, data, function, found):
+    contract = check(f"{module}:{function}", data)["contract"]
+    assert contract.startswith(f"a call returned {found}; expected a tuple of the scores, a Tensor")
 
 
 @pytest.mark.parametrize(
