@@ -1,7 +1,8 @@
 """The local names of each Wikipedia: categories, marks, namespaces, removed sections, numbers.
 
 `wikipedias.txt` beside this module has the codes of all Wikipedias. `languages.toml` has one table per
-language that we know more of, with its sources; of the others the wiki itself says its names (`names.py`).
+language that we know more of, with its sources; of the others the wiki itself says its names (`names.py`),
+and `other_names.tsv` has those that a dump leaves out, such as the second names of namespaces.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from importlib.resources import files
 from typing import Any
@@ -18,6 +19,9 @@ from urllib.parse import urlsplit
 from wikitext_builder.errors import BuilderError
 
 Names = tuple[str, ...]
+OTHER_NAMES = (
+    "file_namespaces", "category_namespaces", "template_namespaces", "redirect_words", "picture_options",
+)  # fmt: skip
 WIKIPEDIA_HOST = re.compile(r"([a-z-]+)\.(?:m\.)?wikipedia\.org")
 # https://meta.wikimedia.org/wiki/Wikimedia_projects: their exports have xml:lang="en" too
 SISTER_HOST = re.compile(
@@ -119,7 +123,23 @@ def _read_codes() -> dict[str, str]:
     return {name: row[0] for row in rows for name in row}
 
 
+def _read_other_names() -> dict[str, Language]:
+    text = (files("wikitext_builder.wiki") / "other_names.tsv").read_text(encoding="utf-8")
+    rows = [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
+    return {code: _with_other_names(code, cells) for code, *cells in rows}
+
+
+def _with_other_names(code: str, cells: list[str]) -> Language:
+    english = Language(code=code)
+    given: dict[str, Any] = {
+        name: (*filter(None, cell.split("|")), *getattr(english, name))
+        for name, cell in zip(OTHER_NAMES, cells, strict=True)
+    }
+    return replace(english, **given)
+
+
 LANGUAGES: dict[str, Language] = _read()  # those with a table
+OTHERS: dict[str, Language] = _read_other_names()
 CODES: dict[str, str] = _read_codes()  # every code of a Wikipedia and its other codes → the code that we use
 
 
@@ -130,7 +150,7 @@ def language_of(code: str | Language) -> Language:
         BuilderError: It is the code of no Wikipedia; the error lists the nearest ones.
 
     >>> language_of("yue").code, language_of("ca").file_namespaces
-    ('zh-yue', ('File', 'Image'))
+    ('zh-yue', ('Fitxer', 'Imatge', 'File', 'Image'))
     """
     if isinstance(code, Language):
         return code
@@ -139,7 +159,7 @@ def language_of(code: str | Language) -> Language:
         raise BuilderError(
             f"--language {code} is unknown; expected the code of a Wikipedia, such as {', '.join(near)}"
         )
-    return LANGUAGES.get(known) or Language(code=known)
+    return LANGUAGES.get(known) or OTHERS.get(known) or Language(code=known)
 
 
 def code_of_wiki(base: str, dbname: str, lang: str) -> str:

@@ -28,7 +28,7 @@ def with_names(language: Language, said: Mapping[str, Any]) -> Language:
         BuilderError: A value is of a wrong kind.
 
     >>> with_names(language_of("ca"), {"file_namespaces": ["Fitxer"]}).file_namespaces
-    ('Fitxer', 'File', 'Image')
+    ('Fitxer', 'Imatge', 'File', 'Image')
     >>> with_names(language_of("de"), {"wiki": "Wikipedia"}) == language_of("de")
     True
     """

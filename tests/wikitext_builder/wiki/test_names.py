@@ -7,7 +7,7 @@ import pytest
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.pages.dumped import DumpedSite
-from wikitext_builder.wiki.languages import CODES, LANGUAGES, Language, language_of
+from wikitext_builder.wiki.languages import CODES, LANGUAGES, OTHER_NAMES, OTHERS, Language, language_of
 from wikitext_builder.wiki.names import names_in_answer, names_said, with_names
 
 CATALAN: dict[str, Any] = {
@@ -50,7 +50,7 @@ def test_an_unknown_code_is_refused_with_the_nearest_ones(given: str, near: str)
 
 
 def test_what_an_api_says() -> None:
-    catalan = with_names(language_of("ca"), names_in_answer(CATALAN))
+    catalan = with_names(Language(code="ca"), names_in_answer(CATALAN))
     assert catalan.file_namespaces == ("Fitxer", "Imatge", "File", "Image")
     assert catalan.category_namespaces == ("Categoria", "Category")
     assert catalan.redirect_words == ("REDIRECCIÓ", "REDIRECT")
@@ -58,18 +58,50 @@ def test_what_an_api_says() -> None:
     assert catalan.wiki == "Viquipèdia"
     assert catalan.index == ""  # the address of the Wikipedia is known without asking
     assert catalan.index_address == "https://ca.wikipedia.org/w/index.php"
+    catalan = with_names(language_of("ca"), names_in_answer(CATALAN))
     assert with_names(language_of("ca"), names_said(catalan)) == catalan  # what a store and a lock file keep
 
 
 def test_its_names_decide_text() -> None:
     text = "__CAPTAULA__Té [[Imatge:a.jpg|Una tassa]] i cafè. [[Categoria:Begudes]]"
-    catalan = with_names(language_of("ca"), names_in_answer(CATALAN))
-    lines = [extract(text, title="Te", language=one).lines[3] for one in ("ca", catalan)]
+    bare = Language(code="ca")
+    catalan = with_names(bare, names_in_answer(CATALAN))
+    lines = [extract(text, title="Te", language=one).lines[3] for one in (bare, catalan)]
     assert "tassa" in lines[0]
     assert "tassa" not in lines[1]
     assert "CAPTAULA" in lines[0]
     assert "CAPTAULA" not in lines[1]
     assert "Begudes" not in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("code", "picture", "category", "redirect", "option"),
+    [
+        ("ca", "Imatge", "Categoria", "REDIRECCIÓ", "miniatura"),
+        ("ko", "그림", "분류", "넘겨주기", "섬네일"),
+        ("tr", "Resim", "KAT", "YÖNLENDİRME", "küçükresim"),
+        ("hi", "चित्र", "श्र", "पुनर्प्रेषित", "अंगूठाकार"),
+    ],
+)
+def test_second_names_are_known_that_a_dump_leaves_out(
+    code: str, picture: str, category: str, redirect: str, option: str
+) -> None:
+    said = {"file_namespaces": ["Fitxer"], "category_namespaces": ["Temes"]}  # as a dump does, one of each
+    known = with_names(language_of(code), said)
+    assert {"Fitxer", picture, "File", "Image"} <= set(known.file_namespaces)
+    assert {"Temes", category, "Category"} <= set(known.category_namespaces)
+    assert redirect in known.redirect_words
+    text = f"Tea [[{picture}:a.jpg|{option}|A cup]] and coffee. [[{category}:Drinks]]"
+    assert extract(text, title="Tea", language=known).lines[3:5] == ("Tea", "and coffee.")
+
+
+def test_other_names_are_of_wikipedias_without_a_table() -> None:
+    assert set(OTHERS) <= set(CODES.values()) - set(LANGUAGES)
+    for code, language in OTHERS.items():
+        for name in OTHER_NAMES:
+            names = getattr(language, name)
+            assert len(set(names)) == len(names), (code, name)
+            assert all(one.strip() == one and not set(one) & set("[]{}|#<>") for one in names), (code, name)
 
 
 def test_an_export_says_namespaces_and_the_address() -> None:
