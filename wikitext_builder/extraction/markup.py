@@ -27,6 +27,7 @@ PROTOCOL = (
     r"(?:bitcoin|geo|magnet|mailto|matrix|news|sips?|sms|tel|urn|xmpp):|//)"
 )
 EXTERNAL = re.compile(rf"\[{PROTOCOL}[^\s\[\]<>\"]+[ \t\xa0]*([^\]\n]*)\]", re.IGNORECASE)
+LABELLED = re.compile(rf"{PROTOCOL}\S+[ \t]", re.IGNORECASE)
 PIPE_TRICK = re.compile(r"^:?(?:[^:]*:)?(.*?)(?: ?\([^()]*\)|, .*)?$", re.DOTALL)
 
 # Codes of Wikipedias: a link to one of them without a leading colon appears in the margin of the page.
@@ -70,6 +71,8 @@ class LinkReader:
             if prefix in self.categories or prefix in INTERLANGUAGE:
                 return MARGIN
         if len(parts) == 1:
+            if LABELLED.match(parts[0]):
+                return f"[[{parts[0]}]]"  # an external link in brackets of the text
             return parts[0].strip().lstrip(":").strip()  # underscores stay as in the page
         label = parts[1] if len(parts) == 2 else "|".join(parts[1:])
         if label.strip():

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.macros.call import Call, Macro, template_name
-from wikitext_builder.extraction.macros.citations import invoked
 from wikitext_builder.extraction.macros.local import LOCAL, NO_TEMPLATES
 from wikitext_builder.extraction.macros.parser_functions import (
     PARSER_FUNCTIONS,
@@ -23,7 +22,14 @@ from wikitext_builder.extraction.macros.parser_functions import (
     Context,
 )
 from wikitext_builder.extraction.macros.php import ERROR, trimmed
-from wikitext_builder.extraction.macros.registry import COPIED, MACROS, REDIRECTS, is_mark, is_removed
+from wikitext_builder.extraction.macros.registry import (
+    COPIED,
+    MACROS,
+    REDIRECTS,
+    is_mark,
+    is_removed,
+    template_of,
+)
 from wikitext_builder.extraction.macros.wrappers import LISTS
 from wikitext_builder.extraction.markers import BOX, GONE, UNKNOWN_START, LeftOut, add_seams
 from wikitext_builder.extraction.markup import LinkReader
@@ -109,11 +115,10 @@ class TemplateReader:
         arguments = Arguments(self.context, name, trimmed(first), [_argument(part) for part in parts[1:]])
         if name == "#tag":
             return _text_of_tag(arguments)
-        if name == "#invoke" and self.context.language.is_english:
-            texts = {str(number): arguments.text(number - 1) for number in range(1, len(arguments) + 1)}
-            citation = invoked(Call(name=name, arguments=texts, page=self.page))
-            if citation is not None:
-                return citation
+        if name == "#invoke" and len(parts) > 1 and self.context.language.is_english:
+            template = template_of(arguments.first, arguments.text(1))
+            if template and (text := self.known_text(template, lambda: _arguments(parts[1:]))) is not None:
+                return text
         return PARSER_FUNCTIONS[name](arguments)
 
     def macro(self, name: str) -> Macro | None:

@@ -351,13 +351,3 @@ CITATIONS: dict[str, Macro] = {
 CITATIONS["Citation"] = citation("citation")
 for _name, _macro in CITATIONS.items():
     macro(_name)(_macro)
-
-
-def invoked(call: Call) -> str | None:
-    """The text of `{{#invoke:cite web||title=T}}`; None for another module."""
-    found = CITATIONS.get(call.get("1").capitalize())
-    if found is None:
-        return None
-    pairs = [value.partition("=") for number, value in call.arguments.items() if number not in {"1", "2"}]
-    arguments = {name.strip(): value for name, equals, value in pairs if equals}
-    return found(Call(name=call.name, arguments=arguments, page=call.page))

@@ -211,6 +211,7 @@ def _written(letter: str, *, second: bool, nasal: bool) -> str | None:
 
 LABELS = lookup("ipa label")
 SOUNDS = lookup("ipa sound")
+SOUND_FILE = re.compile(r"\.(?:ogg|oga|wav|mp3|flac)$", re.IGNORECASE)
 OWN_IPA = {"IPA-all", "IPA-en", "IPA-eng", "IPA-hns", "IPA-ur", "IPA-lzz"}  # not named by their code alone
 OLD_CODES = {"tu": "tr"}  # in names of templates; not a code of a language
 PLACES_OF_IPA = lookup("ipa place")
@@ -268,7 +269,7 @@ def ipa_english(call: Call) -> str | None:
         value = raw.strip()
         if value.lower() in LABELS:
             labels.append(LABELS[value.lower()])
-        elif value:
+        elif value and not SOUND_FILE.search(value):  # in 2010 a file could come first
             sounds.append(SOUNDS.get(value, value))
     label = " ".join(word for word in labels if word)
     prefix = f"{label} " if label else ""

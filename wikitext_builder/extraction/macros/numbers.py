@@ -17,6 +17,7 @@ PLAIN = re.compile(r"[-−+]?\d+(?:\.\d+)?")
 INDEX = {year: Decimal(price) for year, price in lookup("us prices").items()}
 LAST_YEAR = "2016"  # of {{Inflation}} in 2016
 INDEX_NAMES = {"US", "USD"}
+RANGES, REPEATING = lookup("val range"), {"x", "×"}  # after these the unit stands at each number
 SIZES = (
     "", " thousand", " million", " billion", " trillion", " quadrillion", " quintillion", " sextillion",
     " septillion",
@@ -61,17 +62,23 @@ def round_half_up(value: Decimal, digits: str) -> Decimal | None:
 @macro("Val", shared=True)
 def value_with_uncertainty(call: Call) -> str | None:
     """`(1.2±0.1)×103 kg` of `{{val}}`; gaps between thousands come from the style."""
+    values = call.positional()
     main, inner_exponent = EXPONENT.sub("", call.get("1")), EXPONENT.search(call.get("1"))
-    if number(main) is None and main:
+    signs = {*values[1::2]} if len(values) > 1 and values[1] in RANGES else None
+    if any(map(wrong_number, [main, *(values[2::2] if signs else values[1:3])])):
         return None
-    plain = main.replace(",", "").replace("-", "−")
-    shown = grouped(main.replace(",", "")) if call.get("fmt") == "commas" else plain
     power = inner_exponent[1] if inner_exponent else call.get("e")
-    if plus := call.get("2"):
-        minus = call.get("3")
-        apart = not minus and not plus.startswith("(")
+    if signs:
+        if not signs <= RANGES.keys() or len(values) % 2 == 0 or inner_exponent or signs & REPEATING:
+            return None
+        shown = "".join(RANGES.get(value) or signed(value, call) for value in values)
+    else:
+        shown = signed(main, call)
+    plus, minus = ("", "") if signs else (value.lstrip("+-−±") for value in call.numbered(3, 2))
+    apart = bool(signs) or (bool(plus) and not minus and not plus.startswith("("))
+    if plus:
         shown += f"+{plus}−{minus}" if minus else f"±{plus}" if apart else plus
-        shown = f"({shown})" if apart and power else shown
+    shown = f"({shown})" if apart and power else shown
     shown = call.get("p") + shown + call.get("end")
     if power:
         exponent = f"10{power.replace('-', '−')}"
@@ -79,8 +86,19 @@ def value_with_uncertainty(call: Call) -> str | None:
     unit = call.get("u", "ul", "up").replace(".", "⋅")
     per = call.get("upl", "up")
     if unit and per and unit != per:
-        unit = f"{unit}/{per}"
+        unit = "/".join(f"({one})" if re.search("[*⋅/]", one) else one for one in (unit, per))
     return f"{shown}{'' if unit.startswith(('%', '°')) else ' '}{unit}".strip() + call.get("s")
+
+
+def wrong_number(value: str) -> bool:
+    """True for a text that Module:Val rejects as a number."""
+    return bool(value) and number(value.strip("()").lstrip("±")) is None
+
+
+def signed(value: str, call: Call) -> str:
+    """A number of `{{val}}` as it shows it."""
+    plain = value.replace(",", "")
+    return grouped(plain) if call.get("fmt") == "commas" else plain.replace("-", "−")
 
 
 @macro("Percentage", shared=True)

@@ -6,6 +6,7 @@ A macro comes from a function of a family's module (`@macro("Convert")`), or fro
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -28,7 +29,9 @@ from wikitext_builder.extraction.macros.call import (
     Call,
     Macro,
     argument,
+    changed,
     macro,
+    template_name,
     text,
 )
 from wikitext_builder.extraction.markers import formula
@@ -144,18 +147,51 @@ def _value(written: str, change: str | None) -> Value:
 
 
 def _declare_tables() -> None:
-    for names, written, shared, _source in read_table("patterns"):
-        macro(*names.split("|"), shared=bool(shared))(pattern(written))
-    for name, redirects, others in read_table("aliases"):
+    for names, written, shared, _source, family in read_table("patterns"):
+        if family:  # the text of today; the row before has the other one
+            _replace(names, _dated(family, pattern(written)))
+        else:
+            macro(*names.split("|"), shared=bool(shared))(pattern(written))
+    for name, redirects, others, _source in read_table("aliases"):
         aliases = [alias for alias in (redirects + "|" + others).split("|") if alias]
         macro(*aliases, shared=name in SHARED)(DECLARED[name])
         REDIRECTS.update(dict.fromkeys(filter(None, redirects.split("|")), name))
+    for names, unread, _source in read_table("unread"):
+        _replace(names, _careful(unread.split("|")))
+
+
+def _replace(names: str, change: Callable[[Macro], Macro]) -> None:
+    for name in names.split("|"):
+        found = fnmatch.filter(DECLARED, name) if "*" in name else [name]
+        DECLARED.update({one: change(DECLARED[one]) for one in found})
+
+
+def _dated(family: str, now: Macro) -> Callable[[Macro], Macro]:
+    return lambda then: lambda call: (now if changed(call, family) else then)(call)
+
+
+def _careful(unread: list[str]) -> Callable[[Macro], Macro]:
+    """Makes a macro that knows no call with these parameters, which the template reads and it does not."""
+    return lambda known: lambda call: None if call.get(*unread) else known(call)
 
 
 REDIRECTS: dict[str, str] = {}  # other names of the same templates
 _declare_tables()
 MACROS: dict[str, Macro] = DECLARED
 COPIED: dict[str, Macro] = {name: MACROS[name] for name in SHARED}
+OF_MODULES = {(module, function): template for module, function, template, _source in read_table("modules")}
+
+
+def template_of(module: str, function: str) -> str:
+    """The template that a function of a module stands for, by `data/modules.tsv`; empty if none is known.
+
+    >>> template_of("flag", "icon"), template_of("Flag", "fb"), template_of("cite web", "")
+    ('Flagicon', 'Fb', 'Cite web')
+    """
+    name = template_name(module)
+    if not function:
+        return name  # such as {{#invoke:cite web||…}}
+    return OF_MODULES.get((name, function)) or template_name(function if (name, "*") in OF_MODULES else "")
 
 
 # --- removed templates
