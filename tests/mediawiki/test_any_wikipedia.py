@@ -1,8 +1,10 @@
 """A real MediaWiki that plays Wikipedias without a table here: Catalan, Korean and Simple English."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pytest
 
@@ -72,6 +74,46 @@ def test_another_machine_builds_the_same_bytes_by_the_lock(badged: Wiki, tmp_pat
     wb.fetch(tmp_path / "b.store", api=badged.api, language="ca", select=f"lock:{lock}", expand=False)
     second = wb.build("demo", tmp_path / "b.store", tmp_path / "b", lock=lock, **sizes).manifest  # type: ignore[arg-type]
     assert second == first
+
+
+def exported(wiki: Wiki, path: Path, titles: Iterable[str]) -> Path:
+    """The export of these pages with all their revisions, as the wiki itself writes it."""
+    fields = urlencode({"pages": "\n".join(titles), "history": 1, "action": "submit"})
+    address = wiki.api.replace("api.php", "index.php?title=Special:Export")
+    with urlopen(address, fields.encode()) as answer:
+        path.write_bytes(answer.read())
+    return path
+
+
+@pytest.mark.parametrize(("code", "name", "file"), LANGUAGES)
+def test_a_wiki_and_its_dump_give_the_same_dataset(
+    badged: Wiki, tmp_path: Path, code: str, name: str, file: str
+) -> None:
+    server = f"https://{code}.wikipedia.org"
+    badged.set(SETTINGS.format("en" if code == "simple" else code, name) + f'$wgServer = "{server}";')
+    date, sizes = "2016-12-31", {"train_articles": 2, "valid_articles": 1, "test_articles": 1}
+    wb.fetch(tmp_path / "a.store", api=badged.api, language=code, as_of=date, expand=False)
+    first = wb.build("demo", tmp_path / "a.store", tmp_path / "a", **sizes).manifest  # type: ignore[arg-type]
+
+    dump = exported(badged, tmp_path / "wiki.xml", titles(tmp_path / "a.store"))
+    assert f">{file}</namespace>" in dump.read_text("utf-8")
+    report = wb.import_dump(tmp_path / "b.store", dump, language=code, keep="all", as_of=date)
+    assert (report.kept, wb.store_language(tmp_path / "b.store").wiki) == (4, name)
+    lock = tmp_path / "a" / "titles.lock"
+    second = wb.build("demo", tmp_path / "b.store", tmp_path / "b", lock=lock, **sizes).manifest  # type: ignore[arg-type]
+    assert second == first
+
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        assert all(check.passed for check in wb.verify(folder))
+        named = "of the `simple` Wikipedia" if code == "simple" else f"of {name}"
+        assert named in (folder / "README.md").read_text("utf-8")
+        assert f"{server}/w/index.php?oldid=" in (folder / "attribution.tsv").read_text("utf-8")
+    lines = (tmp_path / "b" / "wiki.train.raw").read_text("utf-8").splitlines()
+    assert not any("2020" in line for line in lines)
+    for line in filter(None, map(str.strip, lines)):
+        text = wb.detokenize(line, code)
+        assert wb.tokenize(text, code) == line
+        assert "@-@" not in text
 
 
 def test_a_wiki_without_badges_says_so(wiki: Wiki, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from wikitext_builder.errors import BuilderError
 Names = tuple[str, ...]
 OTHER_NAMES = (
     "file_namespaces", "category_namespaces", "template_namespaces", "redirect_words", "picture_options",
+    "switches",
 )  # fmt: skip
 WIKIPEDIA_HOST = re.compile(r"([a-z-]+)\.(?:m\.)?wikipedia\.org")
 # https://meta.wikimedia.org/wiki/Wikimedia_projects: their exports have xml:lang="en" too
