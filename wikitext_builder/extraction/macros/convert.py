@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from math import floor
 
-from wikitext_builder.extraction.macros.call import Call, macro
+from wikitext_builder.extraction.macros.call import Call, changed, macro
 from wikitext_builder.extraction.macros.convert_arguments import (
     MINUS,
     NO_OPTIONS,
@@ -246,7 +246,9 @@ def convert(call: Call) -> str | None:
         return None
     values, between, rest = given
     unit = find_unit(rest[0].strip(), american=options.american)
-    return _converted(values, between, unit, rest[1:], options) if unit else None
+    shown = _converted(values, between, unit, rest[1:], options) if unit else None
+    today = shown and not shown.isascii() and call.page and changed(call, "convert")
+    return shown.replace("·", "⋅").replace("µ", "μ") if shown and today else shown
 
 
 def _converted(
