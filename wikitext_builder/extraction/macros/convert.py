@@ -50,7 +50,7 @@ def by_name(unit: Unit, options: Options, side: str) -> bool:
     if not options.asked:
         if unit.symbolic:
             return False
-        if options.display in SHOWN_BY_NAME:
+        if options.display in SHOWN_BY_NAME or options.flags >= {"spellout", "today"}:
             return True
     abbreviated = options.abbreviated
     return not (abbreviated in {"on", side} or (abbreviated == "mos" and side == "out"))
@@ -72,6 +72,8 @@ def identity(
 
 def _singular(unit: Unit, options: Options, side: str, value: Result) -> bool:
     flipped = "flip" in options.flags
+    if "today" in options.flags and value.rounded == -1:
+        return True
     if "singular" in options.flags:
         return 0 < abs(value.rounded) < 1.0001
     if not unit.named or options.linked in {"on", side}:
@@ -79,7 +81,9 @@ def _singular(unit: Unit, options: Options, side: str, value: Result) -> bool:
     if side == "in":
         if not options.adjective and (options.asked == "out" or flipped):
             return 0 < value.rounded < 1.0001
-    elif options.asked == "on" or options.asked in (("in",) if flipped else ("", "out")):
+    elif (options.asked == "on" or options.asked in (("in",) if flipped else ("", "out"))) and (
+        "today" not in options.flags
+    ):
         return value.rounded < 1.0001 and not value.scientific
     return value.singular
 
@@ -178,11 +182,13 @@ def measured(task: Task, unit: Unit, values: list[Result], side: str) -> str:
         return text if side == "out" and "number" in options.flags else text + ending
     texts = [decorated(value.shown, unit, options, side) for value in values]
     space = " " if first and (named or unit.spaced) else ""
+    if len(values) > 2 and times and not named and "today" in options.flags:
+        texts[:-1] = [text + space + first for text in texts[:-1]]
     if len(values) == 2:
         if options.abbreviated == "mos" and side == "in" and not (named and options.adjective):
             texts[0] += space + first
         else:
-            if options.abbreviated not in {"on", side}:
+            if options.abbreviated not in {"on", side} or options.flags >= {"words", "today"}:
                 texts[0] = values[0].shown
             texts[0] += space + first if times and not named else ""
     return _joined(task, texts, named=named) + ("" if side == "out" and "number" in options.flags else ending)
@@ -235,6 +241,8 @@ def convert(call: Call) -> str | None:
     ('204-metre-high (669 ft)', '500 PS (370 kW; 490 hp)')
     """
     options = parse_options(call)
+    if today := call.page is not None and changed(call, "convert"):
+        options = replace(options, flags=options.flags | {"today"})
     numbered: list[str] = []
     while (value := call.arguments.get(str(len(numbered) + 1))) is not None:
         numbered.append(value.replace("&nbsp;", " ") if "&" in value else value)
@@ -247,7 +255,6 @@ def convert(call: Call) -> str | None:
     values, between, rest = given
     unit = find_unit(rest[0].strip(), american=options.american)
     shown = _converted(values, between, unit, rest[1:], options) if unit else None
-    today = shown and not shown.isascii() and call.page and changed(call, "convert")
     return shown.replace("·", "⋅").replace("µ", "μ") if shown and today else shown
 
 
