@@ -174,12 +174,14 @@ def measured(task: Task, unit: Unit, values: list[Result], side: str) -> str:
     if options.flags & {"unit", "unit2"}:
         return task.before + (hyphenated(first) if named and options.adjective else first)
     if unit.built_in == "mach" and first:
-        return task.before + _joined(task, [f"{first} {value.shown}" for value in values[:2]], named=named)
+        return task.before + _joined(
+            task, [f"{first} {value.shown}" for value in values[:2]], side, named=named
+        )
     last = identity(unit, options, side, values[1], named=named, times=times) if task.between else first
     ending = placed(unit, options, last, named=named, middle=task.middle, before=task.before)
+    ending = "" if side == "out" and "number" in options.flags else ending
     if not task.between:
-        text = decorated(values[0].shown, unit, options, side)
-        return text if side == "out" and "number" in options.flags else text + ending
+        return decorated(values[0].shown, unit, options, side) + ending
     texts = [decorated(value.shown, unit, options, side) for value in values]
     space = " " if first and (named or unit.spaced) else ""
     if len(values) > 2 and times and not named and "today" in options.flags:
@@ -191,13 +193,13 @@ def measured(task: Task, unit: Unit, values: list[Result], side: str) -> str:
             if options.abbreviated not in {"on", side} or options.flags >= {"words", "today"}:
                 texts[0] = values[0].shown
             texts[0] += space + first if times and not named else ""
-    return _joined(task, texts, named=named) + ("" if side == "out" and "number" in options.flags else ending)
+    return _joined(task, texts, side, named=named) + ending
 
 
-def _joined(task: Task, texts: list[str], *, named: bool) -> str:
+def _joined(task: Task, texts: list[str], side: str, *, named: bool) -> str:
     joined = texts[0]
     for word, text in zip(task.between, texts[1:], strict=False):
-        between = word.text(task.options, by_name=named)
+        between = word.text(task.options, side, by_name=named)
         joined += (" – " if between == "–" and NEGATIVE.match(text) else between) + text
     return joined
 
@@ -212,10 +214,8 @@ def _several(task: Task, output: Several, denominator: int) -> str | None:
     named = (not options.asked and options.display in {"or", "slash"}) or options.abbreviated not in {
         "on", "out", "mos",
     }  # fmt: skip
-    return (
-        _joined(task, [split_result(result, output, options, named=named) for result in results], named=named)
-        + task.middle
-    )
+    texts = [split_result(result, output, options, named=named) for result in results]
+    return _joined(task, texts, "out", named=named) + task.middle
 
 
 def _in_hands(task: Task, unit: Unit, denominator: int) -> list[Result] | None:

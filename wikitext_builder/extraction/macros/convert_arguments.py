@@ -143,10 +143,14 @@ class Between:
     times: bool = False  # each value has its unit if it is a symbol
     change: bool = False
     one_form: bool = False  # the same text in all styles
+    sides: bool = False  # words in the input, since 2021 with symbols too
 
-    def text(self, options: Options, *, by_name: bool) -> str:
+    def text(self, options: Options, side: str, *, by_name: bool) -> str:
         """The text, with hyphens in an adjective."""
-        text = self.with_names if by_name else self.with_symbols
+        words = by_name
+        if self.sides and "today" in options.flags:
+            words = (side == "in") != ("flip" in options.flags)
+        text = self.with_names if words else self.with_symbols
         if options.adjective and (by_name or (self.hyphens and options.asked == "on")) and not self.change:
             return text.replace(" ", "-")
         return text
