@@ -72,7 +72,7 @@ DATES: Final = ("created", "promoted", "revision")
 
 CHUNK: Final = 256  # tokens per call of a model; does not change any number
 BEGINNING: Final = 320  # tokens of a text that all laws are tried on
-CHECKED: Final = 20_000  # tokens that a model reads if only the laws are tried
+CHECKED: Final = 10_000  # tokens that a model reads if only the laws are tried
 BATCH: Final = 16  # articles per call where each starts without context; does not change any number
 LEVEL: Final = 0.95  # of an interval
 RESAMPLES: Final = 10_000  # permutations of articles over months

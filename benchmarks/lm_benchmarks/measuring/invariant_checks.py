@@ -40,7 +40,8 @@ EXACT_TOLERANCE: Final = 1e-3  # nats that scores may differ by in a high precis
 TOLERANCES: Final = {"fp32": EXACT_TOLERANCE, "tf32": 1e-2, "bf16": 1e-1}  # and at most, by precision
 MARGIN: Final = 10.0  # the largest of thousands of differences, against the root mean square of the rounding
 STRETCH: Final = 32  # tokens that are scored again after a place,
-CALLS: Final = 8  # in so many calls at most
+CALLS: Final = 4  # in so many calls at most
+STEP: Final = CHUNK // 2  # tokens per call of a reading for the laws alone: a place costs those before it
 WHOLE: Final = 3  # sums over the whole vocabulary beyond the budget; one if it has more words than the budget
 FEWEST: Final = 32  # words of such a sum, whatever that costs, if the model does not read again
 SAMPLED: Final = 16  # words whose scores must be those of `next_log_probs`
@@ -164,12 +165,11 @@ class Checks:
             ToolkitError: The program of an adapter fails.
         """
         findings, watched = self.of_beginning(self.of_fresh(stream)), self.watched()
-        self.progress("read", 0, len(stream), "")
-        texts = [Text(part, 0) for part in torch.split(stream, CHUNK)]
+        texts = [Text(part, 0) for part in torch.split(stream, STEP)]
         try:
             with evaluating(self.loaded.model):
                 for done, _ in enumerate(token_nats(watched, texts, device=self.device), start=1):
-                    self.progress("read", min(done * CHUNK, len(stream)), len(stream), "")
+                    self.progress("read", min(done * STEP, len(stream)), len(stream), "")
         except Exception as error:
             findings["contract"] = findings["contract"] or _raised(error)
             findings.traces = _distinct((*findings.traces, users_trace(error)))

@@ -104,10 +104,10 @@ def test_models_of_ours_keep_the_laws_at_every_depth(inputs, long, name, reread)
     assert tried.tokens == 3000
     assert tried.predictions <= 1.1 * FLOOR
     assert tried.places == tried.whole
-    if reread == 0:
+    if reread < sys.maxsize:
         assert tried.places == PLACES
     else:
-        assert (20 if reread == 20 else 3) <= tried.places < PLACES
+        assert 3 <= tried.places < PLACES
     if reread < sys.maxsize:
         assert tried.deepest > 2500
     assert f"at {tried.places} random places (seed 1)" in str(tried)

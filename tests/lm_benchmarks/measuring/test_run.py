@@ -50,7 +50,7 @@ def test_the_official_files_have_the_papers_tokens(name, tokens, eos, passages, 
     assert found.signature["passage"] == unit
     path = inputs.dataset.file("test")
     lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
-    assert total.text_bytes == sum(len(detokenize_line(line).encode()) + 1 for line in lines)
+    assert total.text_bytes == sum(len(detokenize_line(line, None).encode()) + 1 for line in lines)
     assert total.bytes == sum(len(line.encode()) + 1 for line in lines)
     assert total.unknown == Counter(word for line in lines for word in line.split())[UNK]
     for by in ("frequency", "context", "line"):
