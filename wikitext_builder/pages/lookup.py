@@ -139,7 +139,7 @@ def sampled(wanted: Iterable[Wanted], count: int | None, seed: int) -> list[Want
     """Return those with the smallest hashes of seed and title, whatever their order; None: all of them.
 
     >>> [one.title for one in sampled([Wanted(title=name) for name in "ABCDEF"], 2, 1)]
-    ['A', 'B']
+    ['D', 'F']
     """
 
     def place(one: Wanted) -> bytes:
