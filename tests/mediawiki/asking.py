@@ -4,18 +4,19 @@ import contextlib
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from tests.conftest import hear_control_c
 from wikitext_builder.pages.categories import Category
-from wikitext_builder.pages.fetch import PagesReport, fetch_pages
+from wikitext_builder.pages.fetch import Fetched, PagesReport, fetch_choice
 from wikitext_builder.pages.lock import write_lock
-from wikitext_builder.pages.lookup import Selection
-from wikitext_builder.pages.selections import TitlesFile
-from wikitext_builder.pages.store import Store
+from wikitext_builder.pages.lookup import Lookup, Selection
+from wikitext_builder.pages.selections import TitlesFile, Wish, select_pages
+from wikitext_builder.pages.store import Store, check_wiki
+from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.http import Patience
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -52,6 +53,22 @@ class Impatient(Wikipedia):
 
     def clock(self) -> float:
         return time.monotonic() + sum(self.waits)
+
+
+def fetch_pages(
+    store: Store,
+    wikipedia: Wikipedia,
+    selections: Sequence[Selection],
+    *,
+    wishes: Sequence[Wish] = (),
+    as_of: str = "",
+    limit: int | None = None,
+    progress: Progress = no_progress,
+) -> Fetched:
+    """Fetch what selections ask for and the store does not have, as `fetch` does with an open store."""
+    check_wiki(store, wikipedia)
+    lookup = Lookup(store=store, wikipedia=wikipedia, as_of=as_of, progress=progress)
+    return fetch_choice(lookup, select_pages(lookup, selections, wishes=wishes, limit=limit))
 
 
 def ask(api: str, waits: list[float] | None = None, *, really: bool = False, **options: Any) -> Wikipedia:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cases import cases, each
 from tests.mediawiki import exports
-from tests.mediawiki.asking import DATE, FEATURED, GOOD, ask, fetched, lock_text, stored, titles
+from tests.mediawiki.asking import DATE, FEATURED, GOOD, ask, fetch_pages, fetched, lock_text, stored, titles
 from tests.mediawiki.histories import PROMOTIONS
 from tests.mediawiki.wiki import Wiki
 from tests.wikitext_builder.wiki.test_titles import BAD as BAD_TITLES
@@ -17,7 +17,6 @@ from tests.wikitext_builder.wiki.test_titles import GOOD as GOOD_TITLES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.categories import Category
 from wikitext_builder.pages.database import sha1_of
-from wikitext_builder.pages.fetch import fetch_pages
 from wikitext_builder.pages.reading import status_of
 from wikitext_builder.pages.selections import ListPage, LockFile
 from wikitext_builder.pages.store import Store, expect_wiki, item_of, items_of

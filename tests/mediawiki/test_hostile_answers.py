@@ -15,12 +15,11 @@ import msgspec
 import pytest
 
 from tests.cases import each, read
-from tests.mediawiki.asking import ask, titles
+from tests.mediawiki.asking import ask, fetch_pages, titles
 from tests.mediawiki.loopback import send, server
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.categories import Category
 from wikitext_builder.pages.expansions import fetch_expansions, fetch_html
-from wikitext_builder.pages.fetch import fetch_pages
 from wikitext_builder.pages.lookup import Selection
 from wikitext_builder.pages.selections import parse_selection, parse_wishes
 from wikitext_builder.pages.store import Store

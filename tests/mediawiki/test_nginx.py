@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.mediawiki.asking import FEATURED, ask, stored
+from tests.mediawiki.asking import FEATURED, ask, fetch_pages, stored
 from tests.mediawiki.wiki import Wiki, copy, halted, start, unavailable
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.fetch import fetch_pages
 from wikitext_builder.wiki.http import Patience
 
 LIMIT = """

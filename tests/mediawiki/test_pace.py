@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.mediawiki.asking import GOOD, ask, stored
+from tests.mediawiki.asking import GOOD, ask, fetch_pages, stored
 from tests.mediawiki.load import DATE, LoadedWiki, missing
 from tests.mediawiki.loopback import send, server
-from wikitext_builder.pages.fetch import fetch_pages
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.languages import LANGUAGES
 

@@ -8,11 +8,11 @@ import requests
 
 import wikitext_builder as wb
 from tests.mediawiki import histories
-from tests.mediawiki.asking import ask, child, lock_text, stored, titles, wait_for
+from tests.mediawiki.asking import ask, child, fetch_pages, lock_text, stored, titles, wait_for
 from tests.mediawiki.histories import BOT_PAGE, RIVERS, SINCE
 from tests.mediawiki.wiki import Wiki
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.fetch import PagesReport, fetch_pages
+from wikitext_builder.pages.fetch import PagesReport
 from wikitext_builder.pages.reading import status_of
 from wikitext_builder.pages.selections import parse_selection, parse_wishes
 from wikitext_builder.pages.store import Store

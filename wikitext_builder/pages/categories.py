@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.lookup import Lookup, Selected
+from wikitext_builder.pages.lookup import Lookup, Selected, members_of
 from wikitext_builder.progress import no_progress
 from wikitext_builder.wiki.responses import Json
 
@@ -61,14 +61,7 @@ class Category:
 
 
 def _members(name: str, kinds: str) -> dict[str, str]:
-    return {
-        "list": "categorymembers",
-        "cmtitle": f"Category:{name}",
-        "cmtype": kinds,
-        "cmnamespace": f"0|{CATEGORY_NAMESPACE}",
-        "cmprop": "title",
-        "cmlimit": "max",
-    }
+    return members_of(name) | {"cmtype": kinds, "cmnamespace": f"0|{CATEGORY_NAMESPACE}"}
 
 
 def _rows(query: Json) -> Iterator[str]:

@@ -18,7 +18,6 @@ from wikitext_builder.pages.page_history import WikiPast, exact_page, titled_pag
 from wikitext_builder.pages.rules import Texts, with_old_names
 from wikitext_builder.pages.selections import (
     Choice,
-    Wish,
     default_selections,
     parse_selection,
     parse_wishes,
@@ -203,40 +202,11 @@ class Fetched:
     revision_ids: tuple[int, ...]  # see `revisions_to_build`
 
 
-def fetch_pages(
-    store: Store,
-    wikipedia: Wikipedia,
-    selections: Sequence[Selection],
-    *,
-    wishes: Sequence[Wish] = (),
-    as_of: str = "",
-    limit: int | None = None,
-    progress: Progress = no_progress,
-) -> Fetched:
-    """Fetch what selections ask for and the store does not have.
+def fetch_choice(lookup: Lookup, choice: Choice) -> Fetched:
+    """Fetch the pages of a choice that the store does not have.
 
     Each batch is one transaction: a fetch that was killed resumes where it stopped, and repeats at most the
     batches that it was asking for.
-
-    Args:
-        store: Open for writing.
-        wikipedia: The wiki.
-        selections: What to fetch.
-        wishes: What each page must be, or none may be.
-        as_of: Take each page's newest revision up to then, ISO 8601 in UTC; empty: the newest.
-        limit: Take only the first pages of the order of `select_pages`.
-        progress: Called after each batch.
-
-    Raises:
-        BuilderError: The wiki, the store or a selection cannot be used.
-    """
-    check_wiki(store, wikipedia)
-    lookup = Lookup(store=store, wikipedia=wikipedia, as_of=as_of, progress=progress)
-    return fetch_choice(lookup, select_pages(lookup, selections, wishes=wishes, limit=limit))
-
-
-def fetch_choice(lookup: Lookup, choice: Choice) -> Fetched:
-    """Fetch the pages of a choice that the store does not have; see `fetch_pages`.
 
     Raises:
         BuilderError: The wiki or the store cannot be used.

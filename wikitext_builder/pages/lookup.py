@@ -61,14 +61,7 @@ class Lookup:
 
     def list_members(self, what: str, name: str, category: str, **parameters: str) -> list[str]:
         """Return the articles in a category; see `list_all`, and the API's `categorymembers`."""
-        members = {
-            "list": "categorymembers",
-            "cmtitle": f"Category:{category}",
-            "cmnamespace": "0",
-            "cmprop": "title",
-            "cmlimit": "max",
-        }
-        return self.list_all(what, name, members | parameters, _articles)
+        return self.list_all(what, name, members_of(category) | parameters, _articles)
 
     def _list(
         self,
@@ -146,6 +139,17 @@ def sampled(wanted: Iterable[Wanted], count: int | None, seed: int) -> list[Want
         return hashlib.sha256(f"{seed} {one.title}".encode()).digest()
 
     return [*wanted] if count is None else sorted(wanted, key=lambda one: (place(one), one))[:count]
+
+
+def members_of(category: str) -> dict[str, str]:
+    """The parameters of a query for the articles in a category."""
+    return {
+        "list": "categorymembers",
+        "cmtitle": f"Category:{category}",
+        "cmnamespace": "0",
+        "cmprop": "title",
+        "cmlimit": "max",
+    }
 
 
 # --- links of list pages

@@ -35,7 +35,7 @@ def _training_hours(result: Result, unit: str) -> float | None:
     units = [_hours(one) for one in result.trained]
     if None in units:
         return None
-    return sum(hours for found in units if found for own, hours in (found,) if own == unit) or None
+    return sum(hours for own, hours in filter(None, units) if own == unit) or None
 
 
 def _hours(one: Trained) -> tuple[str, float] | None:

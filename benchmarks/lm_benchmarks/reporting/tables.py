@@ -248,6 +248,20 @@ class ReportColumn(Column):
 Shown = tuple[ReportColumn, str]  # a column, and the split that it shows
 
 
+def _cost(
+    key: str, head: str, number: Callable[[Result], float | None], form: str, *, last: bool = False
+) -> ReportColumn:
+    """A column of a cost, which tables show only if it is asked for."""
+    return ReportColumn(
+        key=key,
+        head=head,
+        value=lambda cell: cell.cost(number),
+        show=lambda cell: fixed(cell.cost(number), form),
+        last=last,
+        extra=True,
+    )
+
+
 COLUMNS: Final[tuple[ReportColumn, ...]] = (
     ReportColumn(key="data", value=lambda cell: cell.table.data),
     ReportColumn(key="convention", value=lambda cell: cell.table.kind["convention"]),
@@ -310,28 +324,9 @@ COLUMNS: Final[tuple[ReportColumn, ...]] = (
         show=lambda cell: fixed(cell.cost(megaflops), ",.2f"),
         extra=True,
     ),
-    ReportColumn(
-        key="tokens_per_second",
-        head="tokens/s on {split}",
-        value=lambda cell: cell.cost(tokens_per_second),
-        show=lambda cell: fixed(cell.cost(tokens_per_second), ",.0f"),
-        last=True,
-        extra=True,
-    ),
-    ReportColumn(
-        key="training_core_hours",
-        head="training core-hours",
-        value=lambda cell: cell.cost(core_hours),
-        show=lambda cell: fixed(cell.cost(core_hours), ",.2f"),
-        extra=True,
-    ),
-    ReportColumn(
-        key="training_gpu_hours",
-        head="training GPU-hours",
-        value=lambda cell: cell.cost(gpu_hours),
-        show=lambda cell: fixed(cell.cost(gpu_hours), ",.2f"),
-        extra=True,
-    ),
+    _cost("tokens_per_second", "tokens/s on {split}", tokens_per_second, ",.0f", last=True),
+    _cost("training_core_hours", "training core-hours", core_hours, ",.2f"),
+    _cost("training_gpu_hours", "training GPU-hours", gpu_hours, ",.2f"),
     ReportColumn(key="source", value=lambda cell: cell.row.paper and cell.row.paper.source),
     ReportColumn(key="signature", value=lambda cell: cell.result and str(cell.result.signature)),
 )
