@@ -135,7 +135,7 @@ def check(*, model: str, as_json: bool, **options: Any) -> None:
             click.echo(f"{law:<10} {found or 'kept'}")
         if findings.tried:
             click.echo(str(findings.tried))
-    lb.raise_if_broken(findings)
+    lb.raise_if_broken(findings, listed=not as_json)
 
 
 @click.command("compare-distributions", cls=ModelCommand)

@@ -159,20 +159,22 @@ class Checks:
         return Watched(self.loaded.model, seed=self.seed, reread=self.loaded.reread)
 
     def of_text(self, stream: Tensor) -> Findings:
-        """Try the laws on the beginning of a text, (time,), then at random places of it.
+        """Try the laws on the beginning of a text, (time,), and if it keeps them, at random places of it.
 
         Raises:
             ToolkitError: The program of an adapter fails.
         """
         findings, watched = self.of_beginning(self.of_fresh(stream)), self.watched()
+        if any(findings.values()):
+            return findings
         texts = [Text(part, 0) for part in torch.split(stream, STEP)]
         try:
             with evaluating(self.loaded.model):
                 for done, _ in enumerate(token_nats(watched, texts, device=self.device), start=1):
                     self.progress("read", min(done * STEP, len(stream)), len(stream), "")
         except Exception as error:
-            findings["contract"] = findings["contract"] or _raised(error)
-            findings.traces = _distinct((*findings.traces, users_trace(error)))
+            findings["contract"] = _raised(error)
+            findings.traces = _distinct((users_trace(error),))
             return findings
         return self.of_places(watched, findings)
 
@@ -377,24 +379,19 @@ LAWS: Final[dict[str, Law]] = {
 }
 
 
-def raise_if_broken(findings: Mapping[str, str], hint: str = "") -> None:
-    """Refuse a model that breaks a law.
+def raise_if_broken(findings: Mapping[str, str], hint: str = "", *, listed: bool = False) -> None:
+    """Refuse a model that breaks a law, with the tracebacks of the user's own code.
 
     Args:
         findings: What `check` returned.
         hint: What the user can do.
+        listed: The user has read the findings already.
 
     Raises:
         HarnessError: The model breaks a law.
     """
-    if any(findings.values()):
-        raise broken_error(findings, hint)
-
-
-def broken_error(findings: Mapping[str, str], hint: str = "") -> HarnessError:
-    """The error of a model that breaks laws, with the user's own tracebacks; see `raise_if_broken`."""
-    broken = [f"{law}: {found}" for law, found in findings.items() if found]
-    end = f". {hint}" if hint else ""
-    traces = "".join(f"\n{trace}" for trace in getattr(findings, "traces", ()))
-    laws = f"the model breaks {len(broken)} of {len(findings)} laws; {'; '.join(broken)}"
-    return HarnessError(f"{laws}{end}{traces}")
+    if broken := [f"; {law}: {found}" for law, found in findings.items() if found]:
+        end = f". {hint}" if hint else ""
+        traces = "".join(f"\n{trace}" for trace in getattr(findings, "traces", ()))
+        laws = f"the model breaks {len(broken)} of {len(findings)} laws"
+        raise HarnessError(f"{laws}{'' if listed else ''.join(broken)}{end}{traces}")

@@ -50,7 +50,7 @@ def expect_alike(first: Result, second: Result, allow: Collection[str] = ()) -> 
     if reasons := why_unlike(first, second, allow):
         raise HarnessError(
             f"{first.model} and {second.model} cannot be compared: {'; '.join(reasons)}. "
-            + _remedy(first, second, allow)
+            + remedy(first, second, allow)
         )
     if len(first.articles) != len(second.articles):
         raise HarnessError(
@@ -59,7 +59,7 @@ def expect_alike(first: Result, second: Result, allow: Collection[str] = ()) -> 
         )
 
 
-def _remedy(first: Result, second: Result, allow: Collection[str]) -> str:
+def remedy(first: Result, second: Result, allow: Collection[str]) -> str:
     """The options with which two results can be compared: those of `run`, or `--allow`."""
     unlike = (one for one in UNLIKE if first.signature.get(one) != second.signature.get(one))
     fields = [field for field in unlike if field not in allow]
@@ -68,6 +68,8 @@ def _remedy(first: Result, second: Result, allow: Collection[str]) -> str:
     same = " and ".join(dict.fromkeys(SAME[field] for field in fields if field in SAME))
     whole = not why_unlike(first, second, {*allow, *fields}) and len(first.articles) == len(second.articles)
     remedies = [f"Measure both with the same {same}"] if same else []
+    if "convention" in fields:
+        remedies.append('choose one that has it already, as in "MODEL[convention=paper]"')
     if whole:
         asked = " ".join(f"--allow {field}" for field in (*allow, *fields))
         remedies.append(f"compare them as they are with {asked}")

@@ -18,7 +18,7 @@ from lm_benchmarks.choices import CONVENTIONS, LM_EVAL, PAPER
 from lm_benchmarks.conventions.convention import Convention
 from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError, StorageError, UnreachableError
-from lm_benchmarks.measuring.invariant_checks import broken_error
+from lm_benchmarks.measuring.invariant_checks import raise_if_broken
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded, versions
@@ -170,7 +170,7 @@ class _Batch:
             elif self.path is not None:
                 append_record(self.path, result)
         if result.broken and not protocol.allow_broken:
-            raise broken_error(result.checks or {})
+            raise_if_broken(result.checks or {})
 
 
 def _is_whole(result: Result, loaded: LoadedModel, inputs: Inputs, protocol: Protocol) -> bool:

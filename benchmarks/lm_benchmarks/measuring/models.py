@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -182,6 +183,12 @@ def _neural_cache(specification: str, inputs: Inputs) -> LoadedModel:
 def _users(module: str, name: str, inputs: Inputs) -> LoadedModel:
     users = f"{module}:{name}"
     function = user_function(module, name)
+    try:
+        inspect.signature(function).bind(inputs)
+    except TypeError as error:
+        raise HarnessError(f"{users}: {error}; expected a function of one argument, `Inputs`") from error
+    except ValueError:  # built in: no signature is known
+        pass
     torch.manual_seed(inputs.seed)
     with user_code(users):
         model = function(inputs)

@@ -21,7 +21,7 @@ from lm_benchmarks.choices import LEVEL
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.chance import expect_level
 from lm_benchmarks.measuring.compare import ModelDifference, compare_runs, mean_number, metric_named
-from lm_benchmarks.measuring.likeness import why_unlike
+from lm_benchmarks.measuring.likeness import remedy, why_unlike
 from lm_benchmarks.measuring.select import find_runs, runs_of_models
 from lm_benchmarks.metrics import Metric
 from lm_benchmarks.records.result import Result, read_results
@@ -131,7 +131,8 @@ def _alike(
             groups.append([one])
     largest = max(groups, key=lambda group: len(runs_of_models(group)), default=[])
     for one in (one for group in groups if group is not largest for one in group):
-        left_out[one.model] = "; ".join(_why_not(largest[0], one, allow))
+        why = "; ".join(_why_not(largest[0], one, allow))
+        left_out[one.model] = f"{why}. {remedy(largest[0], one, allow)}"
     return largest, list(left_out.items())
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import math
 import re
+import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -128,11 +129,16 @@ def markdown_table(frame: pd.DataFrame, words: Collection[str] = ()) -> str:
 
 
 def latex_table(frame: pd.DataFrame) -> str:
-    """A tabular in LaTeX, with the package booktabs."""
-    head, rows = _lines(frame, latex_cell, r"\textbf{{{}}}")
-    body = [" & ".join(line) + r" \\" for line in (head, *rows)]
+    """A tabular in LaTeX, with the package booktabs. A heading is no wider than the cells below it."""
+    _, rows = _lines(frame, latex_cell, r"\textbf{{{}}}")
     left = _left(frame, frame.attrs.get(WORDS, ()))
     letters = "".join("l" if place in left else "r" for place in range(len(frame.columns)))
+    head = []
+    for letter, (name, cells) in zip(letters, frame.items(), strict=True):
+        parts = textwrap.wrap(one_line(str(name)), max([8, *cells.map(len)]), break_long_words=False)
+        text = r"\\".join(f"{{{latex_cell(part)}}}" for part in parts)  # \\[ would be a length
+        head.append(rf"\shortstack[{letter}]{{{text}}}" if len(parts) > 1 else latex_cell(str(name)))
+    body = [" & ".join(line) + r" \\" for line in (head, *rows)]
     start = [rf"\begin{{tabular}}{{{letters}}}", r"\toprule", body[0], r"\midrule"]
     return "\n".join([*start, *body[1:], r"\bottomrule", r"\end{tabular}"])
 

@@ -227,8 +227,10 @@ def test_unlike_data_are_refused_and_the_reason_is_told(field):
     other = replace(first, signature=Signature(**{**first.signature, field: "other"}))
     with pytest.raises(HarnessError, match=rf"cannot be compared: (a )?different .*\({field}: ") as error:
         compare_results(first, other)
+    measured = ', or choose one that has it already, as in "MODEL[convention=paper]"'
+    ways = f"{SAME[field]}{measured if field == 'convention' else ''}"
     assert str(error.value).endswith(
-        f". Measure both with the same {SAME[field]}, or compare them as they are with --allow {field}"
+        f". Measure both with the same {ways}, or compare them as they are with --allow {field}"
     )
     assert MUST_AGREE[field] in why_unlike(first, other)[0]
     assert compare_results(first, other, allow=[field]).difference == 0

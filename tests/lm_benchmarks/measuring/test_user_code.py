@@ -94,6 +94,9 @@ def listed(inputs):
 def at_once(inputs):
     return [][3]
 
+def of_nothing():
+    return Late()
+
 def late(inputs):
     return Late()
 
@@ -164,6 +167,13 @@ def test_the_name_of_a_file_is_told_to_be_a_module(module, inputs, tmp_path, mon
     monkeypatch.chdir(tmp_path)
     with pytest.raises(HarnessError, match=rf"; expected {module}:late, without \.py$"):
         open_model(f"{module}.py:late", inputs)
+
+
+def test_a_function_without_an_argument_is_told_what_it_gets(module, inputs):
+    with pytest.raises(
+        HarnessError, match=rf"^{module}:of_nothing: .*; expected a function of one argument, `Inputs`$"
+    ):
+        open_model(f"{module}:of_nothing", inputs)
 
 
 def test_an_error_that_the_user_raises_for_the_user_is_as_it_is(module, inputs):
