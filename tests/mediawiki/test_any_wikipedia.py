@@ -1,16 +1,24 @@
 """A real MediaWiki that plays Wikipedias without a table here: Catalan, Korean and Simple English."""
 
+import gzip
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from urllib.parse import urlencode
+from typing import Any
+from urllib.parse import quote, urlencode
 from urllib.request import urlopen
 
 import pytest
 
 import wikitext_builder as wb
+from tests.dumps import ndjson, numbered_page, record, tar
+from tests.mediawiki.conftest import REAL
 from tests.mediawiki.wiki import Wiki
+from tests.wikitext_builder.datasets import digests
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.pages.store import Store
 
 SETTINGS = '$wgLanguageCode = "{}"; $wgSitename = "{}"; $wgServer = "http://wiki.example.org:8080";'
@@ -114,6 +122,55 @@ def test_a_wiki_and_its_dump_give_the_same_dataset(
         text = wb.detokenize(line, code)
         assert wb.tokenize(text, code) == line
         assert "@-@" not in text
+
+
+HTML = {"parser": "index.php?action=render&title={}", "Parsoid": "rest.php/v1/page/{}/html"}
+
+
+def served(wiki: Wiki, path: str, title: str) -> str:
+    with urlopen(wiki.api.replace("api.php", path.format(quote(title, safe="")))) as answer:
+        return str(answer.read().decode())
+
+
+@pytest.mark.parametrize("maker", HTML)
+@pytest.mark.parametrize(("code", "name", "file"), LANGUAGES)
+def test_a_snapshot_of_a_wiki_gives_the_files_of_html_that_was_fetched(
+    badged: Wiki, tmp_path: Path, code: str, name: str, file: str, maker: str
+) -> None:
+    badged.set(SETTINGS.format("en" if code == "simple" else code, name))
+    wb.fetch(tmp_path / "a.store", api=badged.api, language=code, rendered=True, expand=False)
+    wiki: dict[str, Any] = {"in_language": {"identifier": code}, "is_part_of": {"identifier": f"{code}wiki"}}
+    records = []
+    with Store.open(tmp_path / "a.store") as store:
+        for page in store.pages(code, [one.revision_id for one in store.revisions(code)]):
+            page = replace(page, wikitext=served(badged, "index.php?action=raw&title={}", page.title))
+            wiki["url"] = f"https://{code}.wikipedia.org/wiki/{quote(page.title)}"
+            records.append(record(page, served(badged, HTML[maker], page.title), **wiki))
+    (tmp_path / "snapshot.tar.gz").write_bytes(gzip.compress(tar(ndjson(records))))
+    report = wb.import_dump(tmp_path / "b.store", tmp_path / "snapshot.tar.gz", language=code, keep="all")
+    assert (report.kept, report.rendered, report.rejected) == (4, 4, {})
+
+    lock, sizes = tmp_path / "titles.lock", {"train_articles": 2, "valid_articles": 1, "test_articles": 1}
+    lock.write_text(wb.lock(tmp_path / "a.store"), "utf-8")
+    for one in "ab":
+        path, how = tmp_path / f"{one}.store", {"source": "rendered", "lock": lock, **sizes}
+        wb.build("demo", path, tmp_path / "of" / one, **how)  # type: ignore[arg-type]
+    first, second = digests(tmp_path / "of" / "a"), digests(tmp_path / "of" / "b")
+    assert first.pop("manifest.json") != second.pop("manifest.json")  # it has a digest of the HTML
+    assert first == second
+    assert "leagues of" in (tmp_path / "of" / "b" / "wiki.train.raw").read_text("utf-8")
+
+
+@pytest.mark.slow
+def test_parsoid_and_the_parser_give_the_same_lines_of_real_pages(real: Wiki) -> None:
+    listing = {"action": "query", "format": "json", "list": "allpages", "aplimit": 8}
+    with urlopen(f"{real.api}?{urlencode(listing)}") as answer:
+        titles = [one["title"] for one in json.load(answer)["query"]["allpages"]]
+    assert len(titles) == 8 or not REAL[1].exists()
+    for title in titles:
+        page = numbered_page(1, "", title)
+        first, second = (extract_rendered(served(real, path, title), page).lines for path in HTML.values())
+        assert first == second
 
 
 def test_a_wiki_without_badges_says_so(wiki: Wiki, tmp_path: Path) -> None:

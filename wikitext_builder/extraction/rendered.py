@@ -247,6 +247,8 @@ def _replacement(tag: str, attributes: Mapping[str, str]) -> str | None:
         return GONE
     if classes == ["noexcerpt"]:  # a loudspeaker; together with other classes it is a pronunciation
         return GONE
+    if "mw:Error" in attributes.get("typeof", ""):  # Parsoid's, of what the wiki could not show
+        return GONE
     if "style" in attributes and tag != "section" and HIDDEN.search(attributes["style"]):
         return GONE
     return GONE if "new" in classes and _is_missing(attributes) else None
