@@ -6,6 +6,7 @@ from pathlib import Path
 from extraction_eval.measure import measure, measure_pages, read_store_pages
 from extraction_eval.rendering import render_page
 
+import wikitext_builder as wb
 from tests.cases import each
 from tests.command import done
 from tests.mediawiki.asking import ask, fetched, stored, titles
@@ -23,6 +24,7 @@ from wikitext_builder.pages.expansions import (
 )
 from wikitext_builder.pages.reading import status_of
 from wikitext_builder.pages.store import Store
+from wikitext_builder.pages.store_languages import redirects_of
 from wikitext_builder.wiki.client import Wikipedia
 
 TEXTS = {
@@ -211,3 +213,21 @@ def test_both_ways_give_the_same_lines_without_templates_that_are_missing(wiki: 
     ours = extract(rendering.page, expansions={"{{wrapped|d|e}}": "d, e"})
     assert theirs.lines == ours.lines
     assert theirs.lines[3:-1] == ("A is c, d, e.", "", "== G ==", "", "h", "i", "j", "k")
+
+
+def test_a_renamed_template_has_its_text_without_the_wiki_afterwards(wiki: Wiki, tmp_path: Path) -> None:
+    wikitext = "It is {{cvrt|10|km}} or {{convert units|5|km|abbr=on}} away, {{nowhere|x}}."
+    with stored(tmp_path) as store, ask(wiki.api) as wikipedia:
+        store.add("en", [page(wikitext, "Renamed")], origin="test")
+        expanded(store, wikipedia)
+        assert redirects_of(store, "en") == {
+            "Cvrt": "Convert units",
+            "Convert": "Convert units",
+            "Convert units": "Convert units",
+            "Nowhere": "Nowhere",
+        }
+        assert expanded(store, wikipedia).requests == 0
+    found = wb.read_page(tmp_path / "a.store", title="Renamed")
+    assert found.expansions == {}
+    lines = wb.extract(found.page, language=wb.store_language(tmp_path / "a.store")).lines
+    assert lines[3] == "It is 10 kilometres (6.2 mi) or 5 km (3.1 mi) away,."

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     help="File with an OAuth 2 token of your account.  [default: the variable WIKITEXT_BUILDER_TOKEN]",
 )
 @click.option("--expand/--no-expand", default=True, help="Ask the wiki for the text of unknown templates.")
+@click.option("--renew", is_flag=True, help="Ask again where names of templates lead.")
 @click.option("--rendered", is_flag=True, help="Keep each page's HTML too, with one request per page.")
 @click.option(
     "--dry-run", is_flag=True, help="Only find the pages; say how many requests they need, how long."

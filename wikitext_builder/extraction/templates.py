@@ -7,6 +7,7 @@ imported when such a macro is first called.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -62,6 +63,7 @@ class TemplateReader:
         names = language_of(language)
         self.local = LOCAL.get(names.code, NO_TEMPLATES)
         self.shared = MACROS if names.is_english else COPIED
+        self.redirects = names.redirects
         self.context = Context(page=page, language=names)
         self.expansions = expansions
         self.left_out = left_out
@@ -100,6 +102,7 @@ class TemplateReader:
         if ":" in first:
             return False
         name = template_name(first)
+        name = self.redirects.get(name, name)
         return self.macro(name) is None and self.is_removed(name)
 
     def function(self, call: str, parts: list[Part]) -> str:
@@ -148,12 +151,14 @@ class TemplateReader:
 
     def knows(self, name: str) -> bool:
         """True if a template of this name has a macro, or gives no text on purpose."""
+        name = self.redirects.get(name, name)
         return self.macro(name) is not None or self.is_removed(name)
 
     def known_text(
         self, name: str, arguments: Callable[[], Mapping[str, str]], *, one_line: bool = True
     ) -> str | None:
         """The text of a template that `knows` accepts; None if the macro does not know these arguments."""
+        name = self.redirects.get(name, name)
         macro = self.macro(name)
         if macro is None and self.is_removed(name):
             return GONE if is_mark(name) else BOX
@@ -164,6 +169,36 @@ class TemplateReader:
         if result and result[0] in LIST_MARKS and macro not in LISTS and one_line:
             return f"&#{ord(result[0])};{result[1:]}"
         return add_seams(result) if result and "'" in (result[0], result[-1]) else result
+
+
+def is_known(name: str, language: Language) -> bool:
+    """True if a template has this name that we know, and the name is not only a redirect that ships.
+
+    >>> english = language_of("en")
+    >>> [is_known(name, english) for name in ("Convert", "Infobox person", "Conv", "Chess opening")]
+    [True, True, False, False]
+    """
+    local, macros = LOCAL.get(language.code, NO_TEMPLATES), MACROS if language.is_english else COPIED
+    if name in local.macros or local.removed.fullmatch(name):
+        return True
+    return name not in REDIRECTS and (name in macros or is_removed(name))
+
+
+def known_redirects(redirects: Mapping[str, str], language: Language) -> dict[str, str]:
+    """The name of a template that we know, for each other name that leads to it.
+
+    Names that ship as those of the same template are left out. A template that we know can have been renamed:
+    then it is a redirect, and the others lead to its new name.
+
+    >>> wiki = {"Cvrt": "Convert", "Convert": "Convert units", "Conv2": "Convert units", "X": "Y"}
+    >>> known_redirects(wiki, language_of("en"))
+    {'Conv2': 'Convert', 'Convert units': 'Convert', 'Cvrt': 'Convert'}
+    """
+    known = partial(is_known, language=language)
+    renamed = {target: name for name, target in redirects.items() if known(name) and not known(target)}
+    found = {name: renamed.get(target, target) for name, target in redirects.items() if not known(name)}
+    new = {name: target for name, target in found.items() if known(target) and REDIRECTS.get(name) != target}
+    return dict(sorted((renamed | new).items()))
 
 
 def is_function(name: str, parts: list[Part]) -> bool:

@@ -12,7 +12,9 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.pages.reading import StoredPage, stored_pages
+from wikitext_builder.pages.redirects import fetch_redirects
 from wikitext_builder.pages.store import Revision, Store, check_wiki
+from wikitext_builder.pages.store_languages import stored_language
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.wiki.client import Wikipedia
@@ -52,9 +54,14 @@ class ExpandedCalls:
 
 
 def fetch_expansions(
-    store: Store, wikipedia: Wikipedia, revision_ids: Sequence[int], *, progress: Progress = no_progress
+    store: Store,
+    wikipedia: Wikipedia,
+    revision_ids: Sequence[int],
+    *,
+    renew: bool = False,
+    progress: Progress = no_progress,
 ) -> ExpansionsReport:
-    """Fetch the text of each template call that `extract` leaves out, once.
+    """Fetch where names of templates lead, then the texts of calls that `extract` leaves out, once.
 
     The texts are those of today's templates, also for old revisions. The calls of a page are one transaction:
     a run that was killed resumes where it stopped.
@@ -63,6 +70,7 @@ def fetch_expansions(
         store: Open for writing.
         wikipedia: The wiki that the pages come from.
         revision_ids: Which revisions; all are in the store.
+        renew: Ask again where names lead.
         progress: Called after each page.
 
     Raises:
@@ -70,6 +78,8 @@ def fetch_expansions(
     """
     code, requests_before = wikipedia.language.code, wikipedia.requests
     check_wiki(store, wikipedia)
+    fetch_redirects(store, wikipedia, revision_ids, renew=renew)
+    language = stored_language(store, code)
     expanded = looked_at = 0
     failed: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
@@ -80,7 +90,7 @@ def fetch_expansions(
             calls: tuple[str, ...] = ()
             try:
                 with time_limit(SECONDS_PER_PAGE):
-                    calls = _unknown_calls(store, wikipedia.language, stored)
+                    calls = _unknown_calls(store, language, stored)
             except RejectedError as error:
                 rejected[error.reason] += 1
             except Exception:  # an error of ours: `build` writes it into rejected.jsonl

@@ -67,6 +67,7 @@ def fetch(
     per_minute: int | None = None,
     token_file: str | Path | None = None,
     expand: bool = True,
+    renew: bool = False,
     rendered: bool = False,
     dry_run: bool = False,
     progress: Progress = no_progress,
@@ -96,6 +97,7 @@ def fetch(
         token_file: File with an OAuth 2 token; None: for Wikimedia's wikis and on this machine the
             environment's `WIKITEXT_BUILDER_TOKEN`.
         expand: Ask the wiki for the texts of template calls that `extract` does not know.
+        renew: Ask again where names of templates lead, which the store keeps.
         rendered: Keep the HTML of each page too, with one request per page.
         dry_run: Only find the pages, and report how many requests they need and how long these take.
         progress: Called after each batch and each page, and while the wiki makes us wait.
@@ -133,7 +135,7 @@ def fetch(
             return _dry_run(lookup, choice, expand=expand, rendered=rendered)
         found = fetch_choice(lookup, choice)
         chosen = opened, wikipedia, found.revision_ids
-        expansions = fetch_expansions(*chosen, progress=shown) if expand else None
+        expansions = fetch_expansions(*chosen, renew=renew, progress=shown) if expand else None
         html = fetch_html(*chosen, progress=shown) if rendered else None
     return FetchReport(pages=found.report, expansions=expansions, html=html)
 

@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.macros.call import template_name
+from wikitext_builder.extraction.nodes import redirect_target
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.pages.decompress import THREADS
 from wikitext_builder.pages.dumped import DumpedPage
@@ -25,7 +26,7 @@ from wikitext_builder.pages.parts import Part, each_part, parts_in
 from wikitext_builder.pages.reading import StoredTemplates
 from wikitext_builder.pages.rules import First, Past, Rule, Texts, first_fault, with_old_names
 from wikitext_builder.pages.store import Dates, Rejected, Store, add_dates, add_items, expect_wiki
-from wikitext_builder.pages.store_languages import note_names
+from wikitext_builder.pages.store_languages import add_redirects, note_names
 from wikitext_builder.pages.xml_dump import Dump
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import cores
@@ -203,6 +204,7 @@ def import_into(
         add_items(store, language.code, batch.items)
         added = store.add_missing_rendered(language.code, batch.html)
         counts.keep("rendered", "rendered_there", added, len(batch.html))
+        add_redirects(store, language.code, batch.redirects)
         added = templates.add(batch.templates)
         counts.keep("templates", "templates_there", added, len(batch.templates))
         note = f"{dump.count} pages, {counts.kept['kept'] + counts.kept['already_there']} kept"
@@ -218,6 +220,7 @@ class _Batch:
 
     pages: list[Page] = field(default_factory=list)
     templates: list[tuple[str, Page]] = field(default_factory=list)  # each with its name
+    redirects: dict[str, tuple[str, str]] = field(default_factory=dict)  # of templates: where to, and when
     html: dict[int, str] = field(default_factory=dict)  # by revision id
     items: dict[int, str] = field(default_factory=dict)  # by page id
     dates: dict[int, Dates] = field(default_factory=dict)  # by page id, if a rule asked for them
@@ -360,7 +363,10 @@ def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str, counts: _Counts) ->
     else:
         batch.characters += len(content.wikitext) + len(dumped.html or "")
         if dumped.namespace == TEMPLATE:
-            batch.templates.append((template_name(content.title.partition(":")[2]), content))
+            name = template_name(content.title.partition(":")[2])
+            batch.templates.append((name, content))
+            if (target := redirect_target(content.wikitext)) and ":" in target:
+                batch.redirects[name] = template_name(target.partition(":")[2]), content.timestamp
         else:
             batch.pages.append(content)
             if dumped.html:

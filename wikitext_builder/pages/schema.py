@@ -52,6 +52,10 @@ CREATE TABLE IF NOT EXISTS templates (
     sha1 TEXT NOT NULL, body BLOB NOT NULL,
     UNIQUE (language, name, timestamp, revision_id, sha1)
 );
+CREATE TABLE IF NOT EXISTS template_redirects (
+    language TEXT NOT NULL, name TEXT NOT NULL, target TEXT NOT NULL, timestamp TEXT NOT NULL,
+    PRIMARY KEY (language, name)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS items (
     language TEXT NOT NULL, page_id INTEGER NOT NULL, item TEXT NOT NULL, PRIMARY KEY (language, page_id)
 ) WITHOUT ROWID;
@@ -86,8 +90,9 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
 
 def _add_new_tables(connection: sqlite3.Connection) -> None:
     """Add the tables that a store of an earlier version does not have; the rest stays as it is."""
-    new = "SELECT count(*) FROM sqlite_master WHERE name IN ('rendered', 'templates', 'items', 'dates')"
-    if connection.execute(new).fetchone()[0] < 4:
+    new = ("rendered", "templates", "template_redirects", "items", "dates")
+    there = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    if not {*new} <= {name for (name,) in there}:
         connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
 
 

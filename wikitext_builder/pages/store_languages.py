@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.store import Store
@@ -12,13 +14,27 @@ from wikitext_builder.wiki.names import names_said, with_names
 
 def note_names(store: Store, language: Language) -> Language:
     """Keep in a store what a wiki says of itself, beside what it said before; return all of it."""
-    known = with_names(stored_language(store, language.code), names_said(language))
+    known = with_names(_noted(store, language.code), names_said(language))
     if said := names_said(known):
         store.set_note(f"{language.code} names", json.dumps(said, ensure_ascii=False))
     return known
 
 
 def stored_language(store: Store, code: str) -> Language:
+    """A language with what the store knows of its wiki, and of the redirects between its templates.
+
+    Raises:
+        BuilderError: The code is unknown, or the store is damaged.
+    """
+    language, redirects = _noted(store, code), redirects_of(store, code)
+    if not redirects:
+        return language
+    from wikitext_builder.extraction.templates import known_redirects
+
+    return replace(language, redirects=known_redirects(redirects, language))
+
+
+def _noted(store: Store, code: str) -> Language:
     """A language with what the store knows of its wiki.
 
     Raises:
@@ -29,6 +45,19 @@ def stored_language(store: Store, code: str) -> Language:
         return with_names(known, json.loads(store.note(f"{known.code} names") or "{}"))
     except (ValueError, AttributeError, TypeError) as error:
         raise BuilderError(f"{store.path}: the names of {known.code} are damaged: {error}") from error
+
+
+def redirects_of(store: Store, code: str) -> dict[str, str]:
+    """Names of templates that the wiki was asked for or a dump had, each with where it leads, or itself."""
+    query = "SELECT name, target FROM template_redirects WHERE language = ? ORDER BY name"
+    return dict(store.read(query, (language_of(code).code,), table="template_redirects"))
+
+
+def add_redirects(store: Store, code: str, redirects: Mapping[str, tuple[str, str]]) -> None:
+    """Keep where names of templates lead, each with the time, ISO 8601 in UTC, of which it is known."""
+    if redirects:
+        rows = [(code, name, *where) for name, where in redirects.items()]
+        store.write("INSERT OR REPLACE INTO template_redirects VALUES (?, ?, ?, ?)", rows)
 
 
 def language_in(store: Store, given: str | None) -> str:

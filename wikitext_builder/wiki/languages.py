@@ -63,9 +63,10 @@ class Language:
     decimal: str = "."
     least_grouped: int = 4  # digits of the shortest number with groups
     plural: str = "one"  # which forms `{{plural:}}` has: a key of `parser_functions.PLURAL_FORMS`
-    sources: Mapping[str, str] = field(
-        default_factory=dict, compare=False
-    )  # of fields, if not the usual ones
+    # Of fields, if not the usual ones.
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False)
+    # Names of templates that the wiki says lead to one that we know: see `known_redirects`.
+    redirects: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @classmethod
     def from_table(cls, code: str, table: Mapping[str, Any]) -> Language:
@@ -82,7 +83,9 @@ class Language:
         for name, value in table.items():
             if name not in kinds:
                 raise BuilderError(f"language {code}: unknown name {name!r}; use one of {', '.join(kinds)}")
-            values = value if isinstance(value, list) else []
+            values = (
+                value if isinstance(value, list) else [*value.values()] if isinstance(value, dict) else []
+            )
             if not isinstance(value, expected.get(kinds[name], str)) or not all(
                 isinstance(one, str) for one in values
             ):

@@ -12,6 +12,7 @@ from wikitext_builder.wiki.languages import LANGUAGES, WIKIPEDIA_HOST, Language,
 
 NAMESPACES: Final = {"file_namespaces": 6, "category_namespaces": 14, "template_namespaces": 10}
 SAID: Final = ("index", "wiki", *NAMESPACES, "redirect_words", "picture_options", "switches")
+REDIRECTS: Final = "redirects"  # said of any language, also of those with a table
 # The magic words that put a picture in a block of its own: thumb, frame and the four places.
 PLACES: Final = ("thumbnail", "framed", "left", "right", "center", "none")
 INDEX = re.compile(r"https?://[^\s/?#@|]{1,255}/[^\s?#|]{0,255}")
@@ -32,7 +33,10 @@ def with_names(language: Language, said: Mapping[str, Any]) -> Language:
     >>> with_names(language_of("de"), {"wiki": "Wikipedia"}) == language_of("de")
     True
     """
-    given = Language.from_table(language.code, {name: said[name] for name in SAID if said.get(name)})
+    table = {name: said[name] for name in (*SAID, REDIRECTS) if said.get(name)}
+    given = Language.from_table(language.code, table)
+    if given.redirects:
+        language = replace(language, redirects={**language.redirects, **given.redirects})
     index = given.index if INDEX.fullmatch(given.index) else ""
     if index == replace(language, index="").index_address:
         index = ""
@@ -55,7 +59,7 @@ def _joined(said: Iterable[str], known: Iterable[str], is_said: bool) -> tuple[s
 def names_said(language: Language) -> dict[str, Any]:
     """What a language has from its wiki, beyond what is known without it: for JSON, in a fixed order."""
     known = language_of(language.code)
-    values = {name: getattr(language, name) for name in SAID}
+    values = {name: getattr(language, name) for name in (*SAID, REDIRECTS)}
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in values.items()

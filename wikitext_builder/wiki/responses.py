@@ -196,6 +196,7 @@ class FoundPage(Struct, rename={"page_id": "pageid", "namespace": "ns"}):
     invalidreason: Text | Reason = ""
     pageprops: dict[str, Any] = msgspec.field(default_factory=dict)
     redirect: bool = False
+    redirects: list[Titled] = msgspec.field(default_factory=list)  # that lead to it
     listed: list[Listed] = msgspec.field(default_factory=list, name="categories")
     pageassessments: dict[Text, Assessed] = msgspec.field(default_factory=dict)
     revisions: list[FoundRevision] = msgspec.field(default_factory=list)

@@ -12,7 +12,7 @@ ROWS = [pytest.param(language, id=code) for code, language in LANGUAGES.items()]
 TEMPLATES = ("good_marks", "featured_marks", "disambiguation_marks")
 NAMESPACES = ("file_namespaces", "category_namespaces", "template_namespaces")
 PATTERNS = ("talk_mark", "copied_summary")
-OF_THE_WIKI = ("index", "wiki")  # what only a wiki itself says
+OF_THE_WIKI = ("index", "wiki", "redirects")  # what only a wiki itself says
 # What a Wikipedia does not have, or what titles do not show: see the comments in the table.
 MAY_BE_EMPTY = {
     ("nl", "good_category"),
@@ -23,7 +23,16 @@ MAY_BE_EMPTY = {
     *((code, "switches") for code in ("en", "it")),
     *((code, name) for code in LANGUAGES for name in ("sources", *PATTERNS, *OF_THE_WIKI)),
 }
-IN_ANY_FORM = {"list_title_prefixes", "picture_options", "thousands", "decimal", "plural", "code", "sources"}
+IN_ANY_FORM = {
+    "list_title_prefixes",
+    "picture_options",
+    "thousands",
+    "decimal",
+    "plural",
+    "code",
+    "sources",
+    "redirects",
+}
 
 
 def test_the_wikipedias() -> None:
