@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ps_models.evaluation.signature import Score, Signature
     from ps_models.invariants import BrokenLawError, check_generative, check_language_model, check_trainable
     from ps_models.models.add_ons import NeuralCacheConfig
+    from ps_models.models.stream import loss_of_scores
+    from ps_models.own_models import trust
     from ps_models.trained_model import Evaluation, TextScore, TrainedModel, evaluate, generate, load, score
     from ps_models.training.loop import Pace, RunLimits, StoppedError
     from ps_models.training_run import TrainedRun, train
@@ -59,6 +61,8 @@ __all__ = [
     "generate",
     "list_models",
     "load",
+    "loss_of_scores",
     "score",
     "train",
+    "trust",
 ]

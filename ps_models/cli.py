@@ -7,6 +7,7 @@ runs: help and version are quick, also where it is missing.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -19,7 +20,17 @@ from ps_models.evaluation.signature import CONTEXTS
 from ps_models.hyperparameters import PRECISIONS
 from ps_models.processor import use_processor
 from wikitext_builder.article import SPLITS
-from wikitext_builder.cli.options import ANY, COUNT, SEED, WHOLE, Program, RealRange, add_cite_option, run
+from wikitext_builder.cli.options import (
+    ANY,
+    COUNT,
+    SEED,
+    WHOLE,
+    Program,
+    RealRange,
+    add_cite_option,
+    run,
+    trust_option,
+)
 from wikitext_builder.dataset.vocabulary import EOS
 from wikitext_builder.pictures import ENDINGS
 from wikitext_builder.progress import shown_progress
@@ -33,6 +44,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 @click.group("ps-models", cls=Program, context_settings=SETTINGS)
 @click.version_option(package_name="wikitext-builder")
 @click.option("--threads", type=COUNT, show_default="by size of the model", help="CPU threads.")
+@trust_option(lambda path: pm.trust(path))
 def commands(threads: int | None) -> None:
     """Train the pointer sentinel-LSTM and its baselines, evaluate them, look inside them.
 
@@ -47,8 +59,9 @@ add_cite_option(commands, lambda path: pm.cite(path), "a checkpoint or a dataset
 
 def model_name(context: click.Context, parameter: click.Parameter, value: str) -> str:
     """The name of a model, if there is one; models are imported only when a command names one."""
-    if value not in (names := pm.list_models()):
-        raise click.BadParameter(f"{value!r} is not one of {', '.join(names)}.", context, parameter)
+    if ":" not in value and value not in (names := pm.list_models()):
+        known = f"{', '.join(names)}, nor a class of yours as my_model.py:GPT"
+        raise click.BadParameter(f"{value!r} is not one of {known}.", context, parameter)
     return value
 
 
@@ -111,6 +124,7 @@ def train(
 ) -> None:
     """Train MODEL on DATA; under torchrun, on several GPUs.
 
+    MODEL is a name of `ps-models list`, or a class of yours: my_model.py:GPT, or my_package.models:GPT.
     Files in --out: last.safetensors (to resume), best.safetensors (to use), updates.jsonl, epochs.csv.
     Ctrl-C saves and stops. The same command resumes, also after a kill, to the same result as without a stop.
     """
@@ -252,4 +266,5 @@ def compare_by_frequency(*, as_json: bool, **options: Any) -> None:
 
 def main() -> None:
     """Run `ps-models`; an error is one line and status 1, wrong usage status 2."""
+    sys.path.insert(0, "")  # for modules in the folder in which the user is
     run(commands)

@@ -36,8 +36,23 @@ class Preset:
     training: Table = field(default_factory=dict)
 
 
-def _tables(name: str) -> dict[str, Any]:
-    return tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+@dataclass(frozen=True, kw_only=True)
+class ModelKind:
+    """A model that can be trained."""
+
+    name: str  # of ours, or that of the user's file or module and class, such as my_model.py:GPT
+    config: Any  # the class of its configuration
+    make: Callable[[Any], nn.Module]
+    presets: Mapping[str, Preset]
+    source: Path | None = None  # the user's file
+    source_sha256: str | None = None
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path}: {error}; expected a table for each preset") from error
 
 
 def _settings(table: Table, parts: Mapping[str, Table], known: frozenset[str], where: str) -> dict[str, Any]:
@@ -53,18 +68,25 @@ def _settings(table: Table, parts: Mapping[str, Table], known: frozenset[str], w
     return found | own
 
 
-def _presets(model: str) -> dict[str, Preset]:
-    tables = _tables(model)
-    parts = _tables("shared")["parts"] | tables.pop("parts", {})
+def presets_of(path: Path, config: Any) -> dict[str, Preset]:  # noqa: ANN401 - the class of a configuration
+    """The presets of a file for models of that configuration; none if there is no file.
+
+    Raises:
+        ModelError: It has another form, or fields that neither the model nor a training has.
+    """
+    if not path.exists():
+        return {}
+    tables = _tables(path)
+    parts = _tables(FOLDER / "shared.toml")["parts"] | tables.pop("parts", {})
     known = {
-        part: frozenset(each.name for each in fields(config))
-        for part, config in (("model", MODELS[model][0]), ("training", TrainingConfig))
+        part: frozenset(each.name for each in fields(each_config))
+        for part, each_config in (("model", config), ("training", TrainingConfig))
     }
     return {
         name: Preset(
-            about=table["about"],
+            about=table.get("about", ""),
             **{
-                part: _settings(table.get(part, {}), parts, names, f"{model}/{name}")
+                part: _settings(table.get(part, {}), parts, names, f"{path.stem}/{name}")
                 for part, names in known.items()
             },
         )
@@ -73,24 +95,38 @@ def _presets(model: str) -> dict[str, Preset]:
 
 
 PRESETS: Final[dict[str, Mapping[str, Preset]]] = {
-    path.stem: _presets(path.stem) for path in sorted(FOLDER.glob("*.toml")) if path.stem in MODELS
+    model: presets_of(FOLDER / f"{model}.toml", config) for model, (config, _) in MODELS.items()
 }
 
 
-def preset_of(model: str, name: str | None) -> Preset:
+def kind_of(model: str | ModelKind) -> ModelKind:
+    """A model of ours by its name; what is a model already stays as it is.
+
+    Raises:
+        ModelError: There is no such model.
+    """
+    if isinstance(model, ModelKind):
+        return model
+    if model not in MODELS:
+        raise ModelError(
+            f"{model}: no such model; there are {', '.join(MODELS)}, and classes of yours as my_model.py:GPT"
+        )
+    config, make = MODELS[model]
+    return ModelKind(name=model, config=config, make=make, presets=PRESETS[model])
+
+
+def preset_of(kind: ModelKind, name: str | None) -> Preset:
     """A preset by name; without a name, the defaults of the model.
 
     Raises:
-        ModelError: There is no such model or preset.
+        ModelError: There is no such preset.
     """
-    if model not in MODELS:
-        raise ModelError(f"{model}: no such model; there are {', '.join(MODELS)}")
-    presets = PRESETS.get(model, {})
     if name is None:
         return Preset(about="the defaults")
-    if name not in presets:
-        raise ModelError(f"{name}: no such preset of {model}; there are {', '.join(presets) or 'none'}")
-    return presets[name]
+    if name not in kind.presets:
+        known = ", ".join(kind.presets) or "none"
+        raise ModelError(f"{name}: no such preset of {kind.name}; there are {known}")
+    return kind.presets[name]
 
 
 NOT_SET: Final = ("vocab_size", "optimizer_options")  # of the data; of settings that an optimizer has
@@ -98,12 +134,15 @@ LARGEST: Final = 2**31 - 1  # whole number of a configuration; torch cannot mult
 
 
 def make_configs(
-    model: str, preset: str | None, settings: Mapping[str, object] | Iterable[str], vocab_size: int
+    model: str | ModelKind,
+    preset: str | None,
+    settings: Mapping[str, object] | Iterable[str],
+    vocab_size: int,
 ) -> tuple[Any, TrainingConfig]:
     """The configurations of a model and of its training.
 
     Args:
-        model: A name in MODELS.
+        model: The model, or a name in MODELS.
         preset: A name in its presets, or None.
         settings: Values by field of either configuration, or texts `key=value`.
         vocab_size: The number of words in the vocabulary.
@@ -111,14 +150,14 @@ def make_configs(
     Raises:
         ModelError: A name is unknown, a value is not of its type or out of its range, or two contradict.
     """
-    chosen = preset_of(model, preset)
-    config_class: Any = MODELS[model][0]
+    kind = kind_of(model)
+    chosen, config_class = preset_of(kind, preset), kind.config
     fields: dict[str, Any] = {**chosen.model, **chosen.training}
     kinds = {**get_type_hints(config_class), **get_type_hints(TrainingConfig)}
-    kinds = {name: kind for name, kind in kinds.items() if name not in NOT_SET}
+    kinds = {name: one for name, one in kinds.items() if name not in NOT_SET}
     given = dict(_pairs(settings))
     optimizer = str(given.get("optimizer", fields.get("optimizer", TrainingConfig.optimizer))).lower()
-    options = {name: kind for name, kind in options_of(optimizer).items() if name not in kinds}
+    options = {name: one for name, one in options_of(optimizer).items() if name not in kinds}
     kinds |= options
     for key, value in given.items():
         if key not in kinds:
@@ -138,31 +177,30 @@ def make_configs(
     return model_config, training
 
 
-def make_model(model: str, config: Any) -> nn.Module:  # noqa: ANN401 - each model has its own
-    """A model with fresh weights, drawn from torch's generator.
+def make_model(model: str | ModelKind, config: Any) -> nn.Module:  # noqa: ANN401 - each model has its own
+    """A model with fresh weights, drawn from torch's generator; what the user's code raises stays as it is.
 
     Raises:
         ModelError: The configuration contradicts itself, or the weights do not fit into memory.
     """
+    kind = kind_of(model)
+    if kind.source:
+        return kind.make(config)
     try:
-        made: nn.Module = MODELS[model][1](config)
+        made = kind.make(config)
     except (ValueError, RuntimeError) as error:  # torch raises RuntimeError if there is not enough memory
         raise ModelError(f"{model} cannot be made: {str(error).splitlines()[0]}") from error
     return made
 
 
-def config_of(model: str, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - each model has its own
+def config_of(model: str | ModelKind, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - each has its own
     """A model's configuration from a checkpoint's JSON.
 
     Raises:
         ModelError: There is no such model, or it has a different configuration.
     """
-    if model not in MODELS:
-        raise ModelError(
-            f"{model}: no such model; there are {', '.join(MODELS)}; use the version that wrote it"
-        )
-    config_class: Any = MODELS[model][0]
-    values = completed_fields(model, fields)
+    kind = kind_of(model)
+    config_class, model, values = kind.config, kind.name, completed_fields(kind, fields)
     advice = "use the version that wrote the checkpoint"
     if unknown := values.keys() - {field.name for field in dataclasses.fields(config_class)}:
         raise ModelError(f"{model} has no {', '.join(sorted(unknown))}; {advice}")
@@ -175,10 +213,10 @@ def config_of(model: str, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - e
         raise ModelError(f"{model}: {error}; {advice}") from error
 
 
-def completed_fields(model: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def completed_fields(model: str | ModelKind, fields: Mapping[str, Any]) -> dict[str, Any]:
     """A checkpoint's fields of a model; those that did not exist when it was written as they were then."""
-    config_class: type[Config] = MODELS[model][0]
-    return config_class.completed(fields)
+    config = kind_of(model).config
+    return config.completed(fields) if issubclass(config, Config) else dict(fields)
 
 
 BOOLEANS: Final = {"yes": True, "true": True, "no": False, "false": False}

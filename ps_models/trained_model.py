@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from ps_models.configs import config_of, make_model
+from ps_models.configs import ModelKind, config_of, make_model
 from ps_models.data.dataset import read_texts, text_of_lines, vocabulary_hash
 from ps_models.devices import autocast, choose_device, use_products
 from ps_models.errors import ModelError
@@ -22,6 +22,7 @@ from ps_models.evaluation.evaluate import each_evaluating, evaluating, score_tex
 from ps_models.evaluation.signature import Score, Signature, signature_value
 from ps_models.language_model import Generative, LanguageModel, Recurrent, State
 from ps_models.models.add_ons import Maskable, MonteCarloDropout, NeuralCache, NeuralCacheConfig
+from ps_models.own_models import saved_kind
 from ps_models.training.checkpoint import (
     Checkpoint,
     check_shapes,
@@ -47,6 +48,7 @@ class TrainedModel:
 
     model: nn.Module
     checkpoint: Checkpoint
+    kind: ModelKind
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -84,19 +86,25 @@ def load(path: str | Path, *, device: str = "auto") -> TrainedModel:
     Raises:
         ModelError: The checkpoint is missing, damaged or written by another version.
     """
-    checkpoint = read_checkpoint(checkpoint_file(Path(path)))
-    config = config_of(checkpoint.model, checkpoint.config)
+    file = checkpoint_file(Path(path))
+    checkpoint = read_checkpoint(file)
+    kind = saved_kind(checkpoint, file.parent)
+    config = config_of(kind, checkpoint.config)
     _check_counts(config, checkpoint.weights)
-    with torch.device("meta"), _Undrawn():  # takes no memory: a stranger's configuration can ask for any size
-        check_shapes(make_model(checkpoint.model, config), checkpoint.weights)
+    if not kind.source:
+        with (
+            torch.device("meta"),
+            _Undrawn(),
+        ):  # takes no memory: a stranger's configuration can ask for any size
+            check_shapes(make_model(kind, config), checkpoint.weights)
     use_products("fp32")  # of what computes without a precision of its own
-    model = make_model(checkpoint.model, config)
+    model = make_model(kind, config)
     load_weights(model, checkpoint.weights)
     for name, weight in model.state_dict().items():
         if not weight.isfinite().all():  # each result of them would be no number
             raise ModelError(f"the checkpoint's {name} has infinite numbers or NaN; expected finite weights")
     LOG.info("loaded %s: %s, update %s", path, checkpoint.name, checkpoint.facts.get("update", "unknown"))
-    return TrainedModel(model=model.to(choose_device(device)).eval(), checkpoint=checkpoint)
+    return TrainedModel(model=model.to(choose_device(device)).eval(), checkpoint=checkpoint, kind=kind)
 
 
 def _check_counts(config: object, weights: Mapping[str, Tensor]) -> None:
@@ -216,6 +224,8 @@ def checkpoint_signature(
     checkpoint: Checkpoint, dataset: Dataset, split: str, context: str, precision: str, **extra: str
 ) -> Signature:
     """What decides a number: data, split, vocabulary, weights, arithmetic, versions."""
+    if checkpoint.source_sha256:
+        extra["code"] = checkpoint.source_sha256[:8]
     return Signature(
         data=f"{signature_value(dataset.name)}+{file_sha256(dataset.file(split))[:8]}",
         split=split if dataset.layout != FILE else FILE,

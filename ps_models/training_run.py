@@ -11,13 +11,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from ps_models.configs import config_of, make_configs, make_model
+from ps_models.configs import ModelKind, config_of, make_configs, make_model
 from ps_models.data.dataset import read_stream, read_texts
 from ps_models.devices import choose_device
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Score
 from ps_models.hyperparameters import Config
 from ps_models.language_model import Prepared
+from ps_models.own_models import check_laws, keep_source, named_kind
 from ps_models.training.checkpoint import LAST, Checkpoint, check_vocabulary, read_checkpoint
 from ps_models.training.logs import tensorboard
 from ps_models.training.loop import RunLimits, TrainingData, run_training
@@ -70,10 +71,10 @@ def train(
     >>> run = pm.train("lstm", "data/wikitext-2", "runs/lstm", preset="small")  # doctest: +SKIP
 
     Args:
-        model: A name of `list_models`.
+        model: A name of `list_models`; or a class of yours, `my_model.py:GPT` or `my_package.models:GPT`.
         data: A folder with train and valid files.
         out: The folder for checkpoints and logs.
-        preset: A name in the model's presets; None: the model's defaults.
+        preset: A name in the model's presets (of yours: in my_model.toml); None: the model's defaults.
         settings: Hyperparameters that replace the preset's: `{"epochs": 3}`, or `key=value` texts.
         device: auto, cpu, cuda or cuda:1.
         log_events: Also write events for TensorBoard.
@@ -90,14 +91,18 @@ def train(
     data, out = Path(data), Path(out)
     dataset = _training_data(data)
     vocabulary = dataset.vocabulary
-    model_config, training = make_configs(model, preset, settings, len(vocabulary))
+    kind = named_kind(model)
+    model_config, training = make_configs(kind, preset, settings, len(vocabulary))
     out.mkdir(parents=True, exist_ok=True)
-    saved = _saved_run(out, model, asdict(model_config), vocabulary, data)
+    saved = _saved_run(out, kind, asdict(model_config), vocabulary, data)
     with torchrun_context() as world:
         chosen = choose_device(device, world.rank)
-        texts = _texts(model, model_config, preset, dataset, vocabulary)
+        texts = _texts(kind, model_config, preset, dataset, vocabulary)
         _check_same_text(saved, texts.describe, data)
-        made = _new_model(texts, model_config, training.seed, world.rank, prepare=saved is None).to(chosen)
+        fresh = saved is None
+        made = _new_model(kind, texts, model_config, training.seed, world.rank, prepare=fresh).to(chosen)
+        if world.rank == 0:
+            keep_source(kind, out)
         with tensorboard(out) if log_events and world.rank == 0 else nullcontext() as events:
             position = run_training(
                 *(made, texts, training, out),
@@ -122,28 +127,34 @@ def _training_data(data: Path) -> Dataset:
 
 
 def _texts(
-    model: str, config: Config, preset: str | None, dataset: Dataset, vocabulary: Vocabulary
+    kind: ModelKind, config: Config, preset: str | None, dataset: Dataset, vocabulary: Vocabulary
 ) -> TrainingData:
     """The text of a run, and what its checkpoints say besides the weights."""
     hashes = {f"{split}_sha256": file_sha256(dataset.file(split)) for split in ("train", "valid")}
     facts = {"data": dataset.name, **hashes, "preset": preset}
-    run = Checkpoint(model=model, config=asdict(config), weights={}, vocabulary=vocabulary, facts=facts)
+    if kind.source_sha256:
+        facts["source_sha256"] = kind.source_sha256
+    run = Checkpoint(model=kind.name, config=asdict(config), weights={}, vocabulary=vocabulary, facts=facts)
     stream, valid = read_stream(dataset, "train", vocabulary), list(read_texts(dataset, "valid", vocabulary))
     return TrainingData(stream=stream, valid=valid, describe=run)
 
 
-def _new_model(texts: TrainingData, config: Config, seed: int, rank: int, *, prepare: bool) -> nn.Module:
+def _new_model(
+    kind: ModelKind, texts: TrainingData, config: Config, seed: int, rank: int, *, prepare: bool
+) -> nn.Module:
     """A model with the weights of a seed; a resumed run loads what `prepare` would fill."""
     torch.manual_seed(seed)
-    made = make_model(texts.describe.model, config)
+    made = make_model(kind, config)
     if prepare and isinstance(made, Prepared):
         made.prepare(texts.stream, texts.describe.vocabulary, seed)
+    if prepare and kind.source:
+        check_laws(kind, made, len(texts.describe.vocabulary))
     torch.manual_seed(seed + rank)  # each process draws masks of its own
     return made
 
 
 def _saved_run(
-    out: Path, model: str, config: dict[str, Any], vocabulary: Vocabulary, data: Path
+    out: Path, kind: ModelKind, config: dict[str, Any], vocabulary: Vocabulary, data: Path
 ) -> Checkpoint | None:
     """The checkpoint to resume from; None if nothing was saved."""
     if not (out / LAST).exists():
@@ -151,8 +162,9 @@ def _saved_run(
     saved = read_checkpoint(out / LAST, training=True)
     check_vocabulary(saved, vocabulary, str(data))
     # Fields newer than the checkpoint are as `config_of` completes them.
-    config_then = asdict(config_of(model, saved.config)) if saved.model == model else saved.config
-    found, wanted = {"model": saved.model, **config_then}, {"model": model, **config}
+    config_then = asdict(config_of(kind, saved.config)) if saved.model == kind.name else saved.config
+    found = {"model": saved.model, "source_sha256": saved.source_sha256, **config_then}
+    wanted = {"model": kind.name, "source_sha256": kind.source_sha256, **config}
     if differing := [key for key in wanted if found.get(key) != wanted[key]]:
         changes = ", ".join(f"{key} {found.get(key)} → {wanted[key]}" for key in differing)
         raise ModelError(f"{out}: the run there has a different model ({changes}); use another --out")

@@ -224,15 +224,17 @@ def test_shown_output_is_compared() -> None:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """A folder with the bundled sample and the records, as in a clone."""
+    """A folder with the bundled sample, the examples and the records, as in a clone."""
     (tmp_path / SAMPLE).parent.mkdir(parents=True)
     shutil.copy(ROOT / SAMPLE, tmp_path / SAMPLE)
     shutil.copytree(ROOT / RECORDS, tmp_path / RECORDS)
+    shutil.copytree(DOCS / "examples", tmp_path / "docs" / "examples")
     return tmp_path
 
 
 def offline(place: Path) -> dict[str, str]:
-    return {"HF_HOME": str(place / "hf"), "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+    folders = {"HF_HOME": str(place / "hf"), "XDG_CONFIG_HOME": str(place / "config")}
+    return {**folders, "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 
 
 def run(command: str, place: Path) -> subprocess.CompletedProcess[str]:

@@ -186,3 +186,22 @@ def scored_and_advance(tokens: Tensor, scored: int | None, advance: int | None) 
     if not 1 <= scored <= time or not 0 <= advance <= time:
         raise ValueError(f"scored={scored} and advance={advance}: expected at most the {time} tokens")
     return scored, advance
+
+
+def loss_of_scores(
+    model: Any,  # noqa: ANN401 - any language model
+    tokens: Tensor,
+    state: Any,  # noqa: ANN401 - its own
+    scored: int | None = None,
+    advance: int | None = None,
+) -> tuple[Tensor, Any]:
+    """The `loss` of a model that only scores; in its class, `loss = pm.loss_of_scores`.
+
+    It is exact for any schedule, and fast for plain segments (bptt=1): else tokens are read twice.
+    """
+    scored, advance = scored_and_advance(tokens, scored, advance)
+    log_probs_BT, after = model(tokens, state)
+    if advance < tokens.shape[1]:
+        with torch.no_grad():
+            after = model(tokens[:, :advance], state)[1] if advance else state
+    return -log_probs_BT[:, -scored:], detach(after)

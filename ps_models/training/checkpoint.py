@@ -39,7 +39,7 @@ TRAINING = "training"  # the name of what a resumed run needs, and the prefix of
 class Checkpoint:
     """A model at some point of its training."""
 
-    model: str  # its name in MODELS
+    model: str  # its name in MODELS, or that of the user's class
     config: dict[str, Any]  # the fields of the model's configuration
     weights: Mapping[str, Tensor]
     vocabulary: Vocabulary
@@ -50,7 +50,13 @@ class Checkpoint:
     @property
     def name(self) -> str:
         """Model and weights in one word, for a signature."""
-        return f"{self.model}+{self.digest[:8]}"
+        return f"{signature_value(self.model)}+{self.digest[:8]}"
+
+    @property
+    def source_sha256(self) -> str | None:
+        """The hash of the user's source, if the model is the user's."""
+        found = self.facts.get("source_sha256")
+        return None if found is None else str(found)
 
     @property
     def seed(self) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from ps_models.configs import PRESETS, _presets, config_of, make_configs, make_model
+from ps_models.configs import PRESETS, config_of, make_configs, make_model, presets_of
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import learning_rate
 from ps_models.models import MODELS
@@ -32,10 +32,11 @@ def test_a_preset_with_a_setting_that_no_model_has_names_its_file(tmp_path, monk
     table = '[tiny]\nabout = "tiny"\nmodel.use = ["small"]\n'
     (tmp_path / "lstm.toml").write_text(table)
     monkeypatch.setattr("ps_models.configs.FOLDER", tmp_path)
-    assert _presets("lstm")["tiny"].model == {"hidden_size": 9, "cutoffs": (5, 7)}
-    (tmp_path / "lstm.toml").write_text(table + "training.wings = 2\n")
+    path, config = tmp_path / "lstm.toml", MODELS["lstm"][0]
+    assert presets_of(path, config)["tiny"].model == {"hidden_size": 9, "cutoffs": (5, 7)}
+    path.write_text(table + "training.wings = 2\n")
     with pytest.raises(ModelError, match="presets: lstm/tiny has wings; expected a field"):
-        _presets("lstm")
+        presets_of(path, config)
 
 
 def test_the_papers_model_and_schedule_are_the_defaults():

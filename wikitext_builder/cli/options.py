@@ -218,6 +218,23 @@ def add_cite_option(program: click.Command, cite: Callable[[str], str], paths: s
     program.params.append(option)
 
 
+def trust_option(trust: Callable[[Path], None]) -> Callable[[Any], Any]:
+    """The option that allows code of the user's: what `trust` does with each file."""
+
+    def allow(_context: click.Context, _option: click.Parameter, paths: tuple[Path, ...]) -> None:
+        for path in paths:
+            trust(path)
+
+    return click.option(
+        "--trust",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        expose_value=False,
+        callback=allow,
+        help="A Python file that models in checkpoints are made of: allow it from now on; repeatable.",
+    )
+
+
 SECTIONS_HELP = (
     "What to remove with list sections, such as References. official: the heading and own text, sub-sections"
     " stay; clean: all of it, and empty sections."

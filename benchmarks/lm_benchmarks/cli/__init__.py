@@ -8,9 +8,10 @@ from typing import Final
 import click
 
 import lm_benchmarks as lb
+import ps_models as pm
 from lm_benchmarks.cli import measuring, showing
 from lm_benchmarks.cli.options import PROGRAM
-from wikitext_builder.cli.options import Program, add_cite_option, run
+from wikitext_builder.cli.options import Program, add_cite_option, run, trust_option
 
 SETTINGS: Final = {"help_option_names": ["-h", "--help"], "show_default": True}
 
@@ -20,6 +21,7 @@ SETTINGS: Final = {"help_option_names": ["-h", "--help"], "show_default": True}
 @click.option(
     "--threads", type=click.IntRange(min=1), show_default="by size of the model", help="CPU threads."
 )
+@trust_option(lambda path: pm.trust(path))
 def commands(threads: int | None) -> None:
     """Measure language models so that you can compare the numbers and trust them.
 

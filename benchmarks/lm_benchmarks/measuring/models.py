@@ -120,9 +120,10 @@ def _checkpoint(specification: str, inputs: Inputs) -> LoadedModel:
     is_folder = inputs.dataset.layout != "file"
     if "train" in inputs.dataset.files and is_folder:
         check_vocabulary(found, inputs.vocabulary, inputs.dataset.name)
-    how = training_of(found, path, _train_tokens(found, inputs.dataset) if is_folder else None)
+    how = training_of(found, path, _train_tokens(found, inputs.dataset) if is_folder else None, loaded.kind)
     preset = how.recipe.partition("/")[2]
-    facts = {"preset": preset} if preset else {}
+    facts = {"preset": signature_value(preset)} if preset else {}
+    facts |= {"code": found.source_sha256[:8]} if found.source_sha256 else {}
     return LoadedModel(
         name=f"{found.model} {preset}" if preset else found.model,
         identity=found.name,

@@ -20,6 +20,7 @@ from ps_models.hyperparameters import TrainingConfig, finished
 from ps_models.training.logs import EPOCHS
 
 if TYPE_CHECKING:
+    from ps_models.configs import ModelKind
     from ps_models.training.checkpoint import Checkpoint
 
 ENDS: Final = ("epochs", "patience")  # settings
@@ -114,19 +115,23 @@ def read_curve(folder: Path) -> tuple[Epoch, ...]:
         raise HarnessError(f"{path}: {error!r}; expected the log of a run of `ps-models train`") from error
 
 
-def training_of(checkpoint: Checkpoint, path: Path, train_tokens: int | None) -> Trained:
+def training_of(
+    checkpoint: Checkpoint, path: Path, train_tokens: int | None, kind: ModelKind | None = None
+) -> Trained:
     """How a checkpoint was trained.
 
     Args:
         checkpoint: The checkpoint.
         path: Its file or folder. The log is in the same folder.
         train_tokens: The number of tokens in the text that it was trained on, if known.
+        kind: Its model, if it is not one of ours.
     """
     from ps_models.configs import completed_fields
     from ps_models.training.checkpoint import checkpoint_file
 
     facts = checkpoint.facts
-    preset, settings = _preset_and_settings(checkpoint)
+    model = kind or checkpoint.model
+    preset, settings = _preset_and_settings(checkpoint, model)
     data = str(facts.get("data", "DATA"))
     curve = read_curve(checkpoint_file(path).parent)
     epochs, updates = int(facts.get("epoch", 0)), int(facts.get("update", 0))
@@ -138,7 +143,7 @@ def training_of(checkpoint: Checkpoint, path: Path, train_tokens: int | None) ->
         recipe=f"{checkpoint.model}/{preset}" if preset else checkpoint.model,
         command=shlex.join([*line, "--out", "RUN"]),
         settings=settings,
-        model=completed_fields(checkpoint.model, checkpoint.config),
+        model=completed_fields(model, checkpoint.config),
         training=checkpoint.settings,
         data=data,
         train_sha256=str(facts.get("train_sha256", "")),
@@ -151,33 +156,36 @@ def training_of(checkpoint: Checkpoint, path: Path, train_tokens: int | None) ->
     )
 
 
-def _preset_and_settings(checkpoint: Checkpoint) -> tuple[str | None, tuple[str, ...]]:
+def _preset_and_settings(
+    checkpoint: Checkpoint, model: str | ModelKind
+) -> tuple[str | None, tuple[str, ...]]:
     """The preset of a run, and what differs from it.
 
     Settings given one by one can be those of another preset: then it is a run of that one.
     """
-    from ps_models.configs import PRESETS
+    from ps_models.configs import kind_of
 
     preset: str | None = checkpoint.facts.get("preset")
-    settings = settings_of(checkpoint, preset)
+    settings = settings_of(checkpoint, preset, model)
     if decisive_settings(settings):
-        for other in PRESETS.get(checkpoint.model, {}):
-            same = settings_of(checkpoint, other)
+        for other in kind_of(model).presets:
+            same = settings_of(checkpoint, other, model)
             if not decisive_settings(same):
                 return other, same
     return preset, settings
 
 
-def settings_of(checkpoint: Checkpoint, preset: str | None) -> tuple[str, ...]:
+def settings_of(checkpoint: Checkpoint, preset: str | None, model: str | ModelKind = "") -> tuple[str, ...]:
     """What differs from a preset, as `key=value`; nothing if there is no such preset."""
     from ps_models.configs import completed_fields, make_configs
 
+    model = model or checkpoint.model
     try:
-        configs = make_configs(checkpoint.model, preset, (), len(checkpoint.vocabulary))
+        configs = make_configs(model, preset, (), len(checkpoint.vocabulary))
     except ModelError:  # of another version: the record has the whole configurations
         return ()
     wanted = {**asdict(configs[0]), **asdict(configs[1])}
-    fields = completed_fields(checkpoint.model, checkpoint.config)
+    fields = completed_fields(model, checkpoint.config)
     found = {**fields, **checkpoint.settings}
     options = found.pop("optimizer_options", {})  # each is a setting too; no preset has one
     wanted |= dict.fromkeys(options)

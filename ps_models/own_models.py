@@ -1,0 +1,221 @@
+"""Models of the user's: a class in a file or module of theirs is trained and opened like one of ours.
+
+The class takes a frozen dataclass, its configuration, and obeys the laws of `Trainable`. A checkpoint has its
+name and the sha256 of its source; the folder of the run has a copy of a file. Code is imported only if the
+user has named its file on a command line, or has allowed it once: `trust` keeps the sha256.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import logging
+import re
+import shutil
+import sys
+from dataclasses import fields
+from importlib.machinery import PathFinder, SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, get_type_hints
+
+import click
+from torch import nn
+
+from ps_models.configs import KINDS, ModelKind, kind_of, presets_of
+from ps_models.errors import ModelError
+from ps_models.hyperparameters import TrainingConfig
+from ps_models.invariants import BrokenLawError, check_generative, check_language_model, check_trainable
+from ps_models.training.checkpoint import Checkpoint
+from wikitext_builder.hashing import file_sha256
+
+LOG = logging.getLogger(__name__)
+OWN: Final = re.compile(r"(?P<where>.+\.py|[\w.]+):(?P<name>\w+)")
+EXPECTED: Final = (
+    "expected a torch.nn.Module with __init__(self, config: CONFIG), where CONFIG is a frozen dataclass with"
+    " vocab_size, and with initial_state and loss; docs/own-model.md shows one"
+)
+WORDS: Final = 100  # that sums are tried over before a training
+_allowed_now: Final[set[str]] = set()
+
+
+def named_kind(model: str) -> ModelKind:
+    """A model by our name, or by that of the user's class: `my_model.py:GPT` or `my_package.models:GPT`.
+
+    Raises:
+        ModelError: There is no such model, or the class is not one that can be trained.
+    """
+    if not (match := OWN.fullmatch(model)):
+        return kind_of(model)
+    where = match["where"]
+    source = Path(where) if where.endswith(".py") else _of_module(where)
+    if source is None or not source.is_file():
+        raise ModelError(f"{model}: there is no {where}; expected a file or a module with a class of yours")
+    trust(source)
+    return _kind(match["name"], where, source)
+
+
+def saved_kind(checkpoint: Checkpoint, folder: Path) -> ModelKind:
+    """The model of a checkpoint. Of the user's file the copy in the run's folder is taken, else the one here.
+
+    Raises:
+        ModelError: Its source is missing, has changed or is not allowed.
+    """
+    wanted = checkpoint.source_sha256
+    if wanted is None:
+        return kind_of(checkpoint.model)
+    where, _, name = checkpoint.model.rpartition(":")
+    if not OWN.fullmatch(checkpoint.model) or Path(where).name != where:
+        raise ModelError(f"{checkpoint.model!r:.80}: expected the name of a file or module, and of a class")
+    places = [folder / where, Path(where)] if where.endswith(".py") else [_of_module(where)]
+    found = {path: file_sha256(path) for path in places if path and path.is_file()}
+    same = [path for path, digest in found.items() if digest == wanted]
+    if not same:
+        states = "; ".join(f"{path} has {digest[:12]}" for path, digest in found.items())
+        raise ModelError(
+            f"{checkpoint.model}: its source has changed since the training: sha256 {wanted[:12]} then,"
+            f" {states} now; restore it, or train again"
+            if found
+            else f"{checkpoint.model}: no {where} beside the checkpoint or here; copy it there"
+        )
+    for path in found.keys() - same:
+        LOG.warning("%s has changed since the training: the code of then is used, %s", path, same[0])
+    if wanted not in _allowed():
+        raise ModelError(
+            f"{checkpoint.model}: opening it runs {same[0]} (sha256 {wanted[:12]}), which you have not"
+            f" allowed: read it, then say --trust {same[0]} before the name of the command, once"
+        )
+    return _kind(name, where, same[0])
+
+
+def trust(path: str | Path) -> None:
+    """Allow the code of a file, as it is now, to be imported when a checkpoint names it.
+
+    Raises:
+        ModelError: There is no such file.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise ModelError(f"{path}: no such file; expected Python code that a model is made of")
+    if (digest := file_sha256(path)) in _allowed():
+        return
+    _allowed_now.add(digest)
+    try:
+        _trusted().parent.mkdir(parents=True, exist_ok=True)
+        with _trusted().open("a", encoding="utf-8") as file:
+            file.write(f"{digest}  {path.name!r}\n")
+    except OSError as error:
+        LOG.warning("%s: cannot be written (%s), so %s is allowed only now", _trusted(), error, path)
+
+
+def _trusted() -> Path:
+    return Path(click.get_app_dir("wikitext-builder")) / "trusted"
+
+
+def _allowed() -> set[str]:
+    try:
+        text = _trusted().read_text(encoding="utf-8", errors="replace")
+        return {line[:64] for line in text.splitlines()} | _allowed_now
+    except OSError:  # nothing was allowed before, or it cannot be read
+        return _allowed_now
+
+
+def keep_source(kind: ModelKind, folder: Path) -> None:
+    """Copy the file of a user's model into the folder of its run; a module stays where it is.
+
+    Raises:
+        ModelError: Another file of that name is there.
+    """
+    copy = folder / kind.name.rpartition(":")[0]
+    if kind.source is None or copy.suffix != ".py":
+        return
+    if not copy.exists():
+        shutil.copyfile(kind.source, copy)
+    elif file_sha256(copy) != kind.source_sha256:
+        raise ModelError(f"{copy}: is not {kind.source}, which is kept beside checkpoints; use another --out")
+
+
+def check_laws(kind: ModelKind, model: nn.Module, words: int) -> None:
+    """Try the laws on a user's model with fresh weights, in seconds.
+
+    Raises:
+        ModelError: It breaks one.
+    """
+    tried: Any = model.eval()
+    few = min(words, WORDS)
+    try:
+        check_language_model(tried, few, open_vocabulary=few < words)
+        check_trainable(tried, few)
+        if few == words and hasattr(tried, "next_log_probs"):
+            check_generative(tried, words)
+    except BrokenLawError as error:
+        raise ModelError(
+            f"{kind.name} breaks a law of language models: {error}; nothing was trained"
+        ) from None
+    finally:
+        model.train()
+
+
+def _of_module(name: str) -> Path | None:
+    """The file of a module, which is found without importing anything, its packages neither."""
+    spec, places = None, None
+    for part in name.split("."):
+        if (spec := PathFinder.find_spec(part, places)) is None:
+            return None
+        places = spec.submodule_search_locations
+    return Path(spec.origin) if spec and spec.origin else None
+
+
+def _kind(name: str, where: str, source: Path) -> ModelKind:
+    """The class of that name, imported from a file or as a module."""
+    digest = file_sha256(source)
+    full = f"{Path(where).name}:{name}"
+    module: Any = _imported(source, digest) if where.endswith(".py") else importlib.import_module(where)
+    made: Any = getattr(module, name, None)
+    config = _config_of(made)
+    if config is None or not all(hasattr(made, method) for method in ("initial_state", "loss")):
+        raise ModelError(f"{full}: found {type(made).__name__} {made!r:.80}; {EXPECTED}")
+    own, others = ({one.name for one in fields(each)} for each in (config, TrainingConfig))
+    if both := sorted(own & others):
+        raise ModelError(
+            f"{full}: its configuration has {', '.join(both)}, as that of each training; rename them"
+        )
+    if unread := [f"{field}: {one}" for field, one in get_type_hints(config).items() if one not in KINDS]:
+        raise ModelError(f"{full}: its configuration has {unread[0]}; expected {', '.join(map(str, KINDS))}")
+    return ModelKind(
+        name=full,
+        config=config,
+        make=made,
+        presets=presets_of(source.with_suffix(".toml"), config),
+        source=source,
+        source_sha256=digest,
+    )
+
+
+def _config_of(made: object) -> Any:  # noqa: ANN401 - the class of a configuration
+    """The frozen dataclass that a class takes, by the annotation of its first argument; None if none is."""
+    if not (isinstance(made, type) and issubclass(made, nn.Module)):
+        return None
+    names = list(inspect.signature(made.__init__).parameters)[1:2]
+    config: Any = get_type_hints(made.__init__).get(names[0]) if names else None
+    is_frozen = getattr(getattr(config, "__dataclass_params__", None), "frozen", False)
+    return config if is_frozen and "vocab_size" in {one.name for one in fields(config)} else None
+
+
+def _imported(source: Path, digest: str) -> Any:  # noqa: ANN401 - a module
+    """A file as a module. Files of one name and other contents are other modules."""
+    name = f"{source.stem}_{digest[:16]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    loader = SourceFileLoader(name, str(source))
+    module = ModuleType(name)
+    module.__file__, sys.modules[name] = str(source), module  # a dataclass looks for its module
+    sys.path.append(str(source.parent))  # for files beside it
+    try:
+        loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    finally:
+        sys.path.remove(str(source.parent))
+    return module

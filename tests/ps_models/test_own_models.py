@@ -1,0 +1,276 @@
+"""Classes of the user's, the examples and broken ones: from a file to a training, back from a checkpoint."""
+
+import json
+import shutil
+import sys
+from typing import Any
+
+import pytest
+import torch
+from click.testing import CliRunner
+from lm_benchmarks.cli import commands as harness
+
+import ps_models as pm
+from ps_models import own_models
+from ps_models.cli import commands
+from ps_models.invariants import check_generative, check_language_model, check_trainable
+from ps_models.own_models import named_kind
+from ps_models.training.checkpoint import Checkpoint
+from tests.conftest import ROOT
+from tests.ps_models.tiny import assert_resumes, make_dataset, train
+
+EXAMPLES = ROOT / "docs" / "examples"
+SIZES = {"gpt.py:GPT": {"window": 5}, "min_lstm.py:MinLSTM": {"layers": 3}}
+CLASSES = {"gpt.py:GPT": "window=5", "min_lstm.py:MinLSTM": "layers=3"}
+SETTINGS = ("width=8", "epochs=2", "batch_size=4", "stride=6", "optimizer=adamw", "learning_rate=0.01")
+OWN = """
+from dataclasses import dataclass
+import torch
+from torch import nn
+import ps_models as pm
+
+@dataclass(frozen=True)
+class Size:
+    vocab_size: int
+    width: int = 1
+    bonus: float = 0.0
+
+class Unigram(nn.Module):
+    def __init__(self, config: Size) -> None:
+        super().__init__()
+        self.config, self.weights = config, nn.Parameter(torch.zeros(config.vocab_size))
+
+    def initial_state(self, batch_size):
+        return torch.zeros(batch_size)
+
+    def forward(self, tokens, state):
+        return self.weights.log_softmax(0)[tokens] + self.config.bonus, state
+
+    loss = pm.loss_of_scores
+
+class Double(nn.Module):
+    def __init__(self, config: Size) -> None:
+        raise RuntimeError("my own words")
+
+    initial_state = loss = None
+
+@dataclass(frozen=True)
+class Both:
+    vocab_size: int
+    epochs: int = 1
+
+@dataclass(frozen=True)
+class Complex:
+    vocab_size: int
+    wings: complex = 1j
+
+class WithComplex(Unigram):
+    def __init__(self, config: Complex) -> None:
+        super().__init__(config)
+
+class WithEpochs(Unigram):
+    def __init__(self, config: Both) -> None:
+        super().__init__(config)
+
+class WithoutConfig(Unigram):
+    def __init__(self, config) -> None:
+        super().__init__(config)
+"""
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    return make_dataset(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """A folder with the files, and a user who has allowed none."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(own_models, "_allowed_now", set())
+    (tmp_path / "own.py").write_text(OWN)
+    for path in (*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*.toml")):
+        shutil.copy(path, tmp_path)
+    return tmp_path
+
+
+def forgotten(here, monkeypatch):
+    """The user has allowed nothing."""
+    shutil.rmtree(here / "home")
+    monkeypatch.setattr(own_models, "_allowed_now", set())
+
+
+def run(program, *arguments: object) -> str:
+    result = CliRunner().invoke(program, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize("model", CLASSES)
+def test_the_examples_keep_all_laws_in_double_precision(model):
+    kind = named_kind(model)
+    torch.manual_seed(1)
+    made: Any = kind.make(kind.config(vocab_size=20, width=8, **SIZES[model]))
+    made = made.double().eval()
+    for weight in made.parameters():
+        weight.data += torch.randn_like(weight) * 0.3
+    check_language_model(made, 20, tolerance=1e-5)  # of the sums that the examples make in float32
+    check_trainable(made, 20, tolerance=1e-5)
+    check_generative(made, 20, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("model", CLASSES)
+def test_an_example_goes_from_a_file_to_the_report_and_resumes_exactly(model, dataset, here):
+    settings = (*SETTINGS, CLASSES[model], "dropout=0.1")
+    end = assert_resumes(model, dataset, here, settings, 5, -3)
+    source = str(end.source_sha256)
+    assert (end.model, source) == (model, named_kind(model).source_sha256)
+    assert (here / "whole" / model.partition(":")[0]).is_file()
+    evaluated = json.loads(run(commands, "evaluate", "whole", dataset, "--json"))
+    assert 1 < evaluated["perplexity"] < 40
+    assert f"|code:{source[:8]}" in evaluated["signature"]
+    assert run(commands, "generate", "whole", "--words", 9)
+    run(harness, "run", "whole", "unigram", "--data", dataset, "--results", "r.jsonl")
+    measured = json.loads((here / "r.jsonl").read_text().splitlines()[0])
+    assert measured["model"] == model
+    assert measured["trained"][0]["command"].split()[:4] == ["ps-models", "train", model, "tiny"]
+    assert CLASSES[model] in measured["trained"][0]["settings"]
+    assert not any(measured["checks"].values())
+    assert run(harness, "compare", "r.jsonl", "unigram", model)
+    run(harness, "report", "r.jsonl", "--out", "report.md")
+    assert model.replace("_", r"\_") in (here / "report.md").read_text()
+
+
+def test_presets_of_a_file_lie_beside_it(dataset, here):
+    pm.train("gpt.py:GPT", dataset, here / "run", preset="tiny", settings=["epochs=1"], device="cpu")
+    assert pm.load(here / "run").checkpoint.config["window"] == 16
+    with pytest.raises(pm.ModelError, match=r"no such preset of gpt.py:GPT; there are tiny, small"):
+        pm.train("gpt.py:GPT", dataset, here / "run", preset="huge")
+    (here / "own.toml").write_text("[tiny]\nmodel.wings = 2\n")
+    with pytest.raises(pm.ModelError, match="own/tiny has wings"):
+        named_kind("own.py:Unigram")
+    (here / "own.toml").write_text("tiny\n")
+    with pytest.raises(pm.ModelError, match=r"own\.toml: .*expected a table for each preset"):
+        named_kind("own.py:Unigram")
+
+
+def test_a_module_is_found_from_the_folder_where_the_user_is(dataset, here, monkeypatch):
+    package = here / "mine"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (here / "own.py").rename(package / "own.py")
+    monkeypatch.syspath_prepend("")
+    train(dataset, here / "run", "epochs=1", model="mine.own:Unigram")
+    source = pm.load(here / "run").kind.source
+    assert source is not None
+    assert source.resolve() == package / "own.py"
+    assert not (here / "run" / "own.py").exists()
+    with pytest.raises(pm.ModelError, match=r"there is no mine\.other"):
+        named_kind("mine.other:Unigram")
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("nowhere.py:GPT", r"there is no nowhere\.py; expected a file or a module"),
+        ("own.py:Nothing", r"own\.py:Nothing: found NoneType None; expected a torch\.nn\.Module with"),
+        ("own.py:Size", r"found type .*Size.*; expected a torch\.nn\.Module"),
+        ("own.py:WithoutConfig", r"expected .* with __init__\(self, config: CONFIG\)"),
+        ("own.py:WithEpochs", r"its configuration has epochs, as that of each training; rename them"),
+        ("own.py:WithComplex", r"its configuration has wings: <class 'complex'>; expected <class 'bool'>"),
+        ("gpt.py:Block", r"found type .*Block"),
+        ("gpt", r"no such model; there are awd-lstm, .*, and classes of yours as my_model\.py:GPT"),
+    ],
+)
+def test_what_cannot_be_trained_is_told_what_is_expected(model, message):
+    with pytest.raises(pm.ModelError, match=message):
+        named_kind(model)
+
+
+def test_a_model_that_breaks_a_law_is_not_trained(dataset, here):
+    with pytest.raises(
+        pm.ModelError, match=r"own\.py:Unigram breaks a law of language models: sum: .*; nothing was"
+    ):
+        train(dataset, here / "run", "bonus=0.01", model="own.py:Unigram")
+    assert not list((here / "run").glob("*.safetensors"))
+
+
+def test_what_the_users_code_raises_stays_as_it_is(dataset, here):
+    with pytest.raises(RuntimeError, match="my own words"):
+        train(dataset, here / "run", model="own.py:Double")
+    (here / "own.py").write_text("1 / 0\n")
+    with pytest.raises(ZeroDivisionError):
+        named_kind("own.py:Unigram")
+    with pytest.raises(ZeroDivisionError):  # also again
+        named_kind("own.py:Unigram")
+
+
+def test_a_changed_source_is_named(dataset, here, caplog):
+    train(dataset, here / "run", "epochs=1", model="own.py:Unigram")
+    number = pm.evaluate("run", dataset).score
+    (here / "own.py").write_text(f"{OWN}# changed\n")
+    with pytest.raises(pm.ModelError, match=r"different model \(source_sha256 .*; use another --out"):
+        train(dataset, here / "run", "epochs=2", model="own.py:Unigram")
+    assert pm.evaluate("run", dataset).score == number
+    assert "own.py has changed since the training: the code of then is used, run/own.py" in caplog.text
+    (here / "run" / "own.py").write_text("raise SystemExit\n")
+    with pytest.raises(
+        pm.ModelError, match=r"own\.py:Unigram: its source has changed since the training: sha256"
+    ):
+        pm.load("run")
+    shutil.copytree(here / "run", here / "run2")
+    (here / "run2" / "last.safetensors").unlink()
+    with pytest.raises(
+        pm.ModelError, match=r"run2/own\.py: is not own\.py, which is kept beside checkpoints"
+    ):
+        train(dataset, here / "run2", "epochs=1", model="own.py:Unigram")
+    for path in (here / "own.py", here / "run" / "own.py"):
+        path.unlink()
+    with pytest.raises(pm.ModelError, match=r"no own\.py beside the checkpoint or here; copy it there"):
+        pm.load("run")
+
+
+def test_code_that_was_neither_named_nor_allowed_is_not_imported(dataset, here, monkeypatch):
+    (here / "own.py").write_text(f"open('imported', 'w')\n{OWN}")
+    train(dataset, here / "run", "epochs=1", model="own.py:Unigram")
+    (here / "imported").unlink()
+    forgotten(here, monkeypatch)
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    for name in [name for name in sys.modules if name.startswith("own_")]:
+        del sys.modules[name]
+    for program in (commands, harness):
+        command = (
+            ["evaluate", "run", str(dataset)]
+            if program is commands
+            else ["run", "run", "--data", str(dataset)]
+        )
+        refused = CliRunner().invoke(program, command)
+        assert "opening it runs run/own.py" in str(refused.exception)
+        assert "--trust run/own.py before the name of the command, once" in str(refused.exception)
+    assert not (here / "imported").exists()
+    run(commands, "--trust", "run/own.py", "evaluate", "run", dataset)
+    assert (here / "imported").exists()
+    monkeypatch.setattr(own_models, "_allowed_now", set())
+    run(harness, "run", "run", "--data", dataset)  # once is enough
+    with pytest.raises(pm.ModelError, match=r"nothing\.py: no such file"):
+        pm.trust("nothing.py")
+
+
+def test_a_folder_that_cannot_be_written_allows_only_now(dataset, here, caplog):
+    (here / "home").write_text("a file")
+    train(dataset, here / "run", "epochs=1", model="own.py:Unigram")
+    assert "cannot be written" in caplog.text
+    assert pm.load("run").kind.name == "own.py:Unigram"
+
+
+@pytest.mark.parametrize("name", ["../own.py:Unigram", "/etc/own.py:Unigram", "own.py", "os.path:join:x"])
+def test_a_checkpoint_names_no_path(dataset, here, name):
+    train(dataset, here / "run", "epochs=1", model="own.py:Unigram")
+    saved = pm.load("run").checkpoint
+    with pytest.raises(pm.ModelError, match="expected the name of a file or module, and of a class"):
+        own_models.saved_kind(Checkpoint(**{**vars_of(saved), "model": name}), here)
+
+
+def vars_of(checkpoint):
+    return {name: getattr(checkpoint, name) for name in checkpoint.__dataclass_fields__}
