@@ -32,7 +32,7 @@ from wikitext_builder.building.stages import (
     extract_pages,
     finish,
     refuse_empty_train,
-    small_splits,
+    warnings_of,
     write_batches,
 )
 from wikitext_builder.dataset.manifest import Manifest
@@ -187,7 +187,7 @@ def carry_out(
     identity = identity_of(plan)
     if built := built_already(plan.out, identity):
         remove_leftovers(plan, identity)
-        warnings = tuple(small_splits(plan, built.splits))
+        warnings = tuple(warnings_of(plan, built.splits))
         return BuildReport(manifest=built, already_built=True, older=plan.older, warnings=warnings)
     with disk_errors(plan.out), working_folder(plan, identity) as location:
         found = blobs.count_files(f"{location}/shards")
@@ -228,5 +228,5 @@ def carry_out(
         left_out_reasons=card.reasons_of(left_out),
         expanded=sum(one.expanded for one in written),
         seconds=seconds,
-        warnings=tuple(small_splits(plan, splits)),
+        warnings=tuple(warnings_of(plan, splits)),
     )

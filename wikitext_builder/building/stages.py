@@ -31,7 +31,7 @@ from wikitext_builder.dataset.recipes import Recipe, Split, choose, rank, rank_f
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256
-from wikitext_builder.pages.store import Rejected, Revision
+from wikitext_builder.pages.store import Rejected, Revision, Store
 from wikitext_builder.progress import Progress, reported
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import Runner
@@ -217,8 +217,16 @@ class NoArticlesError(BuilderError):
     """All pages were rejected."""
 
 
-def small_splits(plan: Plan, splits: Mapping[str, SplitCounts]) -> Iterator[str]:
-    """Say which splits are smaller than asked for: that is not an error, but nobody should miss it."""
+def warnings_of(plan: Plan, splits: Mapping[str, SplitCounts]) -> Iterator[str]:
+    """Say which splits are smaller than asked for, and how many pages have no HTML: nobody should miss it."""
+    if plan.recipe.source == "rendered":
+        with Store.open(plan.store) as store:
+            sha1s = store.rendered_sha1s(plan.recipe.language)
+        if missing := sum(not sha1s.get(one.revision_id) for one in plan.revisions):
+            yield (
+                f"{missing:,} of {len(plan.revisions):,} pages have no HTML in {plan.store}, so their lines"
+                " come from wikitext; `fetch --rendered` or an HTML snapshot brings it"
+            )
     given = {"valid": len(plan.given_valid), "test": len(plan.given_test)}
     for name in plan.recipe.splits:
         found, titles = splits[name].articles, given.get(name, 0)

@@ -114,7 +114,7 @@ class ListPage:
         else:
             dated = {"rvstart": as_of, "rvdir": "older", "rvlimit": "1"} if as_of else {}
             found = wikipedia.find({"titles": self.title, "redirects": "1", **dated})
-            when = f"revision of {as_of}" if as_of else "such page"
+            when = f"revision up to {as_of}" if as_of else "such page"
         page = next((one for one in found.pages.values() if one.revisions), None)
         if page is None:
             raise BuilderError(

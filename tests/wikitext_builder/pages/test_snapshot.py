@@ -126,6 +126,18 @@ def test_html_that_was_fetched_stays_and_a_failure_is_replaced(tmp_path: Path) -
     assert html == ["<p>fetched</p>", *(f"<p>{one.wikitext}</p>" for one in PAGES[1:3])]
 
 
+def test_a_build_says_how_many_pages_have_no_html(tmp_path: Path) -> None:
+    imported(tmp_path, *map(record, MANY[:-2]))
+    with Store.create(tmp_path / "store") as store:
+        store.add("en", MANY[-2:], origin="test")
+        store.add_rendered("en", MANY[-1].revision_id, "", "missingcontent")
+    for source, missing in (("rendered", 2), ("wikitext", 0)):
+        report = build("demo", tmp_path / "store", tmp_path / source, source=source)
+        assert [f"{missing} of {len(MANY)} pages have no HTML" in one for one in report.warnings] == [
+            True
+        ] * bool(missing)
+
+
 @pytest.mark.parametrize(
     ("fields", "language", "kind"),
     [
