@@ -2,9 +2,10 @@
 
     python benchmarks/speed/extraction.py PAGES… [--every N] [--runs N] [--venv FOLDER]
 
-PAGES are MediaWiki XML exports. The other tools (mwparserfromhell, wikitextparser, gensim, wikiextractor) are
-installed in a separate virtual environment and run there in one process with ours, page by page in turn, so
-that a busy machine slows all of them equally. Seconds are CPU time, the best of the runs for each page.
+PAGES are MediaWiki XML exports, or files of HTML that MediaWiki rendered. The other tools (mwparserfromhell,
+wikitextparser, gensim, wikiextractor; for HTML mwparserfromhtml, trafilatura, resiliparse) are installed in a
+separate virtual environment and run there in one process with ours, page by page in turn, so that a busy
+machine slows all of them equally. Seconds are CPU time, the best of the runs for each page.
 Residue counts markup that no reader sees; words are what `split` finds. Lost words are plain words of the
 wikitext, outside of templates, tables and the like, that at least two of the other tools keep.
 """
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 PEERS = ["mwparserfromhell==0.7.2", "wikitextparser==3.0.0", "gensim==4.4.0", "wikiextractor==3.1.0"]
+PEERS += ["mwparserfromhtml==2.1.2", "trafilatura==2.3.1", "lxml_html_clean", "resiliparse==2.0.1"]
 ROOT = Path(__file__).parents[2]
 RESIDUE = {
     "( )": r"\( ?\)",
@@ -38,6 +40,8 @@ RESIDUE = {
     "<>": r"</?(?:br|ref|div|span|small|sup|sub|b|i|li|ul|p|nowiki|math|table|td|tr)\b[^<>]*>",
     "* # : ;": r"(?m)^[*#:;]",
     "File:": r"\b(?:File|Image):",
+    "[n]": r"\[\d+\]",
+    "{\\": r"\{\\\w+",
 }
 
 Tool = Callable[[str, str], str]
@@ -83,24 +87,49 @@ def tools() -> dict[str, Tool]:
     }
 
 
+def html_tools() -> dict[str, Tool]:
+    """Title and HTML to text, by the name of the tool."""
+    mwparserfromhtml = import_module("mwparserfromhtml")
+    trafilatura = import_module("trafilatura")
+    plain_text = import_module("resiliparse.extract.html2text").extract_plain_text
+
+    from wikitext_builder.article import Page
+    from wikitext_builder.extraction.rendered import extract_rendered
+
+    def ours(title: str, html: str) -> str:
+        page = Page(title=title, page_id=1, revision_id=1, timestamp="2016-04-16T00:00:00Z", wikitext="")
+        return "\n".join(extract_rendered(html, page).lines)
+
+    return {
+        "mwparserfromhtml": lambda _, html: "\n".join(mwparserfromhtml.Article(html).get_plaintext()),
+        "trafilatura": lambda _, html: trafilatura.extract(html, include_tables=False) or "",
+        "resiliparse main_content": lambda _, html: str(plain_text(html, main_content=True)),
+        "resiliparse": lambda _, html: str(plain_text(html)),
+        "wikitext_builder": ours,
+    }
+
+
 def pages(paths: list[Path], every: int) -> Iterator[tuple[str, str]]:
-    """Titles and wikitexts."""
+    """Titles, and wikitexts or HTML."""
     from wikitext_builder.article import Page
     from wikitext_builder.pages.xml_dump import read_pages
 
     for path in paths:
+        if path.suffix == ".html":
+            yield path.stem, path.read_text(encoding="utf-8")
+            continue
         for index, dumped in enumerate(read_pages(path)):
             if isinstance(dumped.content, Page) and index % every == 0:
                 yield dumped.content.title, dumped.content.wikitext
 
 
-def measure(found: list[tuple[str, str]], runs: int) -> dict[str, Result]:
+def measure(found: list[tuple[str, str]], runs: int, *, html: bool) -> dict[str, Result]:
     """What each tool did over all pages."""
     patterns = {name: re.compile(pattern) for name, pattern in RESIDUE.items()}
-    known = tools()
+    known = html_tools() if html else tools()
     results = {name: Result() for name in known}
     for tool in known.values():
-        tool("Warm", "'''Warm''' {{up|a}} [[b|c]]")
+        tool(*(found[0] if html else ("Warm", "'''Warm''' {{up|a}} [[b|c]]")))
     for title, wikitext in found:
         texts: dict[str, str] = {}
         for name, tool in known.items():
@@ -110,7 +139,8 @@ def measure(found: list[tuple[str, str]], runs: int) -> dict[str, Result]:
                 results[name].residue[mark] += len(pattern.findall(text))
             results[name].seconds += seconds
             results[name].words += len(text.split())
-        compare(wikitext, texts, results)
+        if not html:
+            compare(wikitext, texts, results)
     return results
 
 
@@ -143,16 +173,13 @@ def fastest(tool: Tool, title: str, wikitext: str, runs: int) -> tuple[float, st
 def report(found: list[tuple[str, str]], results: dict[str, Result]) -> str:
     """The tables as text."""
     megabytes = sum(len(wikitext.encode()) for _, wikitext in found) / 1e6
-    slowest = results["mwparserfromhell strip_code"].seconds
-    lines = [f"{len(found):,} pages, {megabytes:.2f} MB of wikitext, one process, CPU time"]
+    slowest = next(iter(results.values())).seconds
+    lines = [f"{len(found):,} pages, {megabytes:.2f} MB, one process, CPU time"]
     lines.append(f"{'tool':29}{'seconds':>9}{'MB/s':>8}{'ratio':>7}{'words':>11}{'lost %':>9}")
     for name, one in results.items():
-        speed, ratio, lost = (
-            megabytes / one.seconds,
-            slowest / one.seconds,
-            100 * one.lost / (one.agreed or 1),
-        )
-        lines.append(f"{name:29}{one.seconds:9.2f}{speed:8.2f}{ratio:7.1f}{one.words:11,}{lost:9.4f}")
+        speed, ratio = megabytes / one.seconds, slowest / one.seconds
+        lost = f"{100 * one.lost / one.agreed:.4f}" if one.agreed else "-"
+        lines.append(f"{name:29}{one.seconds:9.2f}{speed:8.2f}{ratio:7.1f}{one.words:11,}{lost:>9}")
     lines += ["", f"{'residue':29}" + "".join(f"{mark:>9}" for mark in RESIDUE)]
     for name, one in results.items():
         lines.append(f"{name:29}" + "".join(f"{one.residue[mark]:9,}" for mark in RESIDUE))
@@ -182,7 +209,7 @@ def main(arguments: list[str]) -> int:
     if not options.here:
         return in_peers_environment(options.venv, arguments)
     found = list(pages(options.pages, options.every))
-    sys.stdout.write(report(found, measure(found, options.runs)))
+    sys.stdout.write(report(found, measure(found, options.runs, html=options.pages[0].suffix == ".html")))
     return 0
 
 
