@@ -117,7 +117,13 @@ def list_models(*, as_json: bool) -> None:
 @click.option("--max-minutes", type=RealRange(min=0), help="Save and stop after this many minutes from now.")
 @click.option("--compile", is_flag=True, help="Compile updates by torch.compile; on a GPU with CUDA graphs.")
 @click.option("--cuda-graphs/--no-cuda-graphs", expose_value=False, callback=no_cuda_graphs, hidden=True)
-@click.option("--tensorboard", "log_events", is_flag=True, help="Also write events for TensorBoard.")
+@click.option("--tensorboard", "log_events", is_flag=True, help="As --log-to tensorboard.")
+@click.option(
+    "--log-to",
+    type=click.Choice(("tensorboard", "wandb", "mlflow")),
+    multiple=True,
+    help="Also hand the numbers on to this tracker, if it is installed; repeatable.",
+)
 @device_option
 def train(
     *, save_minutes: float, log_every: int, max_updates: int | None, max_minutes: float | None, **options: Any

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 import torch
 
@@ -58,7 +59,8 @@ def autocast(device: torch.device, precision: str) -> Iterator[None]:
     """
     if precision not in PRECISIONS:
         raise ModelError(f"--precision {precision}: expected {', '.join(PRECISIONS)}")
-    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    cudnn: Any = torch.backends.cudnn
+    before = torch.get_float32_matmul_precision(), cudnn.conv.fp32_precision, cudnn.rnn.fp32_precision
     use_products(precision)
     warn_if_slow(device, precision)
     try:
@@ -66,16 +68,31 @@ def autocast(device: torch.device, precision: str) -> Iterator[None]:
             yield
     finally:
         torch.set_float32_matmul_precision(before[0])
-        torch.backends.cudnn.allow_tf32 = before[1]
+        cudnn.allow_tf32 = before[1] == "tf32"
+        cudnn.conv.fp32_precision, cudnn.rnn.fp32_precision = before[1:]
 
 
 def use_products(precision: str) -> None:
     """Round products of float32 on a GPU to TF32 only if the precision is tf32; cuDNN would do it otherwise.
 
-    Not under bf16: what autocast leaves in float32, such as the pointer's scores, must stay exact.
+    Not under bf16: what autocast leaves in float32, such as the pointer's scores, must stay exact. cuDNN's
+    convolutions and recurrences have switches of their own, which follow `torch.backends.fp32_precision` if
+    they are not set.
     """
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-    torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    cudnn: Any = torch.backends.cudnn
+    cudnn.allow_tf32 = precision == "tf32"
+    cudnn.conv.fp32_precision = cudnn.rnn.fp32_precision = "tf32" if precision == "tf32" else "ieee"
+
+
+def best_precision(device: torch.device) -> str:
+    """bf16 if a device computes it in hardware, else fp32."""
+    if device.type == "cuda":
+        has = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        cpu: Any = torch.cpu
+        has = device.type == "cpu" and (cpu._is_avx512_bf16_supported() or cpu._is_amx_tile_supported())
+    return "bf16" if has else "fp32"
 
 
 def warn_if_slow(device: torch.device, precision: str) -> None:

@@ -137,7 +137,12 @@ SCHEDULES: dict[str, Callable[[TrainingConfig, Sequence[float]], bool]] = {
     # From the third epoch on, unless perplexity is better by more than 1; as in Kim et al.'s code.
     "decay-unless-one-better": lambda _, losses: len(losses) > 2 and not _gained(*losses[-2:]) > 1,
     "constant": lambda *_: False,
+    # Lower with each update, see `update_factor`.
+    "cosine": lambda *_: False,
+    "linear": lambda *_: False,
+    "inverse-sqrt": lambda *_: False,
 }
+TO_THE_END: Final = ("cosine", "linear")  # schedules that the number of epochs decides
 
 
 def _gained(*losses: float) -> float:
@@ -157,16 +162,22 @@ class TrainingConfig(Config):
     optimizer: str = "sgd"  # a name in `training.optimizers`, or of a class of torch.optim
     optimizer_options: Mapping[str, Any] = field(default_factory=dict)  # its own, such as {"momentum": 0.9}
     learning_rate: Amount = 1.0  # Zaremba et al. (2014), section 4.1; the paper does not say
-    weight_decay: Amount = 0.0  # of the optimizer, as torch means it
+    weight_decay: Amount = 0.0  # of the optimizer, as torch means it,
+    decayed: Annotated[str, OneOf(("matrices", "all"))] = "matrices"  # not of biases, norms and embeddings
     clip: Amount = 1.0  # of the global norm of the gradient, 0: not clipped; section 5.2
     loss: Annotated[str, OneOf(("row", "token"))] = "row"  # sum over time, mean over rows; mean over tokens
     schedule: Annotated[str, OneOf(SCHEDULES)] = "halve-when-worse"
     decay: Amount = 0.5  # the factor that lowers the learning rate; section 5.2
     decay_after: Count = 0  # epochs at the first learning rate, for the schedule decay-after
+    warmup: Count = 0  # updates in which the learning rate rises to its first value, in any schedule
+    floor: Annotated[float, Range(end=1.0, through=True)] = 0.0  # share of it at the end of cosine and linear
     epochs: Size = 64  # at most; section 5.2
     patience: Count = 3  # stop after this many epochs without improvement; 0: never; section 5.2
     averaging_interval: Count = 5  # n of NT-ASGD: average once worse than the best before the last n epochs
-    precision: Annotated[str, OneOf(PRECISIONS)] = "fp32"  # tf32: on a GPU; bf16: autocast, weights stay fp32
+    ema: Rate = 0.0  # decay of the average of weights that is evaluated and kept as the best; 0: none
+    micro_batch: Count = 0  # rows of one pass; an update takes so many passes as the batch needs; 0: one
+    # tf32: on a GPU; bf16: autocast, weights stay fp32; auto: bf16 where the device has it, else fp32
+    precision: Annotated[str, OneOf((*PRECISIONS, "auto"))] = "fp32"
     seed: Annotated[int, Range(end=2.0**63)] = 1  # of torch's generators
 
     def __post_init__(self) -> None:
@@ -175,6 +186,13 @@ class TrainingConfig(Config):
         plain = {name: tuple(value) if isinstance(value, list) else value for name, value in options}
         object.__setattr__(self, "optimizer", str(self.optimizer).lower())
         object.__setattr__(self, "optimizer_options", plain)  # JSON has lists in place of tuples
+        if not self.weight_decay:
+            object.__setattr__(self, "decayed", "matrices")  # it means nothing, and makes no other recipe
+
+    @classmethod
+    def completed(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Once all weights decayed."""
+        return {"decayed": "all", **fields}
 
     @property
     def lookback(self) -> int:
@@ -192,6 +210,31 @@ def learning_rate(config: TrainingConfig, losses: Sequence[float]) -> float:
     for end in range(1, len(losses) + 1):
         rate *= config.decay if SCHEDULES[config.schedule](config, losses[:end]) else 1
     return rate
+
+
+def update_factor(config: TrainingConfig, update: int, done: float) -> float:
+    """What the learning rate of an epoch is multiplied by in one update.
+
+    The warm-up is linear. Cosine: Loshchilov and Hutter (2016), https://arxiv.org/abs/1608.03983, without
+    restarts. Inverse square root: Vaswani et al. (2017), https://arxiv.org/abs/1706.03762, section 5.3, but 1
+    at the end of the warm-up.
+
+    Args:
+        config: The hyperparameters.
+        update: The number of updates before it.
+        done: The share of the tokens of all epochs that were trained on before it.
+
+    >>> update_factor(TrainingConfig(schedule="cosine", warmup=2, floor=0.1), 5, 0.5)
+    0.55
+    """
+    warm = min(1.0, (update + 1) / max(1, config.warmup))
+    if config.schedule in TO_THE_END:
+        left = 1 - done if config.schedule == "linear" else (1 + math.cos(math.pi * done)) / 2
+        return warm * (config.floor + (1 - config.floor) * left)
+    if config.schedule == "inverse-sqrt":
+        first = max(1, config.warmup)
+        return warm * math.sqrt(first / max(update + 1, first))
+    return warm
 
 
 def finished(config: TrainingConfig, losses: Sequence[float]) -> bool:

@@ -129,7 +129,7 @@ def keep_freed_memory() -> bool:
 
 @contextmanager
 def stop_signals() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM wait until the update is done; a second one ends the process as usual."""
+    """Ctrl-C, SIGTERM and SIGHUP wait until the update is done; a second one ends the process as usual."""
     seen: list[int] = []
 
     def remember(number: int, frame: object) -> None:
@@ -137,7 +137,7 @@ def stop_signals() -> Iterator[Callable[[], bool]]:
         seen.append(number)
         signal.signal(number, before[signal.Signals(number)])
 
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     try:
         before = {number: signal.signal(number, remember) for number in numbers}
     except ValueError:  # not in the main thread, where only the caller can handle signals

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,14 +13,14 @@ from torch import nn
 
 from ps_models.configs import ModelKind, config_of, make_configs, make_model
 from ps_models.data.dataset import read_stream, read_texts
-from ps_models.devices import choose_device
+from ps_models.devices import best_precision, choose_device
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Score
 from ps_models.hyperparameters import Config
 from ps_models.language_model import Prepared
 from ps_models.own_models import check_laws, keep_source, named_kind
 from ps_models.training.checkpoint import LAST, Checkpoint, check_vocabulary, read_checkpoint
-from ps_models.training.logs import tensorboard
+from ps_models.training.logs import events_to
 from ps_models.training.loop import RunLimits, TrainingData, run_training
 from ps_models.training.update import torchrun_context
 from wikitext_builder.dataset.load import FILE, Dataset
@@ -60,6 +60,7 @@ def train(
     settings: Mapping[str, object] | Iterable[str] = (),
     device: str = "auto",
     log_events: bool = False,
+    log_to: Collection[str] = (),
     limits: RunLimits = RunLimits(),  # noqa: B008 - it is frozen
     pace: RunLimits | None = None,
     compile: bool = False,  # noqa: A002 - as torch names it
@@ -77,7 +78,8 @@ def train(
         preset: A name in the model's presets (of yours: in my_model.toml); None: the model's defaults.
         settings: Hyperparameters that replace the preset's: `{"epochs": 3}`, or `key=value` texts.
         device: auto, cpu, cuda or cuda:1.
-        log_events: Also write events for TensorBoard.
+        log_events: Also write events for TensorBoard, as `log_to=["tensorboard"]`.
+        log_to: Trackers that also get the numbers: tensorboard, wandb, mlflow.
         limits: When to save, log and stop.
         pace: The name of `limits` in version 0.1.
         compile: Compile the updates with torch.compile: minutes at the start, then faster updates, whose
@@ -97,13 +99,17 @@ def train(
     saved = _saved_run(out, kind, asdict(model_config), vocabulary, data)
     with torchrun_context() as world:
         chosen = choose_device(device, world.rank)
+        if training.precision == "auto":
+            before = saved.settings.get("precision") if saved else None
+            training = replace(training, precision=before or best_precision(chosen))
         texts = _texts(kind, model_config, preset, dataset, vocabulary)
         _check_same_text(saved, texts.describe, data)
         fresh = saved is None
         made = _new_model(kind, texts, model_config, training.seed, world.rank, prepare=fresh).to(chosen)
         if world.rank == 0:
             keep_source(kind, out)
-        with tensorboard(out) if log_events and world.rank == 0 else nullcontext() as events:
+        trackers = {*log_to, *(["tensorboard"] if log_events else ())}
+        with events_to(trackers, out) if trackers and world.rank == 0 else nullcontext() as events:
             position = run_training(
                 *(made, texts, training, out),
                 resume=saved,

@@ -20,7 +20,7 @@ from ps_models.devices import device_name, warn_if_slow
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluating, score_texts
 from ps_models.evaluation.signature import Score
-from ps_models.hyperparameters import TrainingConfig, finished, learning_rate
+from ps_models.hyperparameters import TrainingConfig, finished, learning_rate, update_factor
 from ps_models.processor import fitted_threads, stop_signals
 from ps_models.training.checkpoint import (
     BEST,
@@ -32,7 +32,7 @@ from ps_models.training.checkpoint import (
     weights_of,
 )
 from ps_models.training.logs import LOGS, Events, RunLog
-from ps_models.training.optimizers import averaged_weights, set_learning_rate, start_averaging
+from ps_models.training.optimizers import set_learning_rate, start_averaging
 from ps_models.training.update import ONE_PROCESS, DistributedContext, Position, Training, Whole
 from wikitext_builder import __version__
 from wikitext_builder.hashing import commit
@@ -171,7 +171,8 @@ class _Session:
     ends: float  # in seconds of time.monotonic
     asked_to_stop: Callable[[], bool]
     sessions: tuple[str, ...]  # the code and the device of each, for the checkpoint
-    unread: list[tuple[Tensor, int]] = field(default_factory=list)  # updates after the run's position
+    # Updates after the run's position: their numbers, targets and learning rates.
+    unread: list[tuple[Tensor, int, float]] = field(default_factory=list)
     last_read: float = 0.0
     last_save: float = 0.0
 
@@ -194,13 +195,22 @@ class _Session:
     def _train_epoch(self) -> None:
         run = self.run
         run.model.train()
-        set_learning_rate(run.optimizer, learning_rate(run.config, run.position.losses))
+        of_epoch = learning_rate(run.config, run.position.losses)
         self.last_read = self.last_save = time.monotonic()
         for chunk, targets in run.chunks():
-            self.unread.append((run.update(chunk, targets), targets))
+            rate = of_epoch * self._factor()
+            set_learning_rate(run.optimizer, rate)
+            self.unread.append((run.update(chunk, targets), targets, rate))
             self._after_update()
         if self.unread:
             self._read()
+
+    def _factor(self) -> float:
+        """What the next update multiplies the learning rate by."""
+        position, config = self.run.position, self.run.config
+        trained = position.targets + sum(targets for _, targets, _ in self.unread)
+        done = (position.epoch + trained / self.run.all_rows.targets) / config.epochs
+        return update_factor(config, position.update + len(self.unread), done)
 
     def _after_update(self) -> None:
         run, now = self.run, time.monotonic()
@@ -219,12 +229,12 @@ class _Session:
 
     def _read(self, *votes: float) -> list[float]:
         """Read the losses of the updates, advance the position, and sum the votes over all processes."""
-        found = self.run.read(self.unread)
+        found = self.run.read([(numbers, targets) for numbers, targets, _ in self.unread])
         nats, norms = zip(*found, strict=True)
         seconds = (time.monotonic() - self.last_read) / len(found)
         summed = self.run.world.summed([*nats, *votes])
-        for total, norm, (_, targets) in zip(summed, norms, self.unread, strict=False):
-            self._advance(total, targets, norm, seconds)
+        for total, norm, (_, targets, rate) in zip(summed, norms, self.unread, strict=False):
+            self._advance(total, targets, {"gradient_norm": norm, "learning_rate": rate}, seconds)
         self.unread.clear()
         self.last_read = time.monotonic()
         return summed[len(found) :]
@@ -233,7 +243,7 @@ class _Session:
         most = self.limits.max_updates
         return most is not None and self.run.position.update + len(self.unread) >= most
 
-    def _advance(self, nats: float, targets: int, norm: float, seconds: float) -> None:
+    def _advance(self, nats: float, targets: int, known: Mapping[str, float], seconds: float) -> None:
         run, position = self.run, self.run.position
         run.position = position = replace(
             position,
@@ -243,13 +253,12 @@ class _Session:
             targets=position.targets + targets,
             seconds=position.seconds + seconds,
         )
-        rate = run.optimizer.param_groups[0]["lr"]
         if self.log is not None and position.update % self.limits.log_every == 0:
-            numbers = {"loss": nats / targets, "gradient_norm": norm, "learning_rate": rate}
-            numbers["tokens_per_second"] = targets / max(seconds, 1e-9)
+            numbers = {"loss": nats / targets, **known, "tokens_per_second": targets / max(seconds, 1e-9)}
             self.log.update({"update": position.update, "epoch": position.epoch + 1, **numbers})
         mean = position.nats / position.targets
-        note = f"epoch {position.epoch + 1} loss {mean:.3f} perplexity {_perplexity(mean):.1f} rate {rate:g}"
+        note = f"epoch {position.epoch + 1} loss {mean:.3f} perplexity {_perplexity(mean):.1f}"
+        note += f" rate {known['learning_rate']:.4g} gradient {known['gradient_norm']:.3g}"
         if position.losses:
             note += f" valid {_perplexity(position.losses[-1]):.1f}"
         self._report(note)
@@ -261,8 +270,7 @@ class _Session:
 
     def _end_epoch(self) -> None:
         run, position = self.run, self.run.position
-        averages = averaged_weights(run.optimizer)
-        with _swapped(averages), evaluating(run.model):
+        with _swapped(run.averages), evaluating(run.model):
             scores = score_texts(
                 run.model,  # type: ignore[arg-type]
                 self.data.valid,
@@ -272,10 +280,16 @@ class _Session:
             )
             score = sum(scores, Score())
             loss = run.world.first(score.nats / score.tokens)
-            if math.isnan(loss):
+            if not math.isfinite(_perplexity(loss)):
                 raise ModelError(
-                    f"epoch {position.epoch + 1}: the loss of valid is not a number;"
+                    f"epoch {position.epoch + 1}: the loss of valid is {loss:.4g}, which is no perplexity;"
                     " train again with a lower learning_rate or clip"
+                )
+            if loss > (guess := math.log(len(self.data.describe.vocabulary))):
+                LOG.warning(
+                    "epoch %d: valid has a loss of %.3f, worse than guessing among all words (%.3f);"
+                    " a lower learning_rate, or a warmup, may help",
+                    *(position.epoch + 1, loss, guess),
                 )
             best = not position.losses or loss < min(position.losses)
             run.position = replace(position, losses=(*position.losses, loss))

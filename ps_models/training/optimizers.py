@@ -65,23 +65,39 @@ def options_of(name: str) -> dict[str, Any]:
 def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
     """The optimizer that a configuration names, for all parameters that need gradients.
 
+    If only matrices decay, all other weights are a second group: vectors, and embeddings, also those that a
+    softmax shares.
+
     Raises:
         ModelError: The optimizer refuses the weights or its options.
     """
-    return _optimizer([weight for weight in model.parameters() if weight.requires_grad], config)
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    if config.decayed == "all" or not config.weight_decay:
+        return _optimizer([weights], config)
+    embeddings = {one.weight for one in model.modules() if isinstance(one, nn.Embedding)}
+    decaying = [weight for weight in weights if weight.dim() > 1 and weight not in embeddings]
+    rest = [weight for weight in weights if weight.dim() < 2 or weight in embeddings]
+    return _optimizer([group for group in (decaying, rest) if group], config, undecayed=rest)
 
 
-def _optimizer(weights: Sequence[nn.Parameter], config: TrainingConfig) -> torch.optim.Optimizer:
+def _optimizer(
+    groups: Sequence[Sequence[nn.Parameter]],
+    config: TrainingConfig,
+    undecayed: Sequence[nn.Parameter] = (),
+) -> torch.optim.Optimizer:
     kind, ours = optimizer_class(config.optimizer)
     options = {"lr": config.learning_rate, **ours, **config.optimizer_options}
     if "weight_decay" in inspect.signature(kind).parameters:
         options["weight_decay"] = config.weight_decay
     elif config.weight_decay:
         raise ModelError(f"weight_decay={config.weight_decay}: {kind.__name__} has none; expected 0")
-    if any(weight.is_meta for weight in weights):
+    if any(weight.is_meta for group in groups for weight in group):
         options.pop("fused", None)  # the device without numbers has no fused steps
     try:
-        return kind(list(weights), **options)
+        own = [
+            {"params": list(each), **({"weight_decay": 0.0} if each is undecayed else {})} for each in groups
+        ]
+        return kind(own, **options)
     except (IndexError, TypeError, ValueError, RuntimeError) as error:
         given = "".join(f" {key}={value}" for key, value in config.optimizer_options.items())
         raise ModelError(f"optimizer={config.optimizer}{given}: {str(error).splitlines()[0]}") from error
@@ -142,7 +158,7 @@ def _stepped(weights: Sequence[nn.Parameter], config: TrainingConfig) -> list[di
     zeros = [nn.Parameter(torch.zeros_like(weight)) for weight in weights]
     for weight in zeros:
         weight.grad = torch.zeros_like(weight)
-    fresh = _optimizer(zeros, config)
+    fresh = _optimizer([zeros], config)
     fresh.step()
     return [fresh.state[weight] for weight in zeros]
 

@@ -23,9 +23,14 @@ from ps_models.data.dataset import Chunk, Rows, even_ends, random_ends
 from ps_models.devices import use_products
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Score
-from ps_models.hyperparameters import TrainingConfig, finished, learning_rate
-from ps_models.language_model import AnyState, Penalised, map_state, tensors_of
-from ps_models.training.optimizers import load_optimizer, make_optimizer, scaled_learning_rate
+from ps_models.hyperparameters import TO_THE_END, TrainingConfig, finished, learning_rate
+from ps_models.language_model import AnyState, Penalised, join_states, map_state, tensors_of
+from ps_models.training.optimizers import (
+    averaged_weights,
+    load_optimizer,
+    make_optimizer,
+    scaled_learning_rate,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +153,8 @@ class Training:
         self.all_rows = rows
         self.loss = world.wrapped(ChunkLoss(model))
         self.optimizer = make_optimizer(model, config)
+        self.trained = [weight for weight in model.parameters() if weight.requires_grad]
+        self.ema = [weight.detach().clone() for weight in self.trained] if config.ema else []
         self.position = Position()
         self.state = self._initial_state()
         self.compiled = self._compiled() if compiled else None
@@ -170,17 +177,30 @@ class Training:
             process's targets, and the norm of the gradient before clipping.
         """
         self.optimizer.zero_grad(set_to_none=True)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
-            nats, penalty, self.state = self._loss(chunk)
         divisor = targets if self.config.loss == "token" else self.batch_size
-        # DDP averages over processes: sums must be multiplied by their number, means must not.
-        loss: Any = nats * (self.world.size / divisor) + penalty * (targets / divisor)
-        loss.backward()
+        sums, states = [], []
+        for rows, part in chunk.parts(self.config.micro_batch):
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
+                nats, penalty, state = self._loss(part, _rows_of(self.state, rows))
+            share = len(part.tokens) / len(chunk.tokens)
+            # DDP averages over processes: sums must be multiplied by their number, means must not.
+            loss: Any = nats * (self.world.size / divisor) + penalty * (share * targets / divisor)
+            loss.backward()
+            sums.append(nats.detach())
+            states.append(state)
+        self.state = join_states(states) if len(states) > 1 else states[0]
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip or math.inf)
         share = chunk.scored / self.config.stride if self.config.random_strides else 1.0
         with scaled_learning_rate(self.optimizer, share):
             self.optimizer.step()
-        return torch.stack([nats.detach(), norm]).double()
+        if self.ema:
+            torch._foreach_lerp_(self.ema, [*self.trained], 1 - self.config.ema)
+        return torch.stack([sum(sums[1:], sums[0]), norm]).double()
+
+    @property
+    def averages(self) -> dict[nn.Parameter, Tensor]:
+        """What replaces the weights at evaluation; empty if nothing is averaged."""
+        return averaged_weights(self.optimizer) or dict(zip(self.trained, self.ema, strict=bool(self.ema)))
 
     def read(self, updates: Sequence[tuple[Tensor, int]]) -> list[tuple[float, float]]:
         """The numbers of the updates since `position`, each given with its targets; waits for the device.
@@ -227,6 +247,7 @@ class Training:
             "position": asdict(self.position),
             "optimizer": self.optimizer.state_dict(),
             "processes": self.world.gathered(own),
+            **({"ema": [average.cpu() for average in self.ema]} if self.ema else {}),
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
@@ -246,6 +267,10 @@ class Training:
                 f" {self.world.size}; resume it with the same number"
             )
         own = snapshot["processes"][self.world.rank]
+        for average, saved in zip(self.ema, snapshot.get("ema", ()), strict=True):
+            if saved.shape != average.shape:
+                raise ValueError(f"an average of shape {tuple(saved.shape)}, expected {tuple(average.shape)}")
+            average.copy_(saved)
         load_optimizer(self.optimizer, snapshot["optimizer"], self.config)
         self.position = position
         words: int = self.model.config.vocab_size  # type: ignore[assignment, union-attr]
@@ -271,22 +296,27 @@ class Training:
         mode = "reduce-overhead" if graphs else "default"
         return cast("nn.Module", torch.compile(self.loss, mode=mode, dynamic=False))
 
-    def _loss(self, chunk: Chunk) -> tuple[Tensor, Tensor | float, AnyState]:
+    def _loss(self, chunk: Chunk, state: AnyState) -> tuple[Tensor, Tensor | float, AnyState]:
         """The numbers of `ChunkLoss`; compiled for the length that all chunks have but the first and last."""
         whole = chunk.scored == self.config.stride and not any(chunk.shorter)
         if self.compiled is None or not whole or chunk.advance != chunk.scored:
-            found: tuple[Tensor, Tensor | float, AnyState] = self.loss(chunk, self.state)
+            found: tuple[Tensor, Tensor | float, AnyState] = self.loss(chunk, state)
             return found
         torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
         try:
-            nats, penalty, state = self.compiled(chunk, self.state)
+            nats, penalty, after = self.compiled(chunk, state)
         except torch._dynamo.exc.TorchDynamoException as error:
             reason = str(error).splitlines()[0]
             raise ModelError(
                 f"this machine cannot compile the model ({reason}); train without --compile"
             ) from error
         # The next replay of a CUDA graph overwrites its results.
-        return nats, penalty, map_state(Tensor.clone, state)
+        return nats, penalty, map_state(Tensor.clone, after)
+
+
+def _rows_of(state: AnyState, rows: slice | None) -> AnyState:
+    """The state of some rows; None: of all."""
+    return state if rows is None else map_state(lambda tensor: tensor[rows], state)
 
 
 def _state(saved: Sequence[Tensor], initial: AnyState, vocab_size: int) -> AnyState:
@@ -321,10 +351,15 @@ def _same_settings(saved: Mapping[str, Any], wanted: TrainingConfig, position: P
         )
     names = [field.name for field in fields(wanted) if field.name not in ("epochs", "patience")]
     # Fields newer than the run had their defaults.
-    before = TrainingConfig(**{name: saved[name] for name in names if name in saved})
+    then = TrainingConfig.completed(saved)
+    before = TrainingConfig(**{name: then[name] for name in names if name in then})
     epochs = [position.losses[:epoch] for epoch in range(position.begun)]
-    if all(learning_rate(before, losses) == learning_rate(wanted, losses) for losses in epochs):
+    in_updates = {before.schedule, wanted.schedule} & {*TO_THE_END, "inverse-sqrt"}
+    if not in_updates and all(learning_rate(before, each) == learning_rate(wanted, each) for each in epochs):
         names = [name for name in names if name not in ("schedule", "decay", "decay_after")]
+    if wanted.schedule in TO_THE_END:
+        names.append("epochs")
+        before = replace(before, epochs=then["epochs"])
     differing = [name for name in names if getattr(before, name) != getattr(wanted, name)]
     if differing:
         changes = ", ".join(f"{name} {getattr(before, name)} → {getattr(wanted, name)}" for name in differing)

@@ -138,7 +138,8 @@ def training_of(
     own = [line for line in curve if line.updates <= updates]
     line = ["ps-models", "train", checkpoint.model, data]
     line += ["--preset", preset] if preset else []
-    line += [part for setting in settings for part in ("--set", setting)]
+    portable = ("precision=auto" if one == "precision=bf16" else one for one in settings)
+    line += [part for setting in portable for part in ("--set", setting)]
     return Trained(
         recipe=f"{checkpoint.model}/{preset}" if preset else checkpoint.model,
         command=shlex.join([*line, "--out", "RUN"]),

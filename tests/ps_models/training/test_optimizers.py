@@ -4,7 +4,7 @@ import copy
 import inspect
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 import torch
@@ -257,7 +257,7 @@ def test_a_repeated_number_in_a_state_has_memory_of_its_own():
 
 def test_options_are_those_of_the_settings_whatever_a_checkpoint_says():
     """Also where steps are counted: a run from a GPU of version 0.1 resumes on a CPU."""
-    model, config, optimizer = trained("adamw", weight_decay=0.5)
+    model, config, optimizer = trained("adamw", weight_decay=0.5, decayed="all")
     saved = optimizer.state_dict()
     saved["param_groups"][0] |= {"weight_decay": 7.0, "maximize": True, "capturable": True, "lr": 0.25}
     load_optimizer(optimizer, saved, config)
@@ -272,3 +272,24 @@ def test_a_momentum_that_has_not_begun_is_none_in_older_checkpoints():
     saved = {"state": {0: {"momentum_buffer": None}}, "param_groups": optimizer.state_dict()["param_groups"]}
     load_optimizer(optimizer, saved, config)
     step(model, optimizer)
+
+
+def test_only_matrices_decay_unless_all_are_asked_for():
+    class Small(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.linear = torch.nn.Embedding(5, 3), torch.nn.Linear(3, 5)
+            self.tied = torch.nn.Linear(3, 5, bias=False)
+            self.tied.weight = self.words.weight
+
+    model = Small()
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    config = TrainingConfig(optimizer="adamw", learning_rate=0.1, weight_decay=0.5)
+    for decayed, wanted in (("matrices", {"linear.weight"}), ("all", {*before})):
+        model.load_state_dict(before, strict=False)
+        optimizer = make_optimizer(model, replace(config, decayed=decayed))
+        for weight in model.parameters():
+            weight.grad = torch.zeros_like(weight)
+        optimizer.step()
+        changed = {name for name, weight in model.named_parameters() if not torch.equal(weight, before[name])}
+        assert changed == wanted

@@ -1,5 +1,6 @@
 """Training: resumed runs equal undisturbed ones, also after a kill; several processes equal one."""
 
+import json
 import math
 import os
 import re
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +25,10 @@ from click.testing import CliRunner
 import ps_models as pm
 from ps_models.analysis.predictions import predictions
 from ps_models.cli import commands
-from ps_models.devices import autocast
+from ps_models.devices import autocast, best_precision, use_products
 from ps_models.errors import ModelError
-from ps_models.evaluation.signature import Score
-from ps_models.training import loop
 from ps_models.training.checkpoint import BEST, LAST, read_checkpoint, save_checkpoint
-from ps_models.training.logs import EPOCHS, UPDATES, RunLog, tensorboard
+from ps_models.training.logs import EPOCHS, UPDATES, RunLog, events_to
 from ps_models.training.loop import RunLimits, StoppedError
 from ps_models.training.optimizers import NEVER, OPTIMIZERS
 from tests.conftest import ROOT
@@ -242,12 +242,129 @@ def test_tensorboard_can_read_all_updates_and_epochs(tiny_dataset, tmp_path):
 
 def test_tensorboard_has_all_numbers_when_a_run_ends(tmp_path):
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    with tensorboard(tmp_path) as events:
+    with events_to(["tensorboard"], tmp_path) as events:
         for step in range(1000):
             events.add_scalar("update/loss", 1.0, step)
     found = accumulator.EventAccumulator(str(tmp_path / "tensorboard"))
     found.Reload()
     assert [event.step for event in found.Scalars("update/loss")] == list(range(1000))
+
+
+@pytest.mark.slow
+def test_trackers_get_all_numbers(tiny_dataset, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    wandb = pytest.importorskip("wandb")
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri(f"file:{tmp_path / 'mlruns'}")
+    train(tiny_dataset, tmp_path / "out", *SETTINGS, log_to=("wandb", "mlflow"))
+    (found,) = mlflow.search_runs(output_format="list")
+    history = mlflow.tracking.MlflowClient().get_metric_history(found.info.run_id, "update/loss")
+    assert [(one.step, one.value) for one in history] == losses(tmp_path / "out")
+    assert wandb.run is None  # it has ended
+    assert list((tmp_path / "out" / "wandb").glob("offline-run-*/*.wandb"))
+
+
+def test_an_unknown_tracker_and_a_missing_one_are_told(tmp_path, monkeypatch):
+    with pytest.raises(ModelError, match="--log-to aim: expected tensorboard, wandb, mlflow"):
+        events_to(["aim"], tmp_path).__enter__()
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(ModelError, match="install the package wandb, or train without it"):
+        events_to(["wandb"], tmp_path).__enter__()
+
+
+SCHEDULED = {
+    "cosine": ("schedule=cosine", "warmup=3", "floor=0.1"),
+    "linear": ("schedule=linear", "warmup=2"),
+    "inverse-sqrt": ("schedule=inverse-sqrt", "warmup=4"),
+    "ema": ("ema=0.9", "optimizer=adamw", "weight_decay=0.1"),
+    "decay of all": ("decayed=all", "optimizer=adamw", "weight_decay=0.1"),
+    "parts of a batch": ("micro_batch=3", "layer_dropout=0.2"),
+    "auto": ("precision=auto",),
+}
+
+
+@pytest.mark.parametrize("settings", SCHEDULED.values(), ids=SCHEDULED)
+def test_a_run_with_any_of_these_resumes_exactly(tiny_dataset, tmp_path, settings):
+    assert_resumes("lstm", tiny_dataset, tmp_path, settings_of("lstm", *settings), 5, -3)
+
+
+@pytest.mark.parametrize("schedule", ["cosine", "linear"])
+def test_a_schedule_to_the_end_does_not_get_more_epochs(tiny_dataset, tmp_path, schedule):
+    settings = settings_of("lstm", f"schedule={schedule}")
+    stopped(tiny_dataset, tmp_path / "out", 3, *settings)
+    with pytest.raises(ModelError, match=r"other settings \(epochs 2 → 3\)"):
+        train(tiny_dataset, tmp_path / "out", *settings, "epochs=3")
+    with pytest.raises(ModelError, match=r"other settings \(schedule .* → constant"):
+        train(tiny_dataset, tmp_path / "out", *settings, "schedule=constant")
+
+
+def test_logs_and_updates_have_the_rate_of_the_schedule(tiny_dataset, tmp_path):
+    train(tiny_dataset, tmp_path / "out", *settings_of("lstm", "schedule=linear", "warmup=2", "floor=0.2"))
+    lines = map(json.loads, (tmp_path / "out" / UPDATES).read_text().splitlines())
+    rates = [line["learning_rate"] for line in lines]
+    first = 0.5 * 0.5  # half of it in the first update of the warm-up
+    assert rates[0] == pytest.approx(first)
+    assert max(rates) == rates[1] <= 0.5
+    assert all(one > other for one, other in pairwise(rates[1:]))
+    assert rates[-1] == pytest.approx(0.5 * 0.2, rel=0.2)
+
+
+def test_parts_of_a_batch_give_the_gradients_of_the_whole(tiny_dataset, tmp_path):
+    settings = settings_of("lstm", *QUIET, "batch_size=5", "loss=token")
+    one, other = (tmp_path / name for name in ("whole", "parts"))
+    train(tiny_dataset, one, *settings)
+    train(tiny_dataset, other, *settings, "micro_batch=2")
+    for (_, first), (_, second) in zip(losses(one), losses(other), strict=True):
+        assert first == pytest.approx(second, abs=1e-4)
+
+
+def test_the_average_of_weights_is_what_is_kept_as_the_best(tiny_dataset, tmp_path):
+    settings = settings_of("lstm", *QUIET, "optimizer=adamw", "learning_rate=0.02", "epochs=1")
+    train(tiny_dataset, tmp_path / "out", *settings, "ema=0.5")
+    train(tiny_dataset, tmp_path / "plain", *settings)
+    best, last, plain = (
+        read_checkpoint(tmp_path / path) for path in (f"out/{BEST}", f"out/{LAST}", f"plain/{LAST}")
+    )
+    assert last.digest == plain.digest
+    assert best.digest != last.digest
+    assert pm.evaluate(tmp_path / "out", tiny_dataset, split="valid", device="cpu").score.perplexity == (
+        pytest.approx(best.facts["valid_perplexity"], rel=1e-6)
+    )
+
+
+def test_a_run_that_diverges_says_so_and_keeps_the_best_weights(tiny_dataset, tmp_path, caplog):
+    train(tiny_dataset, tmp_path / "out", *settings_of("lstm", "epochs=1", "learning_rate=0"))
+    assert "worse than guessing" not in caplog.text
+    train(tiny_dataset, tmp_path / "bad", *settings_of("lstm", "epochs=1", "learning_rate=90", "clip=0"))
+    assert "worse than guessing among all words" in caplog.text
+    with pytest.raises(ModelError, match=r"the loss of valid is .*, which is no perplexity"):
+        train(tiny_dataset, tmp_path / "worse", *settings_of("lstm", "learning_rate=1e5"))
+    assert not (tmp_path / "worse" / BEST).exists()
+
+
+def test_a_resumed_run_keeps_the_precision_that_was_chosen_for_it(tiny_dataset, tmp_path, monkeypatch):
+    stopped(tiny_dataset, tmp_path / "out", 3, *settings_of("lstm", "precision=auto"))
+    found = read_checkpoint(tmp_path / "out" / LAST).settings["precision"]
+    assert found == best_precision(torch.device("cpu"))
+    other = {"fp32": "bf16", "bf16": "fp32"}[found]
+    monkeypatch.setattr("ps_models.training_run.best_precision", lambda _: other)
+    train(tiny_dataset, tmp_path / "out", *settings_of("lstm", "precision=auto"))
+    assert read_checkpoint(tmp_path / "out" / LAST).settings["precision"] == found
+
+
+def test_fp32_is_fp32_whatever_was_set_before():
+    backends: Any = torch.backends
+    cudnn = backends.cudnn
+    backends.fp32_precision = "tf32"
+    try:
+        for precision in ("fp32", "bf16"):
+            use_products(precision)
+            found = cudnn.conv.fp32_precision, cudnn.rnn.fp32_precision
+            assert (*found, torch.get_float32_matmul_precision()) == ("ieee", "ieee", "highest")
+    finally:
+        backends.fp32_precision = "none"
 
 
 def test_training_learns_and_the_best_checkpoint_says_so(tiny_dataset, tmp_path):
@@ -304,12 +421,6 @@ def test_a_run_that_would_have_ended_before_is_not_resumed(tiny_dataset, tmp_pat
     ):
         train(tiny_dataset, out, *settings, "epochs=2")
     assert train(tiny_dataset, out, *settings).trained_before
-
-
-def test_a_first_loss_that_is_infinite_has_a_best_checkpoint(tiny_dataset, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "score_texts", lambda *_, **__: [Score(math.inf, 1)])
-    train(tiny_dataset, tmp_path / "out", *SETTINGS, "epochs=1")
-    assert (tmp_path / "out" / BEST).is_file()
 
 
 @pytest.mark.parametrize(
@@ -458,7 +569,7 @@ def test_a_run_past_its_last_update_stops_at_once(tiny_dataset, tmp_path):
 def test_weights_that_are_nan_after_an_epoch_are_not_the_best(tiny_dataset, tmp_path):
     one_update = ("epochs=4", "stride=5000", "bptt=1", "schedule=decay-after")
     settings = settings_of("lstm", *QUIET, *one_update, "decay_after=1", "decay=1e38", "clip=0")
-    with pytest.raises(ModelError, match=r"epoch 2: the loss of valid is not a number; train again"):
+    with pytest.raises(ModelError, match=r"epoch 2: the loss of valid is nan, which is no perplexity"):
         train(tiny_dataset, tmp_path, *settings)
     best = read_checkpoint(tmp_path / BEST)
     assert best.facts["epoch"] == 1
