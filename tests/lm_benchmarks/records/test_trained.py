@@ -33,7 +33,15 @@ TIED = [
         f"{kind}_dropout={rate}"
         for kind, rate in (("type", 0.15), ("input", 0.4), ("layer", 0.4), ("output", 0.45))
     ),
-    *("tied=yes", "recurrent_dropout=0.2", "zoneout=0", "batch_size=32", "stride=70", "weight_decay=0.02"),
+    *(
+        "tied=yes",
+        "recurrent_dropout=0.2",
+        "zoneout=0",
+        "batch_size=32",
+        "stride=70",
+        "weight_decay=0.02",
+        "decayed=all",
+    ),
     *("decay_after=16", "decay=0.82", "epochs=34"),
 ]
 
