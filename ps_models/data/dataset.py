@@ -122,10 +122,10 @@ class Rows:
             ranks: The number of processes.
 
         Raises:
-            ModelError: The processes cannot have equal numbers of rows.
+            ModelError: There are fewer rows than processes.
         """
-        if len(self) % ranks:
-            raise ModelError(f"{len(self)} rows cannot be shared by {ranks} processes; use a multiple")
+        if len(self) < ranks:
+            raise ModelError(f"batch_size={len(self)}: {ranks} processes need a row each; use fewer of them")
         return Rows(self.tokens[rank::ranks], self.shorter[rank::ranks])
 
     def to(self, device: torch.device) -> Rows:

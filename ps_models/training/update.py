@@ -182,9 +182,10 @@ class Training:
         for rows, part in chunk.parts(self.config.micro_batch):
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
                 nats, penalty, state = self._loss(part, _rows_of(self.state, rows))
-            share = len(part.tokens) / len(chunk.tokens)
-            # DDP averages over processes: sums must be multiplied by their number, means must not.
-            loss: Any = nats * (self.world.size / divisor) + penalty * (share * targets / divisor)
+            share = len(part.tokens) / self.batch_size
+            # DDP averages over processes, so sums must be multiplied by their number; a penalty is a mean.
+            sums_of_all = self.world.size / divisor
+            loss: Any = nats * sums_of_all + penalty * (share * targets * sums_of_all)
             loss.backward()
             sums.append(nats.detach())
             states.append(state)

@@ -45,7 +45,7 @@ def test_every_token_is_a_target_exactly_once_per_epoch(length, batch_size, stri
     assert sorted(targets_of(rows, ends, lookback)) == list(range(length))
 
 
-@given(length=st.integers(8, 60), ranks=st.sampled_from([1, 2, 4]), stride=st.integers(1, 9))
+@given(length=st.integers(8, 60), ranks=st.integers(1, 4), stride=st.integers(1, 9))
 def test_the_rows_of_all_processes_are_all_rows_in_step(length, ranks, stride):
     rows = to_rows(torch.arange(length), 4)
     shares = [rows.of_rank(rank, ranks) for rank in range(ranks)]
@@ -100,5 +100,5 @@ def test_a_chunk_begun_in_the_middle_is_the_one_of_the_whole_epoch():
 def test_too_few_rows_or_tokens_are_errors():
     with pytest.raises(ModelError, match="3 tokens cannot fill 4 rows"):
         to_rows(torch.arange(3), 4)
-    with pytest.raises(ModelError, match="cannot be shared by 3 processes"):
-        to_rows(torch.arange(8), 4).of_rank(0, 3)
+    with pytest.raises(ModelError, match="batch_size=4: 5 processes need a row each"):
+        to_rows(torch.arange(8), 4).of_rank(0, 5)

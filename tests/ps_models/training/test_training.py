@@ -203,7 +203,14 @@ AWD = ("embedding_size=6", "random_strides=yes", "type_dropout=0", "weight_dropo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("model", "more"), [("pointer-sentinel-lstm", QUIET), ("awd-lstm", AWD)])
+@pytest.mark.parametrize(
+    ("model", "more"),
+    [
+        ("pointer-sentinel-lstm", QUIET),
+        ("awd-lstm", (*AWD, "batch_size=5")),  # three rows and two, of other lengths, with a penalty
+        ("lstm", (*QUIET, "batch_size=7", "micro_batch=2", "schedule=cosine", "warmup=3", "ema=0.5")),
+    ],
+)
 def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path, model, more):
     settings = settings_of(model, *more, "loss=token")
     train(tiny_dataset, tmp_path / "one", *settings, model=model)
