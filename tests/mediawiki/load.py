@@ -128,6 +128,8 @@ class LoadedWiki:
             members = [{"ns": 0, "title": f"Page {n}"} for n in range(start, end)]
             more = {"continue": {"cmcontinue": str(end), "continue": "-||"}} if end < self.pages else {}
             return {"query": {"categorymembers": members}, **more}
+        if query["prop"] == "redirects":  # of templates, of which it has none
+            return {"batchcomplete": True, "query": {"pages": []}}
         return {"batchcomplete": True, "query": {"pages": list(map(page, query["titles"].split("|")))}}
 
     def __call__(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:

@@ -89,11 +89,21 @@ class TemplateReader:
         name = parts[0].text().strip()
         if not is_function(name, parts):
             return self.template(template_name(name), parts, source)
+        if template := self.invoked(name, parts):
+            return self.template(template, parts[1:], source)
         try:
             result = self.function(name, parts)
         except RejectedError:
             return self.unknown(source)
         return self.unknown(source) if ERROR.search(result) and self.has_data(source) else result
+
+    def invoked(self, call: str, parts: list[Part]) -> str:
+        """The template that we know and a call of a module stands for; empty if there is none."""
+        head, _, module = call.partition(":")
+        if head.strip().lower() != "#invoke" or len(parts) == 1 or not self.context.language.is_english:
+            return ""
+        template = template_of(module, parts[1].text().strip())
+        return template if self.knows(template) else ""
 
     def says_nothing(self, opener: str, first: str) -> bool:
         """True if a call of this name, or a link to this target, gives no text."""
@@ -118,10 +128,6 @@ class TemplateReader:
         arguments = Arguments(self.context, name, trimmed(first), [_argument(part) for part in parts[1:]])
         if name == "#tag":
             return _text_of_tag(arguments)
-        if name == "#invoke" and len(parts) > 1 and self.context.language.is_english:
-            template = template_of(arguments.first, arguments.text(1))
-            if template and (text := self.known_text(template, lambda: _arguments(parts[1:]))) is not None:
-                return text
         return PARSER_FUNCTIONS[name](arguments)
 
     def macro(self, name: str) -> Macro | None:

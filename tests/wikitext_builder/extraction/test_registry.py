@@ -24,10 +24,12 @@ from wikitext_builder.extraction.macros.registry import (
     is_removed,
     pattern,
 )
+from wikitext_builder.extraction.page import extract
 
 SNAPSHOT = ROOT / "tests" / "cases" / "macros.tsv"
 # Families with a name per language: one digest for all of each.
 PER_LANGUAGE = {"Lang-": "Lang-*", "IPA-": "IPA-*", " icon": "* icon"}
+OF_ANY_FUNCTION = {"Flag": ["Fb", "Fb-rt"], "Age": ["Birth date and age", "Death date and age"]}
 CALLS = [case["arguments"] for case in cases("extract/calls")]
 
 
@@ -52,6 +54,23 @@ def test_every_name_gives_its_text() -> None:
     before = {name: digest for digest, names in rows for name in names.split("|")}
     assert len(before) > 2_300
     assert {name: now.get(name) for name in before if now.get(name) != before[name]} == {}
+
+
+@pytest.mark.parametrize(("module", "function", "template"), [row[:3] for row in read_table("modules")])
+def test_a_function_of_a_module_gives_the_text_of_its_template(
+    module: str, function: str, template: str
+) -> None:
+    """Of each template that a module makes; a function that is any has the name of its template."""
+    found = [template] if function != "*" else OF_ANY_FUNCTION[module]
+    for name in found:
+        pages = []
+        for head in (name, f"#invoke:{module}|{function.replace('*', name.lower())}"):
+            calls = ("|".join([head, *(f"{key}={value}" for key, value in one.items())]) for one in CALLS)
+            pages.append("\n\n".join(f"A {{{{{call}}}}} b." for call in calls))
+        first, second = (extract(one, title="A") for one in pages)
+        assert is_removed(name) or name in MACROS
+        assert second.lines == first.lines
+        assert len(second.left_out) == len(first.left_out)
 
 
 def test_no_name_has_two_macros() -> None:

@@ -149,7 +149,9 @@ def _value(written: str, change: str | None) -> Value:
 def _declare_tables() -> None:
     for names, written, shared, _source, family in read_table("patterns"):
         if family:  # the text of today; the row before has the other one
-            _replace(names, _dated(family, pattern(written)))
+            now = pattern(written)
+            for name in names.split("|"):
+                DECLARED[name] = _dated(family, now, DECLARED[name])
         else:
             macro(*names.split("|"), shared=bool(shared))(pattern(written))
     for name, redirects, others, _source in read_table("aliases"):
@@ -157,24 +159,23 @@ def _declare_tables() -> None:
         macro(*aliases, shared=name in SHARED)(DECLARED[name])
         REDIRECTS.update(dict.fromkeys(filter(None, redirects.split("|")), name))
     for names, unread, _source in read_table("unread"):
-        _replace(names, _careful(unread.split("|")))
+        for name in names.split("|"):
+            found = fnmatch.filter(DECLARED, name) if "*" in name else [name]
+            found += [alias for alias, other in REDIRECTS.items() if other in found]
+            UNREAD.update(dict.fromkeys(found, unread.split("|")))
+    DECLARED.update({name: _careful(unread, DECLARED[name]) for name, unread in UNREAD.items()})
 
 
-def _replace(names: str, change: Callable[[Macro], Macro]) -> None:
-    for name in names.split("|"):
-        found = fnmatch.filter(DECLARED, name) if "*" in name else [name]
-        DECLARED.update({one: change(DECLARED[one]) for one in found})
+def _dated(family: str, now: Macro, then: Macro) -> Macro:
+    return lambda call: (now if changed(call, family) else then)(call)
 
 
-def _dated(family: str, now: Macro) -> Callable[[Macro], Macro]:
-    return lambda then: lambda call: (now if changed(call, family) else then)(call)
+def _careful(unread: list[str], known: Macro) -> Macro:
+    """A macro that knows no call with these parameters, which the template reads and it does not."""
+    return lambda call: None if call.get(*unread) else known(call)
 
 
-def _careful(unread: list[str]) -> Callable[[Macro], Macro]:
-    """Makes a macro that knows no call with these parameters, which the template reads and it does not."""
-    return lambda known: lambda call: None if call.get(*unread) else known(call)
-
-
+UNREAD: dict[str, list[str]] = {}  # parameters that templates read and their macros do not
 REDIRECTS: dict[str, str] = {}  # other names of the same templates
 _declare_tables()
 MACROS: dict[str, Macro] = DECLARED
@@ -188,7 +189,7 @@ def template_of(module: str, function: str) -> str:
     >>> template_of("flag", "icon"), template_of("Flag", "fb"), template_of("cite web", "")
     ('Flagicon', 'Fb', 'Cite web')
     """
-    name = template_name(module)
+    name, function = template_name(module), function.replace("_", " ")
     if not function:
         return name  # such as {{#invoke:cite web||…}}
     return OF_MODULES.get((name, function)) or template_name(function if (name, "*") in OF_MODULES else "")

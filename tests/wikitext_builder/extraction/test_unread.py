@@ -1,0 +1,109 @@
+"""A parameter that a template reads and its macro does not prints no guess."""
+
+import bz2
+import re
+from collections.abc import ItemsView, Mapping
+from functools import cache
+from typing import Any
+from xml.etree.ElementTree import iterparse
+
+import pytest
+
+from tests.cases import cases, read
+from tests.conftest import data
+from tests.wikitext_builder.extraction.pages import page
+from wikitext_builder.extraction.macros import read_table
+from wikitext_builder.extraction.macros.call import Call
+from wikitext_builder.extraction.macros.registry import MACROS, UNREAD
+from wikitext_builder.extraction.nodes import included
+
+CALLS = [case["arguments"] for case in cases("extract/calls")]
+HARMLESS = {name: set(names.split("|")) for name, names in read("extract/harmless")["parameters"].items()}
+SOURCES = ("pages/templates.xml.bz2", "pages-more/templates-modern.xml.bz2")
+INVOKED = re.compile(r"#invoke:\s*([^|}]*?)\s*\|")
+OF_WIKITEXT = re.compile(r"\{\{\{\s*([^{}|]+?)\s*[|}]")
+OF_LUA = re.compile(r"\b[aA]rgs(?:\.([A-Za-z_]\w*)|\[\s*(?:'([^']+)'|\"([^\"]+)\")\s*\])")
+SHARED = {
+    "Arguments",
+    "String",
+    "Template wrapper",
+    "TEMPLATENAME",
+    "Convert",
+    "Math",
+}  # not of one template
+
+
+class Asked(dict[str, str]):
+    """Arguments that note which of them a macro asks for; with `all` it goes through them."""
+
+    def __init__(self, arguments: Mapping[str, str]) -> None:
+        super().__init__(arguments)
+        self.asked: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.asked.add(key)
+        return super().get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        self.asked.add(str(key))
+        return super().__contains__(key)
+
+    def items(self) -> ItemsView[str, str]:  # type: ignore[override]
+        self.asked.add("all")
+        return super().items()
+
+
+def asked_for(name: str) -> set[str]:
+    """The parameters that a macro looks at in some calls."""
+    found: set[str] = set()
+    for arguments in CALLS:
+        given = Asked(arguments)
+        MACROS[name](Call(name=name, arguments=given, page=page("", "Tokyo")))
+        found |= given.asked
+    return found
+
+
+@cache
+def sources() -> dict[str, str]:
+    """All that is known of the wikitext of templates and modules, of any date, by title."""
+    texts: dict[str, str] = {}
+    for name in SOURCES:
+        with bz2.open(data(name)) as file:
+            for _, one in iterparse(file):
+                if one.tag.rpartition("}")[2] == "page":
+                    found = {part.tag.rpartition("}")[2]: part.text or "" for part in one.iter()}
+                    texts[found["title"]] = f"{texts.get(found['title'], '')}\n{found['text']}"
+    return texts
+
+
+def parameters_of(name: str) -> set[str]:
+    """The parameters that the source of a template reads, and the modules that it calls."""
+    wikitext = included(sources()[f"Template:{name}"])
+    found = set(OF_WIKITEXT.findall(wikitext))
+    for module in {one[:1].upper() + one[1:] for one in INVOKED.findall(wikitext)} - SHARED:
+        found |= {"".join(names) for names in OF_LUA.findall(sources().get(f"Module:{module}", ""))}
+    return found
+
+
+@pytest.mark.parametrize("row", read_table("unread"), ids=lambda row: row[0])
+def test_a_call_with_an_unread_parameter_has_no_text(row: list[str]) -> None:
+    names = [name for name, unread in UNREAD.items() if unread == row[1].split("|")]
+    assert names
+    for name in {*names[:3], *names[-3:]}:
+        for parameter in row[1].split("|"):
+            for arguments in CALLS:
+                call = Call(name=name, arguments={**arguments, parameter: "5"}, page=page("", "Tokyo"))
+                assert MACROS[name](call) is None
+
+
+def test_each_parameter_of_a_source_is_read_or_unread_or_harmless() -> None:
+    """The harmless ones give the same text on a real MediaWiki: see docs/notes/fidelity.md."""
+    found = {}
+    for name in sorted(title.removeprefix("Template:") for title in sources() if title[:9] == "Template:"):
+        if name.startswith("Lang-") and name != "Lang-ru":
+            continue  # a macro for all
+        if name in MACROS and "all" not in (asked := asked_for(name)):
+            known = asked | {*UNREAD.get(name, ())} | HARMLESS["*"] | HARMLESS.get(name, set())
+            if unknown := parameters_of(name) - known:
+                found[name] = unknown
+    assert found == {}
