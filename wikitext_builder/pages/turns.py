@@ -7,10 +7,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from wikitext_builder.progress import Progress
-
-WAITING = "waiting"
 
 
 @contextmanager
@@ -24,12 +23,7 @@ def only_fetch(store: Path, progress: Progress) -> Iterator[None]:
     path = Path(f"{store.resolve()}-fetch")
     while True:
         with path.open("ab") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                progress(WAITING, 0, None, f"another fetch works on {store}; this one follows")
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                progress(WAITING, 1, 1)
+            take(lock, f"another fetch works on {store}; this one follows", progress)
             if not _is_file(path, lock.fileno()):  # the one before has ended and removed it
                 continue
             try:
@@ -37,6 +31,16 @@ def only_fetch(store: Path, progress: Progress) -> Iterator[None]:
             finally:
                 path.unlink(missing_ok=True)
             return
+
+
+def take(lock: IO[bytes], busy: str, progress: Progress) -> None:
+    """Lock an open file, and say when one has to wait for another process that holds it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        progress("waiting", 0, None, busy)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        progress("waiting", 1, 1)
 
 
 def _is_file(path: Path, descriptor: int) -> bool:
