@@ -30,6 +30,7 @@ from wikitext_builder.cli.options import (
     add_cite_option,
     run,
     trust_option,
+    version_option,
 )
 from wikitext_builder.dataset.vocabulary import EOS
 from wikitext_builder.pictures import ENDINGS
@@ -42,7 +43,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 
 @click.group("ps-models", cls=Program, context_settings=SETTINGS)
-@click.version_option(package_name="wikitext-builder")
+@version_option
 @click.option("--threads", type=COUNT, show_default="by size of the model", help="CPU threads.")
 @trust_option(lambda path: pm.trust(path))
 def commands(threads: int | None) -> None:

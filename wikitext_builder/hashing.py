@@ -12,6 +12,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+UNDECIDING = ("cli", "sample", "stats", "text_overlap")  # rooms of this package that change no dataset
 PACKAGES = ("wikitext_builder", "ps_models", "benchmarks")  # the folders whose code decides numbers
 
 
@@ -42,6 +43,19 @@ def lines_sha256(lines: Iterable[str]) -> str:
     for line in lines:
         digest.update(f"{line}\n".encode())
     return digest.hexdigest()
+
+
+@cache
+def code_sha256() -> str:
+    """SHA-256 of the code and tables that decide the bytes of a dataset, hexadecimal.
+
+    All files of this package count, but those of rooms that only show and compare.
+    """
+    package = Path(__file__).parent
+    files = (path for path in package.rglob("*") if path.suffix in (".py", ".tsv", ".toml", ".txt", ".jinja"))
+    names = sorted(path.relative_to(package).as_posix() for path in files)
+    deciding = (name for name in names if name.partition("/")[0] not in UNDECIDING)
+    return lines_sha256(f"{name} {file_sha256(package / name)}" for name in deciding)
 
 
 @cache

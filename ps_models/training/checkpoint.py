@@ -168,7 +168,7 @@ def _unfinished(path: Path) -> Path:
 
 
 def _remove(unfinished: Path) -> None:
-    if unfinished.is_dir():
+    if unfinished.is_dir() and not unfinished.is_symlink():
         shutil.rmtree(unfinished)
     else:
         unfinished.unlink(missing_ok=True)

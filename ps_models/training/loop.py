@@ -110,6 +110,11 @@ def run_training(
         StoppedError: The user stopped it (Ctrl-C, SIGTERM), or `limits` did; it can be resumed.
         ModelError: The loss is no longer a number, or `resume` is of a different run.
     """
+    if resume is None and (out / BEST).exists():
+        raise ModelError(
+            f"{out}: has {BEST} but no {LAST} to resume; a new run would replace it: move it, or use another"
+            " --out"
+        )
     rows = to_rows(data.stream, config.batch_size)
     run = Training(model, rows, config, device=torch.device(device), world=world, compiled=compiled)
     warn_if_slow(run.device, config.precision)
@@ -123,8 +128,6 @@ def run_training(
             log = RunLog(out, lengths=lengths, events=events)
             stack.callback(log.close)
             remove_unfinished(out)
-            if resume is None:  # of a run whose last checkpoint was removed
-                (out / BEST).unlink(missing_ok=True)
         asked_to_stop = stack.enter_context(stop_signals())
         stack.enter_context(fitted_threads(model, len(run.rows)))
         ends = math.inf if limits.max_seconds is None else time.monotonic() + limits.max_seconds

@@ -18,6 +18,7 @@ from wikitext_builder.building.batches import LeftOutCalls
 from wikitext_builder.building.plan import LEFT_OUT, REJECTED, Plan
 from wikitext_builder.dataset.manifest import CARD, SplitCounts
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
+from wikitext_builder.hashing import code_sha256
 from wikitext_builder.pages.lock import LOCK, write_lock
 from wikitext_builder.pages.store import Rejected, Revision
 from wikitext_builder.wiki.languages import Language
@@ -103,6 +104,7 @@ def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], v
         newness=_newness(plan.revisions) if "train" not in names else "",
         names="{" + ",".join(names) + "}" if len(names) > 1 else names[0],
         rebuild=rebuild_commands(plan),
+        code=code_sha256()[:16],
         size=_size_category(sum(one.lines for one in counts.values())),
     )
     (directory / CARD).write_text(text, encoding="utf-8", newline="\n")

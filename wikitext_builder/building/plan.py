@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -19,7 +20,7 @@ from wikitext_builder import __version__
 from wikitext_builder.dataset.manifest import Manifest, compared_files, read_manifest
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.hashing import lines_sha256
+from wikitext_builder.hashing import code_sha256, lines_sha256
 from wikitext_builder.pages.lock import names_in_lock, read_lock, read_titles
 from wikitext_builder.pages.page_filters import chosen
 from wikitext_builder.pages.reading import templates_in
@@ -37,6 +38,8 @@ NO_TEXT = "no-text"  # the reason of a rejection that a template could change
 LONGEST_NAME = 255  # bytes, on the file systems of Linux and macOS
 # The others of `BuildOptions` are fields of a recipe.
 PAGE_OPTIONS = ("as_of", "lock", "include", "exclude", "within", "without", "valid_titles", "test_titles")
+MARK = "a build of wikitext-builder works in this folder\n"  # in the lock of a working folder
+OURS = re.compile(r"lock|dataset|[0-9a-f]{24}")  # what a build makes in it; the last: results of an identity
 DECIDING_PACKAGES = ("pyarrow", "regex", "sacremoses")  # their versions decide bytes
 
 
@@ -277,7 +280,7 @@ def identity_of(plan: Plan) -> Identity:
     versions = {name: version(name) for name in DECIDING_PACKAGES}
     if plan.recipe.source == "rendered":
         versions["lxml"] = version("lxml")
-    versions |= {"wikitext-builder": __version__, "unicode": unidata_version}
+    versions |= {"wikitext-builder": __version__, "code": code_sha256()[:16], "unicode": unidata_version}
     return Identity(plan.recipe, lines_sha256(chain(rows, dates, given, texts)), versions, templates)
 
 
@@ -298,9 +301,13 @@ def built_already(out: Path, identity: Identity) -> Manifest | None:
     if built == identity:
         _check_files(out, manifest)
         return manifest
+    if (found := list(_differences(built, identity))) == ["other code"]:
+        raise BuilderError(
+            f"{out}: was built by code {built.versions.get('code', 'that is not known')}, and this is"
+            f" {identity.versions['code']}, whose text may differ; name another folder, or remove this one"
+        )
     raise BuilderError(
-        f"{out}: holds another dataset ({', '.join(_differences(built, identity))}); name another folder or"
-        " remove this one"
+        f"{out}: holds another dataset ({', '.join(found)}); name another folder or remove this one"
     )
 
 
@@ -326,7 +333,9 @@ def _differences(there: Identity, wanted: Identity) -> Iterator[str]:
     for what in ("recipe", "versions"):
         one, other = (asdict(identity)[what] for identity in (there, wanted))
         for name in sorted({*one, *other}):
-            if one.get(name) != other.get(name):
+            if name == "code" and one.get(name) != other.get(name):
+                yield "other code"
+            elif one.get(name) != other.get(name):
                 yield f"{name} {one.get(name)!r}, not {other.get(name)!r}"
     if there.source != wanted.source:
         yield "other pages, given titles or texts of templates"
@@ -341,12 +350,15 @@ def working_folder(plan: Plan, identity: Identity) -> Iterator[str]:
     Yields:
         The location of intermediate results; those of another dataset are removed.
     """
+    _expect_ours(plan.work)
     plan.work.mkdir(parents=True, exist_ok=True)
-    with (plan.work / "lock").open("w") as lock:
+    with (plan.work / "lock").open("w", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise BuilderError(f"{plan.work}: another build is running there; wait for it") from error
+        lock.write(MARK)
+        lock.flush()
         if plan.work_url:
             location = f"{plan.work_url.rstrip('/')}/{identity.digest()}"
         else:  # absolute: a cluster's workers run in other folders
@@ -354,7 +366,9 @@ def working_folder(plan: Plan, identity: Identity) -> Iterator[str]:
             _remove_others(plan.work, keep=identity.digest())
         yield location
         blobs.remove_folder(location)
-        shutil.rmtree(plan.work)
+        (plan.work / "lock").unlink()
+        with contextlib.suppress(OSError):  # something else lies there too
+            plan.work.rmdir()
 
 
 def remove_leftovers(plan: Plan, identity: Identity) -> None:
@@ -365,11 +379,29 @@ def remove_leftovers(plan: Plan, identity: Identity) -> None:
             pass
 
 
+def _expect_ours(work: Path) -> None:
+    """Refuse a working folder that no build of ours has made, before anything in it is removed.
+
+    Raises:
+        BuilderError: It is a link, or it has something in it that is not ours.
+    """
+    if work.is_symlink() or (work.exists() and not work.is_dir()):
+        raise BuilderError(f"{work}: a link or a file; a build needs this name for its own folder: move it")
+    names = sorted(path.name for path in work.iterdir()) if work.exists() else []
+    lock = work / "lock"
+    marked = lock.is_file() and not lock.is_symlink() and lock.read_bytes()[:99] in (MARK.encode(), b"")
+    if foreign := [name for name in names if not (marked and OURS.fullmatch(name))]:
+        raise BuilderError(
+            f"{work}: has {foreign[0]!r}, which no build has made there; a build needs this name for its own"
+            " folder: move it"
+        )
+
+
 def _remove_others(folder: Path, *, keep: str) -> None:
     for path in folder.iterdir():
-        if path.is_dir() and path.name != keep:
+        if path.is_dir() and path.name != keep and not path.is_symlink():
             shutil.rmtree(path)
-    for part in folder.rglob("*.part"):
+    for part in (folder / keep).rglob("*.part"):
         part.unlink()
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 import wikitext_builder as wb
-from wikitext_builder import __version__
 from wikitext_builder.cli import analysis, datasets, pages
-from wikitext_builder.cli.options import Program, add_cite_option, run
+from wikitext_builder.cli.options import Program, add_cite_option, run, version_option
 
 STOPPED = "stopped; run the same command again to resume it"
 
@@ -17,7 +16,7 @@ STOPPED = "stopped; run the same command again to resume it"
     cls=Program,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100},
 )
-@click.version_option(__version__)
+@version_option
 def cli() -> None:
     """Regenerate the WikiText datasets from Wikipedia.
 

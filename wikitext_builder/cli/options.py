@@ -15,6 +15,7 @@ import click
 
 import wikitext_builder as wb
 from wikitext_builder.errors import RejectedError, ToolkitError, is_short_memory
+from wikitext_builder.hashing import code_sha256, commit
 from wikitext_builder.progress import set_verbosity
 from wikitext_builder.wiki.languages import language_of
 
@@ -216,6 +217,21 @@ def add_cite_option(program: click.Command, cite: Callable[[str], str], paths: s
         help=f"Print BibTeX of this software, of the paper, and of PATH ({paths}), and exit.",
     )
     program.params.append(option)
+
+
+def version_option(program: Callable[..., Any]) -> Callable[..., Any]:
+    """The option that prints the version, and which code it is: a version has many commits."""
+
+    def show(context: click.Context, _option: click.Parameter, asked: bool) -> None:
+        if asked and not context.resilient_parsing:
+            of = f", commit {found}" if (found := commit()) else ""
+            click.echo(
+                f"{context.find_root().info_name}, version {wb.__version__}, code {code_sha256()[:16]}{of}"
+            )
+            context.exit()
+
+    options: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": show}
+    return click.option("--version", help="Show the version and exit.", **options)(program)
 
 
 def trust_option(trust: Callable[[Path], None]) -> Callable[[Any], Any]:

@@ -11,13 +11,13 @@ import lm_benchmarks as lb
 import ps_models as pm
 from lm_benchmarks.cli import measuring, showing
 from lm_benchmarks.cli.options import PROGRAM
-from wikitext_builder.cli.options import Program, add_cite_option, run, trust_option
+from wikitext_builder.cli.options import Program, add_cite_option, run, trust_option, version_option
 
 SETTINGS: Final = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 
 @click.group(PROGRAM, cls=Program, context_settings=SETTINGS)
-@click.version_option(package_name="wikitext-builder")
+@version_option
 @click.option(
     "--threads", type=click.IntRange(min=1), show_default="by size of the model", help="CPU threads."
 )

@@ -658,10 +658,12 @@ def test_weights_that_are_no_numbers_are_not_loaded(tiny_dataset, run):
         pm.evaluate(run, tiny_dataset, split="test", device="cpu")
 
 
-def test_a_run_that_begins_again_has_no_best_checkpoint_of_an_older_one(tiny_dataset, run):
+def test_a_best_checkpoint_without_its_run_is_not_replaced(tiny_dataset, run):
     (run / LAST).unlink()
-    stopped(tiny_dataset, run, 1, "batch_size=4", model="rnn")
-    assert pm.load(run, device="cpu").checkpoint.model == "rnn"
+    files = {path.name: path.read_bytes() for path in run.iterdir()}
+    with pytest.raises(ModelError, match=f"has {BEST} but no {LAST} to resume; .* another --out"):
+        train(tiny_dataset, run, "batch_size=4", model="rnn")
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == files
 
 
 def test_a_run_stops_after_its_time(tiny_dataset, tmp_path):

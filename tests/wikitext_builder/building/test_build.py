@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -36,10 +37,12 @@ from tests.wikitext_builder.datasets import (
 from wikitext_builder.article import Page
 from wikitext_builder.building import shards
 from wikitext_builder.building.build import carry_out
+from wikitext_builder.dataset.load import load
 from wikitext_builder.dataset.manifest import read_articles
 from wikitext_builder.dataset.recipes import RECIPES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
+from wikitext_builder.hashing import UNDECIDING, code_sha256
 from wikitext_builder.pages.reading import StoredTemplates
 from wikitext_builder.pages.store import Store
 from wikitext_builder.progress import Progress
@@ -142,6 +145,58 @@ def killed(store: Path, out: Path, report: int, *, cwd: Path | None = None) -> N
     plan = plan_of(store, out)
     end = forked(lambda: carry_out(plan, at_report(report, die)), cwd or out.parent)
     assert end.returncode == -signal.SIGKILL, end.stderr
+
+
+@pytest.mark.parametrize("kind", ["link", "file", "folder", "folder with a lock", "file beside ours"])
+def test_what_is_not_ours_in_place_of_the_working_folder_is_refused_and_stays(
+    small: Path, tmp_path: Path, kind: str
+) -> None:
+    home, work, store = tmp_path / "home", tmp_path / ".out.partial", small / "pages.store"
+    (home / "photos").mkdir(parents=True)
+    (home / "photos" / "one.part").write_text("dear")
+    if kind == "link":
+        work.symlink_to(home)
+    elif kind == "file":
+        work.write_text("dear")
+    else:
+        home.rename(work)
+    if kind == "folder with a lock":
+        (work / "lock").write_text("mine")
+    if kind == "file beside ours":
+        shutil.rmtree(work)
+        killed(store, tmp_path / "out", 7)
+        (work / "notes").write_text("dear")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(BuilderError, match=r"\.out\.partial: .*; a build needs this name for its own folder"):
+        built(store, tmp_path / "out")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_other_code_is_another_dataset(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, out = small / "pages.store", tmp_path / "out"
+    code = built(store, out).manifest.versions["code"]
+    assert code == code_sha256()[:16]
+    assert f"(code\n`{code}`" in (out / "README.md").read_text()
+    monkeypatch.setattr("wikitext_builder.building.plan.code_sha256", lambda: "f" * 64)
+    with pytest.raises(
+        BuilderError, match=rf"was built by code {code}, and this is f+, whose text may differ"
+    ):
+        built(store, out)
+    stored = json.loads((out / "manifest.json").read_text())
+    del stored["versions"]["code"]  # as earlier versions wrote it
+    (out / "manifest.json").write_text(json.dumps(stored))
+    assert load(out).manifest is not None
+    with pytest.raises(BuilderError, match="was built by code that is not known"):
+        built(store, out)
+
+
+def test_all_that_a_build_imports_is_part_of_its_code() -> None:
+    imports = "wikitext_builder.building.build, wikitext_builder.extraction.page"
+    words = [sys.executable, "-c", f"import sys, {imports}; print(*sys.modules)"]
+    printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    rooms = {name.split(".")[1] for name in printed.split() if name.startswith("wikitext_builder.")}
+    assert {"building", "extraction", "tokens"} <= rooms
+    assert not rooms & {*UNDECIDING} - {"text_overlap"}  # which may be asked to describe a dataset
 
 
 @pytest.mark.parametrize("report", [1, 5, 7, 10, 21])
