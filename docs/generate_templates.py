@@ -15,9 +15,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from extraction_eval.lost import lost_places, words
-
 from wikitext_builder.article import Article, Page
+from wikitext_builder.cli.options import listed
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.expander import Expander
 from wikitext_builder.extraction.macros.call import template_name
@@ -47,10 +46,8 @@ stands alone in its block and has only named arguments is taken for a box and no
 
 TOTAL = """
 
-{calls:,} calls of {templates:,} templates in all. {holes:,} of them leave a hole in a sentence,
-{per_100:.1f} per 100 pages; the others go with the parentheses around them: `(equivalent to $… in 2016)`.
+{calls:,} calls of {templates:,} templates in all, {per_100:.1f} per 100 pages. What went with them: {went}.
 """
-FILLER = "Qxfillerxq"  # a word that no page has
 
 FILLED = """
 ## Templates of a dump
@@ -86,23 +83,6 @@ def articles(paths: list[Path], templates: Mapping[str, str] | None = None) -> I
             yield extract(page, templates=templates)
         except RejectedError:
             continue
-
-
-def holes(page: Page) -> int:
-    """How many calls leave a hole in a sentence; the others go with the parentheses around them."""
-    article = extract(page)
-    shown = extract(page, expansions=dict.fromkeys(article.left_out, FILLER))
-    text = "\n".join(shown.lines).replace(f"({FILLER})", "")
-    full = words(text)
-    plain = [word for word in full if word != FILLER]
-    lost = set(lost_places(plain, words("\n".join(article.lines))))
-    count = place = 0
-    for word in full:
-        if word == FILLER:
-            count += not lost & {place - 1, place}
-        else:
-            place += 1
-    return count
 
 
 def templates_in(path: Path) -> dict[str, str]:
@@ -161,8 +141,8 @@ def filled(paths: list[Path], templates: Mapping[str, str], left_out: int) -> st
     )
 
 
-def table(found: list[Article], in_sentences: int) -> str:
-    """The first section. `in_sentences` is the number of calls that leave a hole."""
+def table(found: list[Article]) -> str:
+    """The first section."""
     calls: Counter[str] = Counter()
     pages: Counter[str] = Counter()
     examples: dict[str, str] = {}
@@ -178,8 +158,10 @@ def table(found: list[Article], in_sentences: int) -> str:
         f"| {_cell(name)} | {count} | {pages[name]} | `` {_cell(examples[name][:60])} `` |"
         for name, count in sorted(calls.items(), key=lambda item: (-item[1], item[0]))
     ]
-    counts = {"calls": calls.total(), "templates": len(calls), "holes": in_sentences}
-    return head + "\n".join(rows) + TOTAL.format(per_100=100 * in_sentences / len(found), **counts)
+    went = listed(Counter(cut for article in found for cut in article.cuts))
+    per_100 = 100 * calls.total() / len(found)
+    total = TOTAL.format(calls=calls.total(), templates=len(calls), per_100=per_100, went=went)
+    return head + "\n".join(rows) + total
 
 
 def _known() -> dict[str, int]:
@@ -195,5 +177,4 @@ if __name__ == "__main__":
     *arguments, last = map(Path, sys.argv[1:])
     found = list(articles(arguments))
     left_out = sum(len(article.left_out) for article in found)
-    in_sentences = sum(map(holes, pages_of(arguments)))
-    sys.stdout.write(table(found, in_sentences) + filled(arguments, templates_in(last), left_out))
+    sys.stdout.write(table(found) + filled(arguments, templates_in(last), left_out))

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 SPLITS = ("train", "valid", "test")
+INCOMPLETE = ("cut", "keep")  # what happens to sentences that lack the words of a call
 HEADING = re.compile(r"(?P<marks>=(?: =){0,5}|={1,6}) (?P<text>.*\S) (?P=marks)")  # bounded: linear time
 
 
@@ -38,6 +39,7 @@ class Article:
     timestamp: str
     lines: tuple[str, ...]
     left_out: tuple[str, ...] = ()  # wikitext of each template call without a known text
+    cuts: tuple[str, ...] = ()  # what went with each of them: `extraction.holes.WENT`
     reasons: tuple[str, ...] = ()  # why each of them could not be expanded; empty if there were no templates
     expanded: int = 0  # how many calls got their text from templates
     plain_lines: tuple[str, ...] = ()

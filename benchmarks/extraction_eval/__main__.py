@@ -98,6 +98,11 @@ def _pages(found: Evaluation, count: int) -> Iterator[str]:
 def _compared(found: Evaluation, count: int) -> Iterator[str]:
     from extraction_eval.compare import summarize, worst
 
+    if found.red_links:
+        yield (
+            f"warning: the HTML has red links in place of {sum(found.red_links.values()):,} template calls,"
+            f" whose text it lacks: {listed(found.red_links)}"
+        )
     for name, comparisons in found.comparisons().items():
         summary = summarize(comparisons)
         yield (

@@ -133,6 +133,7 @@ class Evaluation:
     residue: tuple[Residue, ...]
     lost: LostWords  # plain words of the wikitext that do not come out
     rendered: tuple[ArticleComparison, ...]
+    red_links: Mapping[str, int]  # templates that the HTML lacks, by name
     official: tuple[ArticleComparison, ...]
     places: CallPlaces  # where the template calls of the pages stand
     removed: tuple[RemovedTemplate, ...]  # in sentences; checked if a store or a wiki has the templates
@@ -150,6 +151,7 @@ class Evaluation:
             "tokens": self.tokens,
             "rejected": self.rejected,
             "left_out": self.left_out,
+            "red_links": self.red_links,
             "residue": [asdict(one) for one in self.residue],
             "lost": self.lost.figures(worst_count),
             "comparisons": {
@@ -265,7 +267,7 @@ def measure_pages(
     """
     residue, lost, places = ResidueCount(), LostWords(), CallPlaces()
     removed = RemovedCheck(expand, language)
-    rejected, left_out, count = Counter[str](), Counter[str](), 0
+    rejected, left_out, red_links, count = Counter[str](), Counter[str](), Counter[str](), 0
     rendered, theirs = list[ArticleComparison](), list[ArticleComparison]()
     read = partial(extract, language=language, sections=sections, templates=templates)
     for count, one in enumerate(pages, start=1):
@@ -273,7 +275,8 @@ def measure_pages(
             plain = read(one.page, expansions=one.expansions)
             tokenized = tokenize_article(plain, language=language)
             residue.add(plain, tokenized)
-            lost.add(one.page, plain.lines, language)
+            whole = read(one.page, expansions=one.expansions, incomplete="keep") if plain.left_out else plain
+            lost.add(one.page, whole.lines, language)  # what goes with a call on purpose is not lost
             removed.add(one.page, places.add(one.page, language))
             left_out.update(map(call_name, plain.left_out))
             if official is not None and (lines := official.get(tokenized.lines[1])):
@@ -281,6 +284,7 @@ def measure_pages(
             if rendering := _rendering(one, render):
                 ours = read(rendering.page, expansions=one.expansions)
                 shown = extract_rendered(rendering.html, rendering.page, language=language, sections=sections)
+                red_links.update(map(call_name, shown.left_out))
                 both = [tokenize_article(version, language=language).lines for version in (ours, shown)]
                 rendered.append(compare(rendering.page.title, *both))
         except RejectedError as error:
@@ -292,6 +296,7 @@ def measure_pages(
         tokens=residue.tokens,
         rejected=dict(sorted(rejected.items())),
         left_out=dict(left_out.most_common()),
+        red_links=dict(red_links.most_common()),
         residue=residue.result(),
         lost=lost,
         rendered=tuple(rendered),

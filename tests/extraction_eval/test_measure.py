@@ -238,6 +238,16 @@ def test_a_store_is_compared_with_the_html_that_it_has(store_path):
     assert (found.pages, found.places.text) == (2, Counter({"Convert": 1}))
 
 
+def test_red_links_of_html_are_a_warning(tmp_path):
+    path = tmp_path / "a.store"
+    with Store.create(path) as store:
+        store.add("en", [page("It is {{convert|10|km}} long.", "A", 1)], origin="test")
+        link = '<a class="new" href="/index.php?title=Template:Convert&amp;redlink=1">Template:Convert</a>'
+        store.add_rendered("en", 1, f"<p>It is {link} long.</p>")
+    shown = CliRunner().invoke(evaluate, ["--store", str(path)]).stdout
+    assert "red links in place of 1 template calls, whose text it lacks: 1 Convert" in shown
+
+
 @pytest.mark.parametrize(("source", "word"), [("rendered", "wide"), ("wikitext", "long")])
 def test_a_build_takes_its_lines_from_where_the_recipe_says(store_path, tmp_path, source, word):
     shard = str(tmp_path / "a.jsonl.zst")

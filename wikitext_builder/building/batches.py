@@ -122,6 +122,7 @@ class LeftOutCalls:
     pages: int  # how many have such a call
     examples: tuple[str, ...]  # titles of the first of them in the order of the dataset
     reasons: Mapping[str, int] = field(default_factory=dict)  # why the store's templates do not give it
+    cuts: Mapping[str, int] = field(default_factory=dict)  # what went with them
 
     def __add__(self, later: LeftOutCalls) -> LeftOutCalls:
         """The calls of these pages and of later ones."""
@@ -130,22 +131,24 @@ class LeftOutCalls:
             pages=self.pages + later.pages,
             examples=(*self.examples, *later.examples)[:EXAMPLES],
             reasons=dict(Counter(self.reasons) + Counter(later.reasons)),
+            cuts=dict(Counter(self.cuts) + Counter(later.cuts)),
         )
 
 
 def left_out_of(article: Article) -> dict[str, LeftOutCalls]:
     """The calls that an article leaves out, by template."""
-    reasons: dict[str, Counter[str]] = {}
-    for call, reason in zip_longest(article.left_out, article.reasons, fillvalue=""):
-        reasons.setdefault(call_name(call), Counter())[reason] += 1
+    found: dict[str, list[tuple[str, str]]] = {}
+    for call, reason, cut in zip_longest(article.left_out, article.reasons, article.cuts, fillvalue=""):
+        found.setdefault(call_name(call), []).append((reason, cut))
     return {
         name: LeftOutCalls(
-            calls=found.total(),
+            calls=len(calls),
             pages=1,
             examples=(article.title,),
-            reasons={reason: count for reason, count in found.items() if reason},
+            reasons=dict(Counter(reason for reason, _ in calls if reason)),
+            cuts=dict(Counter(cut for _, cut in calls if cut)),
         )
-        for name, found in reasons.items()
+        for name, calls in found.items()
     }
 
 

@@ -24,7 +24,7 @@ from wikitext_builder.pages.store import Rejected, Revision
 from wikitext_builder.wiki.languages import Language
 
 TITLES: Final = {"valid": "valid_titles.txt", "test": "test_titles.txt"}  # files of given titles, by split
-LEFT_OUT_COLUMNS = ("calls", "template", "pages", "examples")
+LEFT_OUT_COLUMNS = ("calls", "template", "pages", "examples", "went")
 
 
 def reasons_of(left_out: Mapping[str, LeftOutCalls]) -> dict[str, int]:
@@ -74,14 +74,15 @@ def write_rejected(directory: Path, rejected: Sequence[Rejected]) -> None:
 
 
 def write_left_out(directory: Path, left_out: Mapping[str, LeftOutCalls]) -> None:
-    """Write which templates have calls without a text, the most frequent first, and pages that have them.
+    """Write which templates have calls without a text, the most frequent first, their pages, what went.
 
     No title contains a bar, so ` | ` separates the examples.
     """
     rows = sorted(left_out.items(), key=lambda row: (-row[1].calls, row[0]))
     lines = ["\t".join(LEFT_OUT_COLUMNS) + "\n"]
     for name, one in rows:
-        cells = (one.calls, name, one.pages, " | ".join(one.examples))
+        went = " | ".join(f"{what} {count}" for what, count in sorted(one.cuts.items()))
+        cells = (one.calls, name, one.pages, " | ".join(one.examples), went)
         lines.append("\t".join(" ".join(str(cell).split()) for cell in cells) + "\n")
     (directory / LEFT_OUT).write_text("".join(lines), encoding="utf-8", newline="\n")
 

@@ -113,6 +113,8 @@ class BuildOptions(TypedDict, total=False):
     """Words that occur fewer times in train become `<unk>`."""
     sections: str | None
     """official or clean: how much of a removed section goes."""
+    incomplete: str | None
+    """cut or keep: what happens to sentences that lack the words of a template."""
     source: str | None
     """Lines come from wikitext, or from rendered pages (HTML) where the store has them."""
     seed: str | None

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import msgspec
@@ -48,6 +48,7 @@ class ShardTask:
     titles: tuple[str, ...]  # of their pages: those of a lock file, if the store has a page under another one
     location: str  # of the shard
     source: str = "wikitext"  # or "rendered", see `Recipe`
+    incomplete: str = "cut"  # or "keep", see `Recipe`
     plain: bool = False  # keep the plain text and what else an export of articles needs
     as_of: str = ""  # take templates up to this time; empty: the newest ones
     count: bool = False  # the words of each article
@@ -100,12 +101,11 @@ def _used(one: StoredPage, task: ShardTask, templates: Templates | None) -> Arti
 
 
 def _article(one: StoredPage, task: ShardTask, templates: Templates | None) -> Article:
-    page, language, sections = one.page, task.language, task.sections
-    if one.html is None:
-        texts = one.expansions
-        article = extract(page, language=language, sections=sections, expansions=texts, templates=templates)
-    else:
-        article = extract_rendered(one.html, page, language=language, sections=sections)
+    page, language, html = one.page, task.language, one.html
+    read = partial(extract, expansions=one.expansions, templates=templates)
+    if html is not None:
+        read = partial(extract_rendered, html)
+    article = read(page, language=language, sections=task.sections, incomplete=task.incomplete)
     article = tokenize_article(article, language=language.code)
     if not TITLE.fullmatch(article.lines[1]):
         raise RejectedError("no-title", f"its title {article.title!r} leaves no word for a heading")

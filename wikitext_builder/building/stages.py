@@ -107,6 +107,7 @@ def _shard_task(plan: Plan, location: str, revisions: list[Revision]) -> ShardTa
         store=str(plan.store.resolve()),
         language=plan.language,
         sections=plan.recipe.sections,
+        incomplete=plan.recipe.incomplete,
         source=plan.recipe.source,
         as_of=plan.as_of,
         revision_ids=revision_ids,

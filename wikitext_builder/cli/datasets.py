@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import wikitext_builder as wb
-from wikitext_builder.article import SPLITS
+from wikitext_builder.article import INCOMPLETE, SPLITS
 from wikitext_builder.cli.options import (
     ANY,
     COUNT,
     FILE,
     FOLDER,
+    INCOMPLETE_HELP,
     SECTIONS_HELP,
     WHOLE,
     json_option,
@@ -81,6 +82,7 @@ def tokenize(file: Iterator[bytes], language: str) -> None:
 @click.option("--test-words", type=COUNT, help="For `live`: add articles until this many words is reached.")
 @click.option("--min-count", type=COUNT, help="Rarer words become <unk>; the recipes have 3, live has 1.")
 @click.option("--sections", type=click.Choice(SECTIONS), help=f"{SECTIONS_HELP}  [default: official]")
+@click.option("--incomplete", type=click.Choice(INCOMPLETE), help=f"{INCOMPLETE_HELP}  [default: cut]")
 @click.option(
     "--source",
     type=click.Choice(SOURCES),

@@ -255,6 +255,10 @@ SECTIONS_HELP = (
     "What to remove with list sections, such as References. official: the heading and own text, sub-sections"
     " stay; clean: all of it, and empty sections."
 )
+INCOMPLETE_HELP = (
+    "If the words of a template are missing: cut the smallest part that cannot do without them (a clause,"
+    " parentheses, a sentence, a list item), or keep the hole."
+)
 
 
 class SelectOption(click.Option):

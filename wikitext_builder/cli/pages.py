@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import wikitext_builder as wb
+from wikitext_builder.article import INCOMPLETE
 from wikitext_builder.cli.options import (
     COUNT,
     FILE,
+    INCOMPLETE_HELP,
     SECTIONS_HELP,
     SEED,
     RealOrOff,
@@ -214,7 +216,8 @@ def lock(store_path: Path, language: str | None, as_of: str | None) -> None:
 @stored_language_option
 @click.option("--title", required=True, help="The title of the article, as Wikipedia writes it.")
 @click.option("--sections", type=click.Choice(SECTIONS), default=SECTIONS[0], help=SECTIONS_HELP)
-def extract(store_path: Path, language: str | None, title: str, sections: str) -> None:
+@click.option("--incomplete", type=click.Choice(INCOMPLETE), default=INCOMPLETE[0], help=INCOMPLETE_HELP)
+def extract(store_path: Path, language: str | None, title: str, sections: str, incomplete: str) -> None:
     """Print the plain lines of one article, with headings as `== Heading ==`.
 
     `tokenize` turns them into official lines.
@@ -225,6 +228,7 @@ def extract(store_path: Path, language: str | None, title: str, sections: str) -
             stored.page,
             language=wb.store_language(store_path, language),
             sections=sections,
+            incomplete=incomplete,
             expansions=stored.expansions,
             templates=templates,
         )

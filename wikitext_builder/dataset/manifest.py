@@ -152,8 +152,9 @@ class Manifest:
 def write_manifest(directory: Path, manifest: Manifest) -> None:
     """Write a manifest as JSON, with sorted keys."""
     stored = {name: value for name, value in asdict(manifest).items() if value or name != "templates"}
-    if manifest.recipe.test_words is None:  # a field that only some recipes have
-        del stored["recipe"]["test_words"]
+    for name, usual in (("test_words", None), ("incomplete", "cut")):  # fields that only some recipes have
+        if stored["recipe"][name] == usual:
+            del stored["recipe"][name]
     text = json.dumps(stored, indent=1, sort_keys=True, ensure_ascii=False)
     (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
 

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from wikitext_builder.article import SPLITS
+from wikitext_builder.article import INCOMPLETE, SPLITS
 from wikitext_builder.errors import BuilderError
 
 NAME = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9._~-]{0,99}")  # it is part of file names and of a YAML head
@@ -29,6 +29,7 @@ class Recipe:
     test_words: int | None = None  # of a test set alone, instead of `test_articles`
     min_count: int = 3  # section 4.3: words that occur fewer than 3 times become <unk>
     sections: str = "official"  # or "clean": see extraction/blocks.py
+    incomplete: str = "cut"  # or "keep": sentences that lack words, see extraction/holes.py
     source: str = "wikitext"  # or "rendered": the HTML of the page, where the store has it
     language: str = "en"
     seed: str = "wikitext"  # of the split; ours, because the paper does not say how articles were chosen
@@ -49,10 +50,10 @@ class Recipe:
             raise BuilderError(
                 f"the recipe name {self.name!r}: expected 1 to 100 letters, digits, . _ ~ and -"
             )
-        if self.source not in SOURCES:
-            raise BuilderError(f"--source: {self.source!r}; expected one of {', '.join(SOURCES)}")
-        if self.sections not in SECTIONS:
-            raise BuilderError(f"--sections: {self.sections!r}; expected one of {', '.join(SECTIONS)}")
+        known = {"source": SOURCES, "sections": SECTIONS, "incomplete": INCOMPLETE}
+        for name, values in known.items():
+            if (value := getattr(self, name)) not in values:
+                raise BuilderError(f"--{name}: {value!r}; expected one of {', '.join(values)}")
         if not self.seed.isprintable() or "`" in self.seed:
             raise BuilderError(f"--seed: {self.seed!r}; expected a line of printable characters without `")
         object.__setattr__(self, "articles", tuple(sorted(set(self.articles))))  # a manifest has a list

@@ -63,18 +63,11 @@ class LeftOut:
 
     def __init__(self) -> None:
         self.sources: list[str] = []
-        self.data: set[str] = set()  # the numbers of calls with data of another page
 
-    def mark(self, source: str, *, is_data: bool = False) -> str:
+    def mark(self, source: str) -> str:
         """Return the mark to leave in place of the call."""
         self.sources.append(source)
-        if is_data:
-            self.data.add(str(len(self.sources) - 1))
         return f"{UNKNOWN_START}{len(self.sources) - 1}{UNKNOWN_END}"
-
-    def data_calls_in(self, text: str) -> list[re.Match[str]]:
-        """Return where calls with data of another page are missing."""
-        return [match for match in UNKNOWN.finditer(text) if match[1] in self.data] if self.data else []
 
     def calls_in(self, text: str, *, alone: bool) -> list[str]:
         """Return the wikitext of the calls marked in a text, in order.
@@ -82,8 +75,6 @@ class LeftOut:
         A call that is `alone` in its block and has only named arguments is nearly always a box of links
         (`{{Greek religion|state=collapsed}}`) and not part of a sentence: it does not count.
         """
-        if UNKNOWN_START not in text:
-            return []
         sources = [self.sources[int(number)] for number in UNKNOWN.findall(text)]
         if alone and ALONE.fullmatch(text):
             return [source for source in sources if any("=" not in part for part in source.split("|")[1:])]

@@ -14,14 +14,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from wikitext_builder.article import Article, Page
+from wikitext_builder.article import INCOMPLETE, Article, Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.blocks import SECTION_MODES, Block, cut_lists, select_sections, split_blocks
 from wikitext_builder.extraction.expander import Expander, Templates
+from wikitext_builder.extraction.holes import close_calls
 from wikitext_builder.extraction.macros.call import Macro
-from wikitext_builder.extraction.markers import FORMULA_MARK, LeftOut, latex_of, with_latex, without_latex
+from wikitext_builder.extraction.markers import (
+    FORMULA_MARK,
+    UNKNOWN_START,
+    LeftOut,
+    latex_of,
+    with_latex,
+    without_latex,
+)
 from wikitext_builder.extraction.markup import LinkReader, flatten_tags, remove_tables
-from wikitext_builder.extraction.polish import drop_incomplete, own_lines, polish, polish_heading
+from wikitext_builder.extraction.polish import own_lines, polish, polish_heading
 from wikitext_builder.extraction.preprocessor import resolve
 from wikitext_builder.extraction.templates import TemplateReader, UserMacro, UserMacroError, user_macros
 from wikitext_builder.extraction.trim import trim
@@ -46,6 +54,7 @@ def extract(
     title: str = "",
     language: str | Language = "en",
     sections: str = "official",
+    incomplete: str = "cut",
     expansions: Mapping[str, str] = NO_EXPANSIONS,
     templates: Templates | None = None,
     macros: Mapping[str, UserMacro] = NO_MACROS,
@@ -58,6 +67,8 @@ def extract(
         language: Code of the Wikipedia, or its names.
         sections: `official` removes the heading and the own text of a section of lists, as in the official
             files; `clean` also removes its sub-sections, and headings without text.
+        incomplete: `cut` removes sentences, clauses and parentheses that lack the words of a call without a
+            text; `keep` only closes the hole.
         expansions: For the wikitext of a template call, as in `Article.left_out`, what `expandtemplates` of
             the wiki's API gives for it.
         templates: Wikitext of templates by name, such as `{"Distance": "{{#expr: {{{1}}} * 5}} leagues"}`,
@@ -69,8 +80,8 @@ def extract(
     Raises:
         RejectedError: The page cannot be used; the reason is `too-large`, `malformed` or `too-deep`, or
             `macro` if one of `macros` failed.
-        BuilderError: The language or the kind of sections is unknown, wikitext has no title, or a value of
-            `macros` is not a function.
+        BuilderError: The language, `sections` or `incomplete` is unknown, wikitext has no title, or a value
+            of `macros` is not a function.
 
     >>> extract("'''Tokyo''' is {{convert|10|km}} away.<ref>Map</ref>", title="Tokyo").lines
     ('', '= Tokyo =', '', 'Tokyo is 10 kilometres (6.2 mi) away.', '')
@@ -81,12 +92,18 @@ def extract(
     """
     if isinstance(page, str):
         page = _page_of_wikitext(page, title)
-    if sections not in SECTION_MODES:
-        raise BuilderError(f"sections={sections!r} is unknown; use one of {', '.join(SECTION_MODES)}")
+    check_choices(sections, incomplete)
     own = user_macros(macros) if macros else {}
-    way = _Way(language=language_of(language), sections=sections, own=own)
+    way = _Way(language=language_of(language), sections=sections, incomplete=incomplete, own=own)
     article = _extracted(page, way, expansions)
     return article if templates is None else _with_templates(article, page, way, expansions, templates)
+
+
+def check_choices(sections: str, incomplete: str) -> None:
+    """Raise a BuilderError if one of them is unknown."""
+    for name, value, known in (("sections", sections, SECTION_MODES), ("incomplete", incomplete, INCOMPLETE)):
+        if value not in known:
+            raise BuilderError(f"{name}={value!r} is unknown; use one of {', '.join(known)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +112,7 @@ class _Way:
 
     language: Language
     sections: str
+    incomplete: str
     own: Mapping[str, Macro]  # macros of the user
 
 
@@ -111,7 +129,7 @@ def _extracted(page: Page, way: _Way, expansions: Mapping[str, str]) -> Article:
         text = DOUBLED_BRACKETS.sub(r"\1", text)
     found = split_blocks(remove_tables(flatten_tags(text)), _own_switches(names))
     kept = select_sections(found, removed=names.removed_sections, mode=way.sections)
-    return lay_out(page, kept, left_out=left_out, own_line_formulas=way.sections == "official")
+    return lay_out(page, kept, left_out, sections=way.sections, incomplete=way.incomplete)
 
 
 def _own_switches(names: Language) -> tuple[str, ...]:
@@ -158,23 +176,28 @@ def _page_of_wikitext(wikitext: str, title: str) -> Page:
     return Page(title=title, page_id=0, revision_id=0, timestamp="", wikitext=wikitext)
 
 
-def lay_out(page: Page, found: list[Block], *, left_out: LeftOut, own_line_formulas: bool) -> Article:
+def lay_out(page: Page, found: list[Block], left_out: LeftOut, *, sections: str, incomplete: str) -> Article:
     """Return the article of a page's blocks, with blank lines around headings and at the end.
 
-    With `own_line_formulas` formulas are on lines of their own, except in `Article.plain_lines`.
+    With official `sections` formulas are on lines of their own, except in `Article.plain_lines`.
     """
     # Equals signs at the ends of a title (the album `= (album)`) would change its level in the files.
     whole = ["", f"= {polish_heading(page.title)} =", ""]
     lines = whole.copy()
     unknown: list[str] = []
+    cuts: list[str] = []
     for block in found:
-        unknown += left_out.calls_in(block.text, alone=not block.level)
-        holes = left_out.data_calls_in(block.text)
-        text = drop_incomplete(block.text, holes) if holes else block.text
+        text = block.text
+        if UNKNOWN_START in text:
+            calls = left_out.calls_in(text, alone=not block.level)
+            cut = incomplete == "cut" and not block.level
+            text, went = close_calls(text, listed=block.listed, cut=cut)
+            unknown += calls
+            cuts += went[: len(calls)]  # a block of calls alone, of which some do not count, loses nothing
         if not block.level:
             paragraph = [line] if (line := polish(text)) else []
             whole += paragraph
-            lines += own_lines(line) if line and own_line_formulas else paragraph
+            lines += own_lines(line) if line and sections == "official" else paragraph
         elif text := polish_heading(text):
             marks = "=" * block.level
             heading = ["", f"{marks} {text} {marks}", ""]
@@ -187,6 +210,7 @@ def lay_out(page: Page, found: list[Block], *, left_out: LeftOut, own_line_formu
         timestamp=page.timestamp,
         lines=tuple(map(without_latex, [*lines, ""])),
         left_out=tuple(unknown),
+        cuts=tuple(cuts),
         plain_lines=tuple(map(with_latex, [*whole, ""])),
         formulas=tuple(latex_of(mark) for line in whole for mark in FORMULA_MARK.findall(line)),
     )

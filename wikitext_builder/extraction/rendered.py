@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
+from urllib.parse import unquote
 
 from lxml import etree
 
 from wikitext_builder.article import Article, Page
-from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.extraction.blocks import SECTION_MODES, Block, select_sections
+from wikitext_builder.errors import RejectedError
+from wikitext_builder.extraction.blocks import Block, select_sections
 from wikitext_builder.extraction.macros import words
+from wikitext_builder.extraction.macros.call import template_name
+from wikitext_builder.extraction.macros.local import LOCAL, NO_TEMPLATES
+from wikitext_builder.extraction.macros.registry import is_removed
 from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut, formula
 from wikitext_builder.extraction.markup import BLOCKS, HIDDEN
-from wikitext_builder.extraction.page import lay_out
+from wikitext_builder.extraction.page import check_choices, lay_out
 from wikitext_builder.extraction.trim import CONTROLS, POINTS, close_gap
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
 
@@ -42,13 +47,22 @@ HEADINGS = {f"h{level}": max(level, 2) for level in range(1, 7)}  # level 1 is f
 # {{'}} and similar templates put thin spaces around an apostrophe; they do not separate words.
 PADDED = re.compile("\u200d?\u200a(['\"]+)\u200b?")
 LISTEN = re.compile(rf"\([\s{GONE}]*listen[\s{GONE}]*\)|ⓘ")  # links to sounds beside pronunciations
-TEMPLATES = tuple(sorted({f"{name}:" for one in LANGUAGES.values() for name in one.template_namespaces}))
+ENGLISH = LANGUAGES["en"]
+TEMPLATES = frozenset(name for one in LANGUAGES.values() for name in one.template_namespaces)
+# The page of a red link, in its address or, without one, in its title: `Template:A (page does not exist)`.
+ADDRESS = re.compile(r"(?:[?&]title=|\./|/wiki/)([^?&#]+)")
+NOT_THERE = re.compile(r" \([^()]*\)$")
 # The element of the article in a page with its skin: the first of these that the HTML has.
 ROOTS = (("class", "mw-parser-output"), ("id", "mw-content-text"))
 
 
 def extract_rendered(
-    page_html: str, page: Page, *, language: str | Language = "en", sections: str = "official"
+    page_html: str,
+    page: Page,
+    *,
+    language: str | Language = "en",
+    sections: str = "official",
+    incomplete: str = "cut",
 ) -> Article:
     """Return the article that a reader of a rendered page sees: headings and paragraphs, one per line.
 
@@ -59,10 +73,12 @@ def extract_rendered(
         page: The page; its wikitext is not read.
         language: Code of the Wikipedia, or its names.
         sections: Which sections to remove, see `extract`.
+        incomplete: What happens to sentences that lack the words of a template that the wiki does not have:
+            it shows a red link, which is a call left out.
 
     Raises:
         RejectedError: The HTML cannot be used; the reason is `too-large` or `too-deep`.
-        BuilderError: The language or the kind of sections is unknown.
+        BuilderError: The language, `sections` or `incomplete` is unknown.
 
     >>> page = Page(title="Tokyo", page_id=1, revision_id=1, timestamp="2016-04-16T17:15Z", wikitext="")
     >>> html = "<p><b>Tokyo</b> is 10&#160;km away.<sup class='reference'>[1]</sup></p>"
@@ -70,14 +86,18 @@ def extract_rendered(
     ('', '= Tokyo =', '', 'Tokyo is 10 km away.', '')
     """
     names = language_of(language)
-    if sections not in SECTION_MODES:
-        raise BuilderError(f"sections={sections!r} is unknown; use one of {', '.join(SECTION_MODES)}")
-    kept = select_sections(split_rendered_blocks(page_html), removed=names.removed_sections, mode=sections)
-    return lay_out(page, kept, left_out=LeftOut(), own_line_formulas=sections == "official")
+    check_choices(sections, incomplete)
+    left_out = LeftOut()
+    found = split_rendered_blocks(page_html, names, left_out)
+    kept = select_sections(found, removed=names.removed_sections, mode=sections)
+    article = lay_out(page, kept, left_out, sections=sections, incomplete=incomplete)
+    return replace(article, reasons=("no-template",) * len(article.left_out))
 
 
-def split_rendered_blocks(page_html: str) -> list[Block]:
-    """Return the headings and paragraphs of rendered HTML, in order.
+def split_rendered_blocks(
+    page_html: str, names: Language = ENGLISH, left_out: LeftOut | None = None
+) -> list[Block]:
+    """Return the headings and paragraphs of rendered HTML, in order; `left_out` gets missing templates.
 
     >>> found = split_rendered_blocks("<h2>A</h2><ul><li>b<ul><li>c</li></ul></li></ul>")
     >>> [(one.level, one.text) for one in found]
@@ -90,7 +110,7 @@ def split_rendered_blocks(page_html: str) -> list[Block]:
     if not text.strip():
         return []
     root = next(((key, name) for key, name in ROOTS if name in page_html), None)
-    walker = _Walker(root)
+    walker = _Walker(root, names, left_out or LeftOut())
     target: Any = walker  # lxml's types only describe targets for XML
     parser = etree.HTMLParser(target=target, encoding="utf-8", huge_tree=True)
     for start in range(0, len(text), PIECE):
@@ -102,8 +122,10 @@ def split_rendered_blocks(page_html: str) -> list[Block]:
 class _Walker:
     """Receives tags and texts in order, and joins the texts that stay into blocks."""
 
-    def __init__(self, root: tuple[str, str] | None) -> None:
+    def __init__(self, root: tuple[str, str] | None, names: Language, left_out: LeftOut) -> None:
         self.root = root
+        self.names = names
+        self.left_out = left_out
         self.outside = 1 if root else 0  # 0 inside the root, otherwise 1
         self.found: list[Block] = []
         self.pieces: list[str] = []
@@ -129,7 +151,10 @@ class _Walker:
             return
         if self.outside and not self.enters(attributes):
             return
-        if (mark := _replacement(tag, attributes)) is not None:
+        mark = _replacement(tag, attributes)
+        if mark is None and "new" in attributes.get("class", "").split():
+            mark = self.missing(attributes)
+        if mark is not None:
             self.remove(tag, mark)
             self.read_latex(attributes)
         elif tag in HEADINGS:
@@ -207,6 +232,25 @@ class _Walker:
             self.after_reference = True
         self.removed_at = self.depth
 
+    def missing(self, attributes: Mapping[str, str]) -> str | None:
+        """Return the mark for a red link to a missing template or picture; None for one to any other page.
+
+        A link to the page of a missing picture has a label; that of the picture itself leads to an upload.
+        """
+        address = attributes.get("href", "")
+        if "wpDestFile=" in address:
+            return GONE
+        found = ADDRESS.search(address)
+        title = unquote(found[1]) if found else NOT_THERE.sub("", attributes.get("title", ""))
+        namespace, colon, name = title.partition(":")
+        if not colon or namespace.replace("_", " ") not in TEMPLATES.union(self.names.template_namespaces):
+            return None
+        name = template_name(name)
+        local = LOCAL.get(self.names.code, NO_TEMPLATES)
+        if is_removed(name) or local.removed.fullmatch(name):
+            return GONE
+        return self.left_out.mark(f"{{{{{name}|…}}}}")  # nobody knows its arguments
+
     def read_latex(self, attributes: Mapping[str, str]) -> None:
         """Give the formula that is being left out its LaTeX, if an element of it has that as another text."""
         latex = attributes.get("alttext") or attributes.get("alt") or ""
@@ -249,14 +293,5 @@ def _replacement(tag: str, attributes: Mapping[str, str]) -> str | None:
         return GONE
     if "mw:Error" in attributes.get("typeof", ""):  # Parsoid's, of what the wiki could not show
         return GONE
-    if "style" in attributes and tag != "section" and HIDDEN.search(attributes["style"]):
-        return GONE
-    return GONE if "new" in classes and _is_missing(attributes) else None
-
-
-def _is_missing(attributes: Mapping[str, str]) -> bool:
-    """Return True if a red link stands for a template or a picture that the wiki does not have.
-
-    A link to the page of a missing picture has a label; only that of the picture itself leads to an upload.
-    """
-    return attributes.get("title", "").startswith(TEMPLATES) or "wpDestFile=" in attributes.get("href", "")
+    hidden = "style" in attributes and tag != "section" and HIDDEN.search(attributes["style"])
+    return GONE if hidden else None

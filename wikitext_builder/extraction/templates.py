@@ -95,7 +95,9 @@ class TemplateReader:
             result = self.function(name, parts)
         except RejectedError:
             return self.unknown(source)
-        return self.unknown(source) if ERROR.search(result) and self.has_data(source) else result
+        if ERROR.search(result) and any(UNKNOWN_START in part.text() for part in parts):
+            return self.unknown(source)  # the error is that of a call whose text is not known
+        return result
 
     def invoked(self, call: str, parts: list[Part]) -> str:
         """The template that we know and a call of a module stands for; empty if there is none."""
@@ -148,12 +150,8 @@ class TemplateReader:
         return self.unknown(source) if result is None else result
 
     def unknown(self, source: str) -> str:
-        """The mark of an unknown call; data of another page leave a hole that no word can fill."""
-        return self.left_out.mark(source, is_data=self.has_data(source))
-
-    def has_data(self, source: str) -> bool:
-        """True if a call has data of another page in it."""
-        return self.local.data.search(source) is not None
+        """The mark of an unknown call."""
+        return self.left_out.mark(source)
 
     def knows(self, name: str) -> bool:
         """True if a template of this name has a macro, or gives no text on purpose."""

@@ -45,10 +45,11 @@ def test_an_article_has_one_line_of_six_columns(titles: list[str]) -> None:
 
 def test_what_was_left_out_and_rejected_is_one_line_each(tmp_path: Path) -> None:
     two = LeftOutCalls(calls=2, pages=2, examples=("X", "Y"))
-    one = LeftOutCalls(calls=9, pages=1, examples=("X",))
+    one = LeftOutCalls(calls=9, pages=1, examples=("X",), cuts={"sentence": 1, "item": 8})
     card.write_left_out(tmp_path, {"Two": two, "A\tb\nc": two, "One": one})
     assert (tmp_path / "left_out.tsv").read_text("utf-8") == (
-        "calls\ttemplate\tpages\texamples\n9\tOne\t1\tX\n2\tA b c\t2\tX | Y\n2\tTwo\t2\tX | Y\n"
+        "calls\ttemplate\tpages\texamples\twent\n9\tOne\t1\tX\titem 8 | sentence 1\n2\tA b c\t2\tX | Y\t\n"
+        "2\tTwo\t2\tX | Y\t\n"
     )
     rejected = [Rejected(title=title, reason="too-deep", detail="a\nb\u2028c") for title in HOSTILE]
     card.write_rejected(tmp_path, rejected)

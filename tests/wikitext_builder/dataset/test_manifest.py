@@ -39,7 +39,8 @@ def read(folder: Path, record: dict[str, Any]) -> Manifest:
 
 def with_defaults(record: dict[str, Any]) -> dict[str, Any]:
     """The stored manifest with the fields that are younger than it."""
-    return {**record, "templates": "", "recipe": {**record["recipe"], "articles": (), "test_words": None}}
+    younger = {"articles": (), "test_words": None, "incomplete": "cut"}
+    return {**record, "templates": "", "recipe": {**record["recipe"], **younger}}
 
 
 def test_a_stored_manifest_is_read(tmp_path: Path) -> None:

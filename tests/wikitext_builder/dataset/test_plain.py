@@ -31,7 +31,7 @@ from wikitext_builder.pages.store import Dates, Store, add_dates, add_items
 from wikitext_builder.tokens.tokenizer import tokenize_article
 
 FORMULA = (
-    "{{good article}}A sum is <math>x_{1} +\n x_2</math>, or $5 {{mystery|1}} of it; <ce>H2O</ce> flows."
+    "{{good article}}A sum is <math>x_{1} +\n x_2</math>, or $5 of it ({{mystery|1}}); <ce>H2O</ce> flows."
     "\n\n<math display=block>\\frac{a}{b}</math>\n\n== <math>e^x</math> ==\n\n"
     "[[Category:Sums|*]] [[category:big_sums]]"
 )

@@ -190,6 +190,6 @@ def test_one_bomb_uses_up_the_page_and_the_order_decides() -> None:
 def test_a_template_that_cannot_be_read_does_not_reject_its_page() -> None:
     """More unclosed openers than a page can have, but no more than a template."""
     templates = {"Bad": "{{x|" * 1_050, "Sea": "the sea"}
-    article = extract("A {{bad|1}} b {{sea|1}}.", title="T", templates=templates)
+    article = extract("A {{bad|1}} b {{sea|1}}.", title="T", templates=templates, incomplete="keep")
     assert article.lines[3] == "A b."
     assert (article.reasons, article.expanded) == (("limit", "limit"), 0)

@@ -24,8 +24,6 @@ from wikitext_builder.extraction.macros.registry import pattern
 from wikitext_builder.extraction.markers import GONE
 from wikitext_builder.wiki.languages import LANGUAGES, Language
 
-# Functions and templates that read numbers and names from another page or from Wikidata.
-DATA = r"#property|#statements|#invoke:\s*wikidata|wikidata"
 FRENCH_MONTHS = words("French months")
 NUMERALS = words("Roman numerals")
 FRENCH_DATE = re.compile(r"(\d{1,2})(?:er)? (\d{1,2}|[a-zéû]{3,9})(?: (\d{1,4}))?")
@@ -34,14 +32,10 @@ NOTHING = re.compile("(?!)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalTemplates:
-    """The templates of one Wikipedia: macros by name, and patterns of the names of other templates.
-
-    `data` finds calls with numbers of another page, such as `{{Metadaten Einwohnerzahl …}}`.
-    """
+    """The templates of one Wikipedia: macros by name, and a pattern of the names that give no text."""
 
     macros: Mapping[str, Macro] = field(default_factory=dict)
     removed: re.Pattern[str] = NOTHING
-    data: re.Pattern[str] = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +44,7 @@ class Row:
 
     language: Language
     names: tuple[str, ...]
-    kind: str  # a key of KINDS, or `box` or `data`
+    kind: str  # a key of KINDS, or `box`
     text: str  # what the kind needs
 
 
@@ -263,11 +257,6 @@ def _any_of(names: list[str]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(one).replace(r"\*", ".*") for one in names), re.DOTALL)
 
 
-def _data(starts: list[str]) -> re.Pattern[str]:
-    names = [DATA, *(re.escape(start).replace(r"\ ", "[ _]") for start in starts)]
-    return re.compile(rf"\{{\{{\s*(?:{'|'.join(names)})", re.IGNORECASE)
-
-
 def _read() -> dict[str, LocalTemplates]:
     rows: dict[str, list[Row]] = {code: [] for code in LANGUAGES if code != "en"}
     for code, names, kind, text, _source in read_table("local"):
@@ -278,14 +267,13 @@ def _read() -> dict[str, LocalTemplates]:
 def _templates(language: Language, rows: list[Row]) -> LocalTemplates:
     marks = (language.good_marks, language.featured_marks, language.disambiguation_marks, language.stub_marks)
     boxes = [one for names in marks for one in names]
-    starts: list[str] = []
     macros: dict[str, Macro] = {}
     for row in rows:
-        if row.kind in {"box", "data"} or any("*" in one for one in row.names):
-            (starts if row.kind == "data" else boxes).extend(row.names)
+        if row.kind == "box" or any("*" in one for one in row.names):
+            boxes += row.names
         else:
             macros |= {full: KINDS[row.kind](row, value) for full, value in _names(row)}
-    return LocalTemplates(macros=macros, removed=_any_of(boxes), data=_data(starts))
+    return LocalTemplates(macros=macros, removed=_any_of(boxes))
 
 
 LOCAL: dict[str, LocalTemplates] = _read()

@@ -1,0 +1,101 @@
+"""Calls without a text: the smallest whole that cannot do without their words goes, and nothing else."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cases import each
+from tests.wikitext_builder.extraction.pages import page
+from wikitext_builder.extraction.holes import WENT, close_calls
+from wikitext_builder.extraction.page import extract
+from wikitext_builder.extraction.rendered import extract_rendered
+from wikitext_builder.wiki.languages import LANGUAGES
+
+HOLE = "\x031\x04"
+WORDS = st.sampled_from(
+    ["Rome", "is", "old", "$5", "(a", "b)", "c,", "d;", "St.", "“e”", "&nbsp;", "都", "。", "\x02", HOLE]
+)
+SENTENCE = st.lists(
+    st.sampled_from(["rome", "is", "(old)", "large,", "far;", "there"]), min_size=1, max_size=6
+)
+# Parsoid's and the parser's link to a template that a wiki does not have.
+PARSOID = (
+    '<a rel="mw:WikiLink" href="./{0}:{1}?action=edit&amp;redlink=1" title="{0}:{1}" class="new">{0}:{1}</a>'
+)
+PARSER = (
+    '<a href="/w/index.php?title={0}:{1}&amp;action=edit&amp;redlink=1" class="new"'
+    ' title="{0}:{1} ({2})">{0}:{1}</a>'
+)
+REDS = (("Template", "Citation_needed"), ("Talk", "Doe"))
+
+
+@each("extract/holes", "language, wikitext, lines")
+def test_what_stays(language, wikitext, lines):
+    assert [line for line in extract(page(wikitext), language=language).lines[3:] if line] == lines
+
+
+def test_what_went_is_said_of_each_call_and_can_be_switched_off():
+    wikitext = (
+        "{{Zz|a=b}}\n\nIt is {{zz|1}}. He (a {{zz|2}}) is.{{zz|3}} A town of old, at {{zz|4}}.\n* {{zz|5}}, b"
+    )
+    article = extract(page(wikitext))
+    assert article.left_out == tuple(f"{{{{zz|{number}}}}}" for number in range(1, 6))
+    assert article.cuts == ("sentence", "parentheses", "nothing", "clause", "item")
+    kept = extract(page(wikitext), incomplete="keep")
+    assert kept.left_out == article.left_out
+    assert set(kept.cuts) == {"nothing"}
+    assert kept.lines[3:5] == ("It is. He (a) is. A town of old, at.", "b")
+
+
+@given(st.lists(WORDS, max_size=30), st.booleans())
+def test_no_text_is_added_and_none_goes_without_a_hole(words, listed):
+    text = " ".join(words)
+    closed, went = close_calls(text, listed=listed)
+    rest = iter(text)
+    assert all(character in rest for character in closed.replace("\x02", ""))
+    assert len(went) == text.count(HOLE)
+    assert set(went) <= set(WENT)
+    assert close_calls(closed, listed=listed) == (closed, [])
+    if HOLE not in text:
+        assert closed == " ".join(text.split())
+
+
+@given(st.lists(st.tuples(SENTENCE, st.none() | st.integers(0, 6)), min_size=1, max_size=5))
+def test_sentences_without_a_hole_stay(sentences):
+    texts, whole = [], []
+    for words, place in sentences:
+        shown = [words[0].capitalize(), *words[1:], "there"]
+        whole += [] if place is not None else [f"{' '.join(shown)}."]
+        texts.append(f"{' '.join([*shown[:place], HOLE, *shown[place:]] if place is not None else shown)}.")
+    closed, _went = close_calls(" ".join(texts))
+    rest = re.sub("[\x02\\s]+", " ", closed)
+    for sentence in whole:
+        assert sentence in rest
+        rest = rest[rest.index(sentence) + len(sentence) :]
+
+
+@pytest.mark.parametrize("link", [PARSOID, PARSER])
+def test_a_template_that_a_wiki_does_not_have_is_a_call_left_out(link):
+    formula, quote = (link.format("Template", name, "page does not exist") for name in ("Math", "Quote"))
+    page_html = f"<p>It is old. The scale where {formula} is luminosity.</p><p>{quote}</p><p>He left.</p>"
+    article = extract_rendered(page_html, page(""))
+    assert article.lines[3:-1] == ("It is old.", "He left.")
+    assert article.left_out == ("{{Math|…}}", "{{Quote|…}}")
+    assert article.cuts == ("sentence", "nothing")
+    assert article.reasons == ("no-template", "no-template")
+
+
+def test_red_links_to_other_pages_and_to_templates_without_text_leave_no_hole():
+    removed, person = (PARSER.format(*names, "page does not exist") for names in REDS)
+    article = extract_rendered(f"<p>It is by {person}.{removed} It is.</p>", page(""))
+    assert (article.lines[3], article.left_out) == ("It is by Talk:Doe. It is.", ())
+    german = PARSER.format("Vorlage", "Höhe", "Seite nicht vorhanden")
+    page_html = f"<p>Er ist {german} hoch.</p>"
+    assert extract_rendered(page_html, page(""), language="de").left_out == ("{{Höhe|…}}",)
+    mine = replace(LANGUAGES["de"], code="xx", template_namespaces=("Bysen",))  # as a store names it
+    page_html = page_html.replace("Vorlage", "Bysen")
+    assert extract_rendered(page_html, page(""), language=mine).left_out == ("{{Höhe|…}}",)
+    assert extract_rendered(page_html, page(""), language="de").left_out == ()
