@@ -15,6 +15,7 @@ import pytest
 from tests.cases import FOLDER
 from tests.conftest import DATA
 from tests.mediawiki import exports, histories
+from tests.mediawiki.differential.asking import SETS
 from tests.mediawiki.wiki import LAB, Administrator, Wiki, cache, copy, missing_programs, start, unavailable
 
 CASES = FOLDER / "expansion.json"
@@ -46,6 +47,18 @@ def prepared(empty: Path) -> Path:
     tables = [FOLDER / "wiki_pages.json", FOLDER / "wiki.json"]
     sources = [empty.name.encode(), *(path.read_bytes() for path in (*modules, *tables, Path(__file__)))]
     return kept("prepared", sources, lambda folder: prepare(copy(empty, folder)))
+
+
+@pytest.fixture(scope="session")
+def real_of_today(empty: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wiki]:
+    """A running wiki with the real templates of 2013 to 2015 and over them those of 2019 to 2026."""
+    dumps = [*SETS["2026"][0]]
+
+    def make(folder: Path) -> None:
+        start(copy(empty, folder), dumps=dumps, links=False).stop()
+
+    sources = [empty.name.encode(), *(path.read_bytes() for path in dumps)]
+    yield from running_copy(kept("today", sources, make), tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import json
 import re
 import sys
 
-from tests.mediawiki.differential.asking import TEMPLATES, Reader, reader
+from tests.mediawiki.differential.asking import NEW, SETS, Reader, reader
 from tests.mediawiki.differential.comparing import (
     Comparison,
     Difference,
@@ -30,8 +30,9 @@ SHOWN = 60  # groups of differences that are shrunk and printed
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; 1 if a difference has no explanation."""
     parser = argparse.ArgumentParser(prog="python -m tests.mediawiki.differential", description=__doc__)
-    parser.add_argument("--family", choices=[*FAMILIES, "all"], default="all")
+    parser.add_argument("--family", choices=[*FAMILIES["2026"], "all"], default="all")
     parser.add_argument("--calls", type=int, default=2_000, help="how many different calls per family")
+    parser.add_argument("--templates", choices=SETS, default="2015", help="the set of templates")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--api", default="", help="a wiki that runs already and has the templates")
     parser.add_argument("--shown", type=int, default=SHOWN, help="how many groups of differences to print")
@@ -40,14 +41,15 @@ def main(arguments: list[str] | None = None) -> int:
         "--text", action="store_true", help="the calls in their running text, each time it is there"
     )
     options = parser.parse_args(arguments)
-    if not TEMPLATES.exists():
-        parser.error(f"{TEMPLATES} is not here")
-    chosen = [*FAMILIES] if options.family == "all" else [options.family]
+    if not NEW.exists():
+        parser.error(f"{NEW} is not here")
+    families = FAMILIES[options.templates]
+    chosen = [*families] if options.family == "all" else [options.family]
     unexplained = 0
     shown = equal = 0  # calls for which the wiki shows no error
     for name in chosen:
-        family = FAMILIES[name]
-        with reader(dated=family.dated, api=options.api) as wiki:
+        family = families[name]
+        with reader(options.templates, dated=family.dated, api=options.api) as wiki:
             found = Comparison()
             calls = generated_calls(family, options.calls, options.seed)
             if options.real or options.text:

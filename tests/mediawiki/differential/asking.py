@@ -21,21 +21,29 @@ from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.wiki.client import Wikipedia
 
-PAGES = DATA / "pages"
-TEMPLATES = PAGES / "templates.xml.bz2"
+OLD, NEW = DATA / "pages" / "templates.xml.bz2", DATA / "pages-more" / "templates-modern.xml.bz2"
+# Sets of templates by their year: the exports, each over those before it, and the date of the pages.
+SETS = {"2015": ((OLD,), "2015-06-30T00:00:00Z"), "2026": ((OLD, NEW), "2026-08-31T00:00:00Z")}
 TITLE = "Tokyo"  # of the page that all calls stand on
-DATE = "2015-06-30T00:00:00Z"  # of the newest template
 PER_REQUEST = 100  # calls; Lua may work for 7 seconds per request
 MARK = "%({})%"
 UNSEEN = re.compile(r"display:\s*none|visibility:\s*hidden")
 # Classes of what a reader does not see, or does not read as text: marks of notes, messages of errors, the
 # second form of coordinates, buttons.
 UNREAD = frozenset(
-    ["reference", "Inline-Template", "error", "geo-nondefault", "geo-multi-punct", "noexcerpt"]
+    [
+        "reference",
+        "Inline-Template",
+        "error",
+        "geo-nondefault",
+        "geo-multi-punct",
+        "noexcerpt",
+        "citation-comment",
+    ]
 )
 # A message of an error, a template that the wiki does not have, a parameter without value.
 ERROR = re.compile(
-    r'<[a-z]+ (?![^>]*display:\s*none)[^>]*class="[^"]*\b(?:scribunto-)?error\b|Help:Convert_messages'
+    r'<[a-z]+ (?![^>]*display:\s*none)[^>]*class="[^"]*(?<![\w-])(?:scribunto-)?error\b|Help:Convert_messages'
     r'|title="Template:[^"]* \(page does not exist\)|\{\{\{|unsupported input|\(language\?\)'
 )
 
@@ -54,6 +62,7 @@ class Reader:
 
     wikipedia: Wikipedia
     path: Path
+    templates: str = "2015"  # a key of SETS
     known: dict[str, Answer] = field(default_factory=dict)
     requests: int = 0
 
@@ -119,14 +128,15 @@ def plain(text: str) -> str:
     return " ".join(re.sub("[\u200b\u200d\u200e\ufeff]", "", text).split())
 
 
-def ours(call: str, *, dated: bool = False) -> str | None:
+def ours(call: str, templates: str = "2015", *, dated: bool = False) -> str | None:
     """What our macros give for a call; None if they do not know it.
 
     Args:
         call: The wikitext of the call.
+        templates: The set; its date is that of the page.
         dated: The text depends on the day: that is today, as on the wiki, and not the day of the templates.
     """
-    when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if dated else DATE
+    when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if dated else SETS[templates][1]
     page = Page(title=TITLE, page_id=1, revision_id=1, timestamp=when, wikitext=f"a {call} b")
     try:
         article = extract(page)
@@ -135,28 +145,32 @@ def ours(call: str, *, dated: bool = False) -> str | None:
     return None if article.left_out else plain(" ".join(article.lines[3:]))
 
 
-def folder() -> Path:
+def folder(templates: str = "2015") -> Path:
     """Where answers are kept between runs; its name has a digest of the templates."""
-    digest = hashlib.sha256(TEMPLATES.read_bytes()).hexdigest()[:16]
+    digest = hashlib.sha256(SETS[templates][0][-1].read_bytes()).hexdigest()[:16]
     path = cache() / f"differential-{digest}"
     path.mkdir(parents=True, exist_ok=True)
     return path
 
 
 @contextmanager
-def reader(*, dated: bool = False, api: str = "", path: Path | None = None) -> Iterator[Reader]:
+def reader(
+    templates: str = "2015", *, dated: bool = False, api: str = "", path: Path | None = None
+) -> Iterator[Reader]:
     """A reader of the wiki that runs at an address, or of one that is started here with the real templates.
 
     Args:
+        templates: The set.
         dated: The texts depend on the day.
         api: Address of the API of a wiki that has the templates.
         path: A file to remember answers in, instead of the one in the cache.
     """
     day = datetime.now(UTC).strftime("-%Y-%m-%d") if dated else ""
-    wiki: Wiki | None = None if api else start(folder() / "wiki", dumps=[TEMPLATES])
+    home = folder(templates)
+    wiki: Wiki | None = None if api else start(home / "wiki", dumps=[*SETS[templates][0]])
     try:
         with ask(api or (wiki.api if wiki else ""), really=True) as wikipedia:
-            yield Reader(wikipedia=wikipedia, path=path or folder() / f"answers{day}.jsonl")
+            yield Reader(wikipedia, path or home / f"answers{day}.jsonl", templates)
     finally:
         if wiki:
             wiki.stop()

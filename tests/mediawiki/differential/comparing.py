@@ -72,7 +72,7 @@ def compare(family: Family, calls: list[str], reader: Reader) -> Iterator[Compar
     for first in range(0, len(calls), AT_ONCE):
         some = calls[first : first + AT_ONCE]
         for call, answer in zip(some, reader.answers(some), strict=True):
-            mine = ours(call, dated=family.dated)
+            mine = ours(call, reader.templates, dated=family.dated)
             found.calls += 1
             if mine == answer.text:
                 found.equal += 1
@@ -96,7 +96,7 @@ def shrunk(difference: Difference, family: Family, reader: Reader) -> Difference
     for _ in range(MAX_ROUNDS):
         candidates = [*dict.fromkeys(_simpler(difference.call))]
         for call, answer in zip(candidates, reader.answers(candidates), strict=True):
-            mine = ours(call, dated=family.dated)
+            mine = ours(call, reader.templates, dated=family.dated)
             if mine != answer.text and not answer.failed and not explanation(family, call, mine, answer.text):
                 difference = Difference(call, mine, answer.text)
                 break

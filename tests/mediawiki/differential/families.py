@@ -12,12 +12,14 @@ from typing import Any
 
 from tests.cases import cases, read
 from tests.mediawiki.differential import convert
+from tests.mediawiki.differential.asking import SETS
 from tests.mediawiki.differential.material import (
     arguments_of,
     call_of,
     module,
     mutated,
     real_calls,
+    some_number,
     templates,
 )
 
@@ -114,6 +116,37 @@ def written_dates(generator: random.Random) -> list[str]:
     return [when.strftime(generator.choice(forms)) for when in days]
 
 
+def two_days(generator: random.Random) -> list[str]:
+    """A later and an earlier day, or the other way round."""
+    return [*day(generator), *day(generator)]
+
+
+def formula(generator: random.Random) -> list[str]:
+    """A formula of chemistry in one text."""
+    atoms = [
+        "H",
+        "O",
+        "C",
+        "Na",
+        "SO",
+        "Fe",
+        "(OH)",
+        "[Fe(CN)6]",
+        "2 ",
+        " + ",
+        "->",
+        " <-> ",
+        "*",
+        "\\s",
+        "\\d",
+        "^{14}",
+    ]
+    ends = ["", "+", "2+", "(2-)", "3", "4", "(aq)", "-", "_{n}"]
+    return [
+        "".join(generator.choice(atoms) + generator.choice(ends) for _ in range(generator.randrange(1, 5)))
+    ]
+
+
 @cache
 def codes(prefix: str) -> list[str]:
     """What follows a prefix in the names of the real templates."""
@@ -191,6 +224,14 @@ PARTS: dict[str, Make] = {
     "up to two texts": texts(1, 2),
     "up to three texts": texts(1, 3),
     "day": day,
+    "two days": two_days,
+    "one written date": lambda generator: written_dates(generator)[:1],
+    "two written dates": lambda generator: [*written_dates(generator), *written_dates(generator)][:2],
+    "number": lambda generator: [some_number(generator)],
+    "formula": formula,
+    "tag": lambda generator: [
+        generator.choice(["ru", "fa-Latn", "en-GB", "sr-Cyrl", "ja", "de", "grc", "zh-Hant"])
+    ],
     "as of": as_of,
     "written dates": written_dates,
     "language": language,
@@ -202,14 +243,26 @@ PARTS: dict[str, Make] = {
 }
 
 
-def _family(row: dict[str, Any]) -> Family:
+def _family(row: dict[str, Any], templates: str) -> Family:
+    row = row | (row.get("today", {}) if templates == "2026" else {})
     explained = (
-        Explained(**{key: text.replace("{year}", str(YEAR)) for key, text in one.items() if key != "family"})
+        Explained(
+            **{key: text.replace("{year}", str(YEAR)) for key, text in one.items() if key not in CHOICE}
+        )
         for one in cases("differential", "explained")
-        if one["family"] == row["family"]
+        if one["family"] == row["family"] and one.get("only", templates) == templates
     )
-    options = {"names": tuple(row["names"]), "changes": tuple(row.get("changes", range(6)))}
-    return Family(**{**row, **options}, explained=tuple(explained))
+    fields: dict[str, Any] = {key: row[key] for key in row.keys() - CHOICE | {"family"}}
+    fields |= {"names": tuple(row["names"]), "changes": tuple(row.get("changes", range(6)))}
+    return Family(**fields, explained=tuple(explained))
 
 
-FAMILIES = {row["family"]: _family(row) for row in cases("differential", "families")}
+CHOICE = {"family", "only", "today"}  # what chooses a row for a set of templates, and what it has there
+FAMILIES = {
+    templates: {
+        row["family"]: _family(row, templates)
+        for row in cases("differential", "families")
+        if row.get("only", templates) == templates
+    }
+    for templates in SETS
+}

@@ -13,7 +13,7 @@ from html import unescape
 from extraction_eval.calls import calls_in_text
 
 from docs.generate_templates import calls_of, pages_of, templates_in
-from tests.mediawiki.differential.asking import PAGES, TEMPLATES, folder
+from tests.mediawiki.differential.asking import NEW, OLD, folder
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.macros.parser_functions import call_name
 
@@ -23,19 +23,18 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 @cache
 def module(title: str) -> str:
-    """The source of a Lua module; the dump's reader skips modules."""
-    with bz2.open(TEMPLATES, "rt", encoding="utf-8") as file:
-        source = file.read()
-    text = re.compile(r"<text[^>]*>(.*?)</text>", re.DOTALL).search(
-        source, source.index(f"<title>{title}</title>")
-    )
-    return unescape(text[1]) if text else ""
+    """The source of a Lua module, the newest one; the dump's reader skips modules."""
+    for path in (NEW, OLD):
+        _, found, source = bz2.decompress(path.read_bytes()).decode().partition(f"<title>{title}</title>")
+        if found and (text := re.search(r"<text[^>]*>(.*?)</text>", source, re.DOTALL)):
+            return unescape(text[1])
+    raise LookupError(f"expected {title} in {OLD} or {NEW}")
 
 
 @cache
 def templates() -> dict[str, str]:
     """The wikitext of the real templates by name."""
-    return templates_in(TEMPLATES)
+    return templates_in(OLD) | templates_in(NEW)
 
 
 @cache
@@ -58,10 +57,10 @@ def calls_in_sentences() -> dict[str, list[str]]:
 
 def _kept(name: str, find: Callable[[Page], Iterable[tuple[str, str]]]) -> dict[str, list[str]]:
     """The calls in the shared pages of the templates at hand, by name; kept in a file."""
-    path = folder() / name
+    path = folder("2026") / name
     if not path.exists():
         found: dict[str, list[str]] = {}
-        for page in pages_of(sorted(PAGES.glob("pages-*.bz2"))):
+        for page in pages_of(sorted(one for path in (OLD, NEW) for one in path.parent.glob("pages-*.bz2"))):
             for template, call in find(page):
                 if template in templates():
                     found.setdefault(template, []).append(call)

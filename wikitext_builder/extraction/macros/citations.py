@@ -1,22 +1,31 @@
 """Citations outside references, in the order and punctuation of Citation Style 1 and 2.
 
 Behaviour: `Module:Citation/CS1` of 2015, whose forms the official files show ("Z Papers 1 (3): 45–56.
-Archived from the original on October 14, 2007."). A piece begins with the separator that ends the piece
-before it: a full stop in Style 1, a comma in Style 2 (`{{citation}}`).
+Archived from the original on October 14, 2007."), and that of 2026 for later pages (`today`). A piece begins
+with the separator that ends the piece before it: a full stop in Style 1, a comma in Style 2 (`{{citation}}`).
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
-from wikitext_builder.extraction.macros.call import Call, Macro, macro, series
+from wikitext_builder.extraction.macros.call import Call, Macro, changed, macro, series
 from wikitext_builder.extraction.macros.citation_fields import IDENTIFIERS, KINDS, TYPES, Arguments
+from wikitext_builder.extraction.macros.dates import parts_of, written
 from wikitext_builder.extraction.macros.languages import LANGUAGE_NAMES
 from wikitext_builder.extraction.macros.php import whole_number
 
 QUOTED = frozenset(
-    ("web", "news", "journal", "press release", "podcast", "newsgroup", "mailing list", "arxiv")
+    ("web", "news", "journal", "magazine", "press release", "podcast", "newsgroup", "mailing list", "arxiv")
 )
+WITHOUT_VOLUME = QUOTED - {"news", "journal", "magazine"} | {"episode", "sign", "speech", "serial"}
+WITH_ISSUE = frozenset(("citation", "conference", "episode", "journal", "magazine", "map", "news", "podcast"))
+WITHOUT_PAGES = {"av media", "episode", "mailing list", "newsgroup", "podcast", "serial", "sign", "speech"}
+WITH_AGENCY = {"news", "web", "magazine", "press release"}
+RANGE = re.compile(r"\A(\w+)-(\w+)\Z")
+STRAIGHT = str.maketrans("‘’“”", "''\"\"")
+INITIAL = re.compile(r"(?:\.\s*|\s)[^\W\d_]\.$")  # a title that ends with one keeps its point
 NO_CHAPTER = QUOTED - {"mailing list"}
 PAGES_AS_BOOK = frozenset(["encyclopedia", "web", "book", "news", "podcast"])
 PUBLISHER_AS_BOOK = frozenset(("encyclopedia", "web", "press release", "podcast"))
@@ -34,7 +43,13 @@ class _Citation:
         mode = self["mode"].lower()
         self.comma = mode == "cs2" or (kind == "citation" and mode != "cs1")
         self.separator = "," if self.comma else "."
-        self.kind = kind
+        self.today = changed(call, "citations")
+        self.kind = "journal" if kind == "magazine" and not self.today else kind
+        if self.today and kind in {"book", "encyclopedia"} and not call.get("encyclopedia", "encyclopaedia"):
+            self.fields["periodical"] = ""  # such as work=, which they do not have
+        if self.today:
+            self.adapt_today(call.get("df")[:3] or order_of_dates(call.page.wikitext))
+        self.in_journal = kind == "journal" or (kind in {"citation", "map"} and bool(call.get("journal")))
         self.adapt()
 
     def __getitem__(self, field: str) -> str:
@@ -79,6 +94,26 @@ class _Citation:
         if self.kind == "speech":
             fields["note"] = "(Speech)"
         self.adapt_dates()
+
+    def adapt_today(self, order: str) -> None:
+        """Dates in the order that the page asks for, straight quotation marks, only fields of the kind."""
+        for field in ("title" if self.kind in QUOTED else "chapter", "chapter", "quote"):
+            self.fields[field] = self[field].translate(STRAIGHT)
+        self.fields["authors"] = self["authors"].replace("((", "").replace("))", "")
+        if not (self["url"] or self["chapter_url"]) or not self["archived"]:
+            self.fields["archive"] = ""
+        if not self["url"]:
+            self.fields["format"] = ""
+        if self.kind not in WITH_AGENCY:
+            self.fields["agency"] = ""
+        if self.kind in WITHOUT_PAGES:
+            self.fields |= dict.fromkeys(("page", "pages", "at"), "")
+        if self["language"].lower() == "english":
+            self.fields["language"] = ""
+        if order in {"dmy", "mdy"}:
+            for field in ("date", "accessed", "archived", "published"):
+                if all(parts := parts_of(self[field])):
+                    self.fields[field] = written(*parts, day_comes_first=order == "dmy") or self[field]
 
     def adapt_broadcast(self) -> None:
         """An episode is a chapter of its series."""
@@ -125,6 +160,8 @@ class _Citation:
         for piece in pieces:
             if joined and piece.startswith(self.separator):
                 joined = joined.removesuffix(" ") if joined.endswith(f"{self.separator} ") else joined
+                if self.today and joined.endswith(f'{self.separator}"'):
+                    piece = piece.removeprefix(self.separator)
                 italics = "''" if joined.endswith(f"{self.separator}''") else ""
                 joined = joined.removesuffix(italics).removesuffix(self.separator) + italics
             joined += piece
@@ -145,10 +182,12 @@ class _Citation:
         shown = ""
         for index, (name, gap) in enumerate(found):
             last = index == len(found) - 1
-            if index and last and self["amp"] and not more:
-                shown = shown.rstrip("; ") + " & "
+            if index and last and not more and (self["amp"] or self["names"] in {"amp", "&", "and"}):
+                joint = " & " if self["names"] != "and" else " and " if index == 1 else "; and "
+                shown = shown.rstrip("; ") + joint
             shown += name + ("" if last else gap if not vancouver else ", ")
-        return shown + (" et al." if more and shown else ""), max(len(found), 2) if more else len(found)
+        others = (", et al." if vancouver else "; et al.") if self.today else " et al."
+        return shown + (others if more and shown else ""), max(len(found), 2) if more else len(found)
 
     def chapter(self) -> str:
         """The title of a chapter in quotes."""
@@ -163,6 +202,8 @@ class _Citation:
         """The title, with what stands next to it: in quotes if it is an article."""
         quoted = self.kind in QUOTED or (self.kind in {"citation", "map"} and self.in_periodical)
         shown = self["title"] if self["title"] != "none" or not self["periodical"] else ""
+        if self.today and not shown.endswith("...") and not INITIAL.search(shown):
+            shown = shown.removesuffix(self.separator)
         shown = f'"{shown}"' if quoted and shown else shown
         shown += f" {SCRIPT_CODE.sub('', self['script_title'])}"
         if self["trans_title"]:
@@ -179,7 +220,8 @@ class _Citation:
 
     def format(self) -> str:
         """The format of the file, ` (PDF)`."""
-        return f" ({self['format'].upper()})" if self["format"] else self.pdf(self["url"])
+        shown = self["format"] if self.today and len(self["format"]) > 3 else self["format"].upper()
+        return f" ({shown})" if shown else self.pdf(self["url"])
 
     def archived(self) -> str:
         """`Archived from the original (PDF) on October 14, 2007`."""
@@ -210,8 +252,18 @@ class _Citation:
         return f" (in {series(names, ', and ' if len(names) > 2 else ' and ')})" if names else ""
 
     def volume(self) -> str:
-        """A short volume stands next to the title, a long one alone."""
+        """A short volume stands next to the title, a long one alone; today `Vol. 5, no. 2` or `. 5 (2)`."""
         volume = self["volume"]
+        if self.today:
+            volume = "" if self.kind in WITHOUT_VOLUME else RANGE.sub("\\1–\\2", volume)
+            needs_work = self.kind in {"citation", "conference", "map"} and not self["periodical"]
+            issue = self["issue"] if self.kind in WITH_ISSUE and not needs_work else ""
+            if self.in_journal:
+                return self.after(volume) + (f" ({issue})" if issue else "")
+            number = f"no. {issue}" if volume else f"No. {issue}"
+            parts = [f"Vol. {volume}" if volume else "", number if issue else ""]
+            shown = ", ".join(filter(None, parts))
+            return self.after(self.word(shown[:1]) + shown[1:])
         return self.after(volume) if len(volume) > 4 else f" {volume.replace('-', '–')}" if volume else ""
 
     def publisher(self) -> str:
@@ -220,7 +272,7 @@ class _Citation:
         if self.kind == "newsgroup" and self["publisher"]:
             shown = f"Newsgroup: {self['publisher']}"
         published = f"published {self['published']}" if self["published"] else ""
-        if self["periodical"] and self.kind not in PUBLISHER_AS_BOOK:
+        if self["periodical"] and self.kind not in PUBLISHER_AS_BOOK and not self.today:
             shown = ", ".join(filter(None, (shown, published if shown else self["published"])))
             return f" ({shown})" if shown else ""
         return self.after(shown) + (f" ({published})" if published else "")
@@ -232,7 +284,10 @@ class _Citation:
         )
         shown = self.after(f"{self['minutes']} minutes in" if self["minutes"] else time)
         pages = self["page"] or self["pages"].replace("-", "–")
-        if pages and self["periodical"] and self.kind not in PAGES_AS_BOOK:
+        pages = re.sub(r",\s*", ", ", pages) if self.today else pages
+        if pages and (
+            self.in_journal if self.today else self["periodical"] and self.kind not in PAGES_AS_BOOK
+        ):
             shown += f": {pages}"
         elif pages:
             one = bool(self["page"]) or PAGE.fullmatch(pages) is not None
@@ -246,12 +301,12 @@ class _Citation:
         periodical = "" if self.kind == "arxiv" else periodical
         format_alone = self.format() if not (title and self["url"]) else ""
         series, conference = self.after(self["series"]), self.after(self["conference"])
-        issue = f" ({self['issue']})" if self["issue"] else ""
+        issue = f" ({self['issue']})" if self["issue"] and not self.today else ""
         edition = f" ({self['edition']} ed.)" if self["edition"] else ""
         agency, others = self.after(self["agency"]), self.others()
         kind = "" if self.kind == "map" and self["chapter"] else self.type()
         start = (title, note, conference, periodical, format_alone, kind, series, self.language())
-        if self.kind in {"journal", "citation"} and self["periodical"]:
+        if self.kind in {"journal", "citation"} and self["periodical"] and not self.today:
             others = others + f"{self.separator} " if others else ""
             return self.join(others, *start, edition, self.publisher(), agency, self.volume(), issue)
         if self.kind == "episode":
@@ -265,12 +320,14 @@ class _Citation:
     def others(self) -> str:
         """Other people, and translators."""
         translators, _ = self.people("translator")
-        return self.after(f"Translated by {translators}" if translators else "") + self.after(self["others"])
+        by = self.word("Translated") if self.today else "Translated"
+        return self.after(f"{by} by {translators}" if translators else "") + self.after(self["others"])
 
     def end(self) -> str:
         """Identifiers, archives, dates of access, and a quotation."""
         given = self.arguments.identifiers
-        shown = [f"{label}{given[label]}" for label in IDENTIFIERS if label in given]
+        labels = sorted(IDENTIFIERS, key=str.lower) if self.today else IDENTIFIERS
+        shown = [f"{label}{given[label]}" for label in labels if label in given]
         identifiers = f"{self.separator} ".join(filter(None, [*shown, self["id"]]))
         linked = self.kind == "journal" and "PMC " in given  # the title is a link to it
         online = bool(self["url"] or self["chapter_url"]) or linked
@@ -280,13 +337,18 @@ class _Citation:
         paid = "(subscription required (help))" if self["subscription"].lower() in yes else ""
         free = "(registration required (help))" if self["registration"].lower() in yes else ""
         pieces = list(map(self.after, (docket, identifiers, self.archived(), accessed)))
-        pieces += [f" – via {self['via']}" if self["via"] else "", self.after(paid or free)]
-        if self["lay"]:
+        pieces += [
+            f" – via {self['via']}" if self["via"] else "",
+            "" if self.today else self.after(paid or free),
+        ]
+        if self["lay"] and not self.today:
             source = f" – {self['lay_source']}" if self["lay_source"] else ""
             pieces.append(self.after(self.word("Lay summary") + source))
             pieces.append(f" ({self['lay_date']})" if self["lay_date"] else "")
         quote = self["quote"].strip('"')
-        return self.join(*pieces, self.after(f'"{quote}"' if quote else ""))
+        page = f"p. {self['quote_page']}" if self["quote_page"] else f"pp. {self['quote_pages']}"
+        quote = f'"{quote}"' if page == "pp. " or not quote else f'{page}: "{quote}"'
+        return self.join(*pieces, self.after(quote.removesuffix('""')))
 
     def text(self) -> str:
         """The whole citation, without the full stop at its end."""
@@ -303,7 +365,8 @@ class _Citation:
         if authors:
             start = authors + (date or self.gap(authors))
             if editors:
-                shown = f"{self.word('In')} {editors}" if chapter else f"{editors}, {mark}"
+                mark = f" ({mark})" if self.today else f", {mark}" if not chapter else ""
+                shown = (f"{self.word('In')} " if chapter else "") + editors + mark
                 editors = f" {shown}{self.gap(shown)}"
             start = self.join(start, chapter, place, editors, common)
         elif editors:
@@ -312,7 +375,8 @@ class _Citation:
         else:
             alone = self.after(f"{self['date']}{original}" if self["date"] else "")
             start = self.join(chapter, place, common)
-            if self.kind == "journal" and self["periodical"]:
+            kinds = {"journal", "citation"} if self.today else {"journal"}
+            if self.kind in kinds and self["periodical"]:
                 return self.join(start, self.place_in_source(), alone, self.end())
             return self.join(start, alone, self.place_in_source(), self.end())
         return self.join(start, self.place_in_source(), self.end())
@@ -320,6 +384,13 @@ class _Citation:
     def gap(self, value: str) -> str:
         """What follows names: a separator, unless they end with one."""
         return " " if value.endswith(self.separator) else f"{self.separator} "
+
+
+@lru_cache(maxsize=16)
+def order_of_dates(wikitext: str) -> str:
+    """The order, dmy or mdy, that a page asks for with `{{Use dmy dates}}`; empty without such a call."""
+    found = re.search(r"\{\{\s*use (dmy|mdy) dates", wikitext, re.IGNORECASE)
+    return found[1].lower() if found else ""
 
 
 _INTERVIEW = ("id", "program", "callsign", "city")
@@ -331,7 +402,7 @@ def citation(kind: str) -> Macro:
     def of_kind(call: Call) -> str | None:
         one = _Citation(kind, call)
         shown = one.text().strip()
-        if not shown:
+        if not shown or one["unknown"]:
             return None
         end = one["postscript"] or ("" if one.comma else ".")
         end = "" if end.lower() == "none" or one["quote"] else end

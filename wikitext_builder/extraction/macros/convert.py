@@ -40,7 +40,8 @@ from wikitext_builder.extraction.macros.convert_units import (
 )
 from wikitext_builder.extraction.macros.php import whole_number
 
-SHOWN_BY_NAME = frozenset(["br", "or", "slash"])
+THEN, TODAY = {ord("‑"): "-"}, str.maketrans("·µ", "⋅μ")  # signs in symbols
+SHOWN_BY_NAME = frozenset(["br", "br()", "or", "slash"])
 
 
 def by_name(unit: Unit, options: Options, side: str) -> bool:
@@ -56,34 +57,26 @@ def by_name(unit: Unit, options: Options, side: str) -> bool:
     return not (abbreviated in {"on", side} or (abbreviated == "mos" and side == "out"))
 
 
-def identity(
-    unit: Unit, options: Options, side: str, value: Result, *, named: bool, times: bool = False
-) -> str:
+def identity(unit: Unit, options: Options, side: str, value: Result, *, named: bool) -> str:
     """The name of a unit after a value if it is `named`, else its symbol."""
     if "values" in options.flags or (options.flags & {"table", "tablecen"} and not options.asked):
         return ""
     if not named:
         return "hh" if unit.built_in == "hand" and "hh" in options.flags else unit.symbol
-    singular = _singular(unit, options, side, value)
-    if unit.power or times:
-        singular = False
+    singular = not unit.power and _singular(unit, options, side, value)
     return unit.name if options.adjective or singular else unit.plural
 
 
 def _singular(unit: Unit, options: Options, side: str, value: Result) -> bool:
     flipped = "flip" in options.flags
-    if "today" in options.flags and value.rounded == -1:
-        return True
     if "singular" in options.flags:
         return 0 < abs(value.rounded) < 1.0001
-    if not unit.named or options.linked in {"on", side}:
+    if not unit.named or options.linked in {"on", side} or "today" in options.flags:
         return value.singular
     if side == "in":
         if not options.adjective and (options.asked == "out" or flipped):
             return 0 < value.rounded < 1.0001
-    elif (options.asked == "on" or options.asked in (("in",) if flipped else ("", "out"))) and (
-        "today" not in options.flags
-    ):
+    elif options.asked == "on" or options.asked in (("in",) if flipped else ("", "out")):
         return value.rounded < 1.0001 and not value.scientific
     return value.singular
 
@@ -113,14 +106,14 @@ def placed(unit: Unit, options: Options, name: str, *, named: bool, middle: str,
     return before + space + name + middle
 
 
-def decorated(text: str, unit: Unit, options: Options, side: str) -> str:
-    """A value with the thousands or millions of its unit, and with its currency."""
+def decorated(text: str, unit: Unit, options: Options, side: str, *, last: bool = True) -> str:
+    """A value with the thousands or millions of its unit, as words only after the last, and its currency."""
     if unit.power:
         if options.abbreviated in {"on", side} and "words" not in options.flags:
             text += f"×10{unit.power}"
-        else:
+        elif last:
             text += ("-" if options.adjective else " ") + POWERS[unit.power]
-    return unit.currency + text
+    return (options.currency or unit.currency if unit.currency else "") + text
 
 
 # --- values with their units
@@ -138,7 +131,8 @@ def all_outputs(task: Task, outputs: tuple[Output, ...]) -> list[str] | None:
         in_hands = isinstance(first, Unit) and first.built_in == "hand"
         if in_hands and isinstance(second, Unit) and second.exact == "below":
             denominators[1] = of_inches(task, denominators[0])
-    shown = [_output(task, *one) for one in zip(outputs, denominators, strict=True)]
+    sides = ["in" if "first" in task.options.flags and len(outputs) > 1 else "out"] + ["out"] * len(outputs)
+    shown = [_output(task, *one) for one in zip(outputs, denominators, sides, strict=False)]
     texts = [text for text in shown if text is not None]
     return texts if len(texts) == len(outputs) else None
 
@@ -150,10 +144,12 @@ def _denominator(task: Task, output: Output) -> int:
     return 0 if task.precision is not None and not built_in else task.options.denominator
 
 
-def _output(task: Task, unit: Output, denominator: int) -> str | None:
+def _output(task: Task, unit: Output, denominator: int, side: str) -> str | None:
     options = task.options
     if isinstance(unit, Several):
         return _several(task, unit, denominator)
+    if side == "in" and unit.code == task.source.unit.code:
+        return _input(task)
     if unit.built_in == "hand":
         results = _in_hands(task, unit, denominator)
         unit = unit if options.asked else replace(unit, named=True)
@@ -161,38 +157,31 @@ def _output(task: Task, unit: Output, denominator: int) -> str | None:
         results = results_of(task, unit, denominator)
         if task.source.unit.built_in == "hand" and unit.exact == "below" and not options.asked:
             unit = replace(unit, named=True)
-    return measured(task, unit, results, "out") if results is not None else None
+    return measured(task, unit, results, side) if results is not None else None
 
 
 def measured(task: Task, unit: Unit, values: list[Result], side: str) -> str:
     """Values with their unit; side is in or out."""
     options = task.options
-    times = task.times
     named = by_name(unit, options, side)
-    first = identity(unit, options, side, values[0], named=named, times=times)
-    named = named and bool(first)
+    names = [identity(unit, options, side, value, named=named) for value in values]
+    named = named and bool(names[0])
     if options.flags & {"unit", "unit2"}:
-        return task.before + (hyphenated(first) if named and options.adjective else first)
-    if unit.built_in == "mach" and first:
-        return task.before + _joined(
-            task, [f"{first} {value.shown}" for value in values[:2]], side, named=named
-        )
-    last = identity(unit, options, side, values[1], named=named, times=times) if task.between else first
-    ending = placed(unit, options, last, named=named, middle=task.middle, before=task.before)
+        return task.before + (hyphenated(names[0]) if named and options.adjective else names[0])
+    if unit.built_in == "mach" and names[0]:
+        texts = [f"{names[0]} {value.shown}" for value in values[:2]]
+        return task.before + _joined(task, texts, side, named=named)
+    ending = placed(unit, options, names[-1], named=named, middle=task.middle, before=task.before)
     ending = "" if side == "out" and "number" in options.flags else ending
-    if not task.between:
-        return decorated(values[0].shown, unit, options, side) + ending
-    texts = [decorated(value.shown, unit, options, side) for value in values]
-    space = " " if first and (named or unit.spaced) else ""
-    if len(values) > 2 and times and not named and "today" in options.flags:
-        texts[:-1] = [text + space + first for text in texts[:-1]]
-    if len(values) == 2:
-        if options.abbreviated == "mos" and side == "in" and not (named and options.adjective):
-            texts[0] += space + first
-        else:
-            if options.abbreviated not in {"on", side} or options.flags >= {"words", "today"}:
-                texts[0] = values[0].shown
-            texts[0] += space + first if times and not named else ""
+    last = len(values) - 1
+    texts = [
+        decorated(value.shown, unit, options, side, last=place == last) for place, value in enumerate(values)
+    ]
+    if any(between.each(options, side, named=named) for between in task.between) and (
+        not (named and options.adjective) and ending
+    ):
+        space = " " if named or unit.spaced else ""
+        texts[:-1] = [text + space + name for text, name in zip(texts, names[:-1], strict=False)]
     return _joined(task, texts, side, named=named) + ending
 
 
@@ -253,14 +242,18 @@ def convert(call: Call) -> str | None:
     if given is None or not given[2]:
         return None
     values, between, rest = given
+    if any("×10" in value.shown for value in values):
+        options = replace(options, flags=options.flags | {"scientific"})
     unit = find_unit(rest[0].strip(), american=options.american)
     shown = _converted(values, between, unit, rest[1:], options) if unit else None
-    return shown.replace("·", "⋅").replace("µ", "μ") if shown and today else shown
+    return shown and shown.translate(TODAY if today else THEN)
 
 
 def _converted(
     values: list[Value], between: list[Between], unit: Unit, arguments: list[str], options: Options
 ) -> str | None:
+    if unit.american:
+        options = replace(options, flags=options.flags | {"american"})
     source, arguments = _source(values, between, unit, arguments, options)
     rest = parse_rest(arguments, options)
     if source.parts:
@@ -281,8 +274,9 @@ def _converted(
     if rest.middle or rest.before != ("", ""):
         task = task._replace(middle="" if flipped else rest.middle, before=rest.before[0])
     shown = _input(task)
-    symbol = unit.british if "/" in unit.symbol else unit.symbol
-    return _laid_out(shown, texts, options, rest, "" if source.parts else f"{symbol}, ")
+    if "first" in options.flags and len(texts) > 1:
+        shown, texts = texts[0], texts[1:]
+    return _laid_out(shown, texts, options, rest, "" if source.parts else f" &#91;{unit.symbol}&#93;")
 
 
 def _laid_out(shown: str, outputs: list[str], options: Options, rest: Rest, symbol: str) -> str:
@@ -295,8 +289,8 @@ def _laid_out(shown: str, outputs: list[str], options: Options, rest: Rest, symb
         return f"{align}{shown}\n|{align}" + f"\n|{align}".join(outputs)
     if options.flags & {"output", "number", "unit2", "unit"}:
         before = after = ""
-    elif "symbol" in options.flags and before in {" (", " [", " &#91;"}:
-        before += symbol
+    elif "symbol" in options.flags and before in {" (", " &#91;"} and "flip" not in options.flags:
+        before = symbol + before
     converted = between.join(outputs)
     left, right = (converted, shown) if "flip" in options.flags else (shown, converted)
     left = left[:1].upper() + left[1:] if "upper" in options.flags else left

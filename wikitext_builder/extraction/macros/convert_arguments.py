@@ -21,7 +21,8 @@ for _argument, _value, _effects in read_table("convert/options"):
 # The text before, after and between outputs.
 JOINS = {
     "": (" (", ")", "; "), "or": (" or ", "", " or "), "sqbr": (" &#91;", "&#93;", "; "),
-    "comma": (", ", "", "; "), "slash": (" / ", "", "; "), "slash-nosp": ("/", "", "; "),
+    "comma": (", ", "", ", "), "br()": ("<br/>(", ")", "; "),
+    "slash": (" / ", "", "; "), "slash-nosp": ("/", "", "; "),
     "(or)": (" (", ")", " or "), "br": ("<br/>", "", "; "),
 }  # fmt: skip
 WHOLE = re.compile(r"[-+]?[0-9]{1,7}(?:\.0*)?(?:[eE]\+?[0-9])?")
@@ -41,6 +42,7 @@ class Options:
     digits: int = 0  # significant ones; 0 without a wish
     denominator: int = 0  # of the fractions that outputs are rounded to; 0 for decimals
     stacked: bool = False  # fractions with a horizontal bar
+    currency: str = ""  # instead of the unit's own
 
     @property
     def american(self) -> bool:
@@ -93,6 +95,7 @@ def _parsed(abbreviated: bool, arguments: tuple[tuple[str, str], ...]) -> Option
         digits=max(_number(named.get("sigfig", "")), 0),
         denominator=abs(denominator) if abs(denominator) > 1 else 0,
         stacked=denominator < -1,
+        currency=named.get("$", "").replace("euro", "€"),
     )
 
 
@@ -113,7 +116,6 @@ MAX_CHARACTERS = 40  # of a number; a longer one is not a measure, and may be to
 MAX_VALUES = 30  # in one range
 MAX_SPLITS = 20  # arguments that can hold several numbers
 ROUNDED = frozenset(["ri0", "ri1", "ri2", "ri3"])  # input values, to so many decimals
-POINT = re.compile(r"[.eE]")
 NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,9})?\s*")
 FRACTION = re.compile(
     r"\s*(?P<plus>\+?)\s*(?:(?P<whole>[0-9]+(?:\.[0-9])?)\s*(?P<sign>[-+ ]|&nbsp;))??"
@@ -142,7 +144,6 @@ class Between:
     hyphens: bool = False  # also with symbols, if an adjective has abbr=on
     times: bool = False  # each value has its unit if it is a symbol
     change: bool = False
-    one_form: bool = False  # the same text in all styles
     sides: bool = False  # words in the input, since 2021 with symbols too
 
     def text(self, options: Options, side: str, *, by_name: bool) -> str:
@@ -155,6 +156,12 @@ class Between:
             return text.replace(" ", "-")
         return text
 
+    def each(self, options: Options, side: str, *, named: bool) -> bool:
+        """True if each value has its unit: of sides as symbols, of the input with `abbr=mos`."""
+        if self.times and self.sides:
+            return (side == "out") != ("flip" in options.flags)
+        return (self.times and not named) or (options.abbreviated == "mos" and side == "in")
+
 
 BETWEEN: dict[str, Between] = {}
 for _words, _with_names, _with_symbols, _marks in read_table("convert/between"):
@@ -163,6 +170,7 @@ for _words, _with_names, _with_symbols, _marks in read_table("convert/between"):
     BETWEEN |= dict.fromkeys(_words.split("|"), _one)
 # Searched in this order.
 IN_ONE_ARGUMENT = ("+/-", "to(-)", "xx", "x", "*", "to", "or", "by", "&ndash;", "–", "-")
+SPACED = re.compile(r"(\S+)\s+([^\s\d]+)\s+(\S.*)")
 
 
 def between(word: str) -> Between | None:
@@ -198,7 +206,12 @@ def _value_at(arguments: list[str], position: int, options: Options) -> Value | 
         return None
     text = arguments[position].strip()
     value = value_of(text, options)
-    if value is None and "/" not in text.partition("-")[2] and position < MAX_SPLITS:
+    if value is None and position < MAX_SPLITS:
+        if (match := SPACED.fullmatch(text)) and not (match[2] == "-" and "/" in match[3]):
+            arguments[position : position + 1] = match.groups()
+            return _value_at(arguments, position, options)
+        if "/" in text.partition("-")[2]:
+            return None
         for word in IN_ONE_ARGUMENT:
             start = text.find(word, 1)
             if start > 0:
@@ -237,17 +250,17 @@ def _plain_value(clean: str, sign: str, options: Options, *, negative: bool) -> 
     number = float(clean)
     if number == float("inf"):
         return None
-    shown = clean
+    shown, power, exponent = clean.lower().partition("e")
     for flag in options.flags & ROUNDED:
-        shown = f"{number + 2e-14:.{flag[2]}f}"
+        shown = f"{float(shown) + 2e-14:.{flag[2]}f}"
+    singular = number == 1 if power else float(shown) == 1
     shown = sign + with_separators(shown, options)
     if "spellin" in options.flags:
         shown = in_words(sign + clean, american=options.american)
-    negative = negative and number != 0
-    return Value(
-        number=-number if negative else number, clean=clean, shown=shown,
-        singular=number == 1 and not negative, in_hands=-number if negative else number,
-    )  # fmt: skip
+    elif power:
+        shown += f"×10{exponent.replace('-', MINUS)}" if "today" in options.flags else power + exponent
+    number = -number if negative and number else number
+    return Value(number=number, clean=clean, shown=shown, singular=singular, in_hands=number)
 
 
 def _fraction_value(clean: str, options: Options, *, negative: bool) -> Value | None:
@@ -282,10 +295,11 @@ def fraction(whole: str, over: str, under: str, options: Options, *, stacked: bo
 def with_separators(text: str, options: Options) -> str:
     """A number without sign, its thousands separated.
 
-    >>> with_separators("1234.5678", Options()), with_separators("12345e6", Options())
-    ('1,234.5678', '12,345e6')
+    >>> with_separators("1234.5678", Options()), with_separators("12345.", Options())
+    ('1,234.5678', '12,345')
     """
-    last = len(text) if text.isdecimal() else len(POINT.split(text, maxsplit=1)[0])
+    text = text.removesuffix(".")
+    last = len(text.partition(".")[0])
     if "nocomma" in options.flags or last < 4 or (last == 4 and "comma5" in options.flags):
         return text
     return thousands(text[:last], "" if "gaps" in options.flags else ",") + text[last:]
@@ -340,26 +354,21 @@ def parse_rest(arguments: list[str], options: Options) -> Rest:
 
 def _before(take: Callable[[], str], options: Options) -> tuple[str, str]:
     """Words of the call before the units: `adj=pre|imperial`, `disp=preunit`."""
+    if "befores" in options.flags:
+        one, two = take(), take()
+        if not one.strip() and not two.strip():
+            return "", ""
+        one = with_spaces(one)
+        return one, {"": one, "&#32;": ""}.get(two.strip(), with_spaces(two))
     first = take() if "before" in options.flags else ""
-    first = with_spaces(first, ends=(0, -1)) if first.strip() else ""
-    if "befores" not in options.flags:
-        return ("", first) if "flip" in options.flags else (first, "")
-    one, two = take(), take()
-    if not one.strip() and not two.strip():
-        return first, ""
-    one = with_spaces(one, ends=(0,)) if one.strip() not in {"+", ""} else one or " "
-    if two.strip() == "&#32;":
-        two = ""
-    elif not two.strip():
-        two = one
-    elif two.strip() != "+":
-        two = with_spaces(two, ends=(0,))
-    return first + one, two
+    first = with_spaces(first, both=True) if first.strip() else ""
+    return ("", first) if "flip" in options.flags else (first, "")
 
 
-def with_spaces(text: str, *, ends: tuple[int, ...]) -> str:
-    """A text with a space at its ends, unless there is one or a hyphen."""
-    for end in ends:
-        if text[end] not in " -" and not re.search("^&nbsp;" if end == 0 else "&nbsp;$", text):
-            text = f" {text}" if end == 0 else f"{text} "
-    return text
+def with_spaces(text: str, *, both: bool = False) -> str:
+    """A text with a space before it, and perhaps after it, unless there is one or a hyphen."""
+    if text.strip() == "+":
+        return "+ "
+    if not text.startswith((" ", "-", "+", "&")):
+        text = f" {text}"
+    return text if not both or text[0] == "&" or text.endswith((" ", "-", "&nbsp;")) else f"{text} "

@@ -21,7 +21,7 @@ from wikitext_builder.extraction.macros.numbers import fraction_in_words, in_wor
 MAX_DIGITS = 14  # significant ones of a result
 MAX_PRECISION = 99
 LARGEST = 1e150  # of a result; what is larger, or smaller than one part in it, is not a measure
-TO_STEPS = frozenset(["round5", "round25"])
+TO_STEPS = {f"round{step}": float(step) for step in ("0.5", "5", "10", "25", "50")}
 FUDGE = 1e-14  # Module:Convert adds it to logarithms
 ROUNDING_FUDGE = 2e-14  # and this to results before it rounds them
 # Miles per hour of sound at -15,000 feet, -10,000 feet, and so on up to 300,000 feet.
@@ -159,11 +159,6 @@ class Task(NamedTuple):
     middle: str  # words after the unit, if the output comes first
     before: str  # words before the unit
 
-    @property
-    def times(self) -> bool:
-        """True if the values are sides: 2 by 4 metres; the last word with two forms decides."""
-        return next((word.times for word in reversed(self.between) if not word.one_form), False)
-
 
 def results_of(task: Task, target: Unit, denominator: int = 0) -> list[Result] | None:
     """The rounded results of all values; None if one cannot be computed.
@@ -175,7 +170,7 @@ def results_of(task: Task, target: Unit, denominator: int = 0) -> list[Result] |
     if len(sizes) < len(values):
         return None
     decimals: list[int | None] = [precision] * len(sizes)
-    if precision is None and not (denominator or options.digits or options.flags & TO_STEPS):
+    if precision is None and not (denominator or options.digits or options.flags & TO_STEPS.keys()):
         needed = [
             default_decimals(size, value, source, target) for size, value in zip(sizes, values, strict=True)
         ]
@@ -199,9 +194,11 @@ def _result(size: Converted, options: Options, decimals: int | None, denominator
         shown, exponent = _with_decimals(value, decimals)
     elif options.digits:
         shown, exponent = _with_digits(value, options.digits)
-    elif options.flags & TO_STEPS:
-        step = 5 if "round5" in options.flags else 25
-        shown = f"{floor(value / step + 0.5) * step:.0f}"
+    elif steps := options.flags & TO_STEPS.keys():
+        step = TO_STEPS[min(steps)]
+        shown = (
+            f"{floor(value / step + 0.5) * step:g}" if step < 1 else f"{floor(value / step + 0.5) * step:.0f}"
+        )
     else:
         shown = size.shown
     return _formatted(shown, exponent, value, options, negative=negative)
@@ -227,10 +224,10 @@ def _with_digits(value: float, digits: int) -> tuple[str, int]:
     return shown, int(whole)
 
 
-def _placed(shown: str) -> tuple[str, int | None]:
+def _placed(shown: str, large: int, small: int) -> tuple[str, int | None]:
     """Digits without a point and its place, for numbers that are very large or small; others are only cut."""
     whole, point, decimals = shown.partition(".")
-    if len(whole) >= 10:
+    if len(whole) >= large and whole.strip("0"):
         return whole + decimals, len(whole)
     if whole.strip("0"):
         return shown[: MAX_DIGITS + len(point)], None
@@ -238,25 +235,27 @@ def _placed(shown: str) -> tuple[str, int | None]:
     zeros = len(decimals) - len(figures)
     if not figures and decimals:
         return f"{whole}.{decimals[:MAX_DIGITS]}", None
-    if figures and zeros >= 4:
+    if figures and zeros >= small:
         return figures, -zeros
     return (f"0.{'0' * zeros}{figures[:MAX_DIGITS]}" if len(figures) > MAX_DIGITS else shown), None
 
 
 def _formatted(shown: str, exponent: int | None, value: float, options: Options, *, negative: bool) -> Result:
     sign = MINUS if negative else ""
-    one = shown == "1" or (shown.startswith("1.") and not shown[2:].strip("0"))
+    large, small = (4, 2) if "scientific" in options.flags else (10, 4)
+    one = re.fullmatch(r"1(?:\.0*)?" if exponent is None else "10*", shown) is not None and exponent in {
+        None,
+        1,
+    }
     if exponent is None:
-        shown, exponent = _placed(shown)
+        shown, exponent = _placed(shown, large, small)
     if exponent is not None:
         shown = shown[:MAX_DIGITS]
-        if exponent > 10 or exponent <= -4 or (exponent == 10 and shown != "1000000000"):
+        if exponent > large or exponent <= -small or (exponent == large and shown != f"{10 ** (large - 1)}"):
             power = str(exponent - 1).replace("-", MINUS)
             text = f"{shown[0]}.{shown[1:]}" if len(shown) > 1 else shown
-            return Result(
-                shown=f"{sign}{text}×10{power}", size=value, sign=sign, scientific=True,
-                singular=one and not negative, rounded=float(f".{shown}e{exponent}"),
-            )  # fmt: skip
+            rounded = float(f".{shown}e{exponent}")
+            return Result(f"{sign}{text}×10{power}", value, sign, rounded, one, scientific=True)
         if exponent >= len(shown):
             shown += "0" * (exponent - len(shown))
         elif exponent <= 0:
@@ -268,9 +267,7 @@ def _formatted(shown: str, exponent: int | None, value: float, options: Options,
     text = sign + with_separators(shown, options)
     if "spellout" in options.flags:
         text = in_words(sign + shown, american=options.american)
-    return Result(
-        shown=text, size=value, sign=sign, rounded=float(shown), singular=one and not negative,
-    )  # fmt: skip
+    return Result(text, value, sign, float(shown), one)
 
 
 def _in_fractions(value: float, options: Options, denominator: int, *, negative: bool) -> Result:
@@ -290,7 +287,7 @@ def _in_fractions(value: float, options: Options, denominator: int, *, negative:
         whole_text, over, denominator = pieces[0], over // divisor, denominator // divisor
         shown = fraction_in_words(whole_text, over, denominator, american=options.american)
     sign = MINUS if negative else ""
-    return Result(shown=sign + shown, size=value, sign=sign, rounded=value, fraction=pieces)
+    return Result(sign + shown, value, sign, value, singular=value <= 1, fraction=pieces)
 
 
 def split_result(result: Result, output: Several, options: Options, *, named: bool) -> str:

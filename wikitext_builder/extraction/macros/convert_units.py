@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-from wikitext_builder.extraction.macros import read_table
+from wikitext_builder.extraction.macros import lookup, read_table
 
 MAX_CHARACTERS = 80  # of a code
 PREFIXES = {prefix: (name, int(power)) for prefix, name, power in read_table("convert/prefixes")}
@@ -206,7 +206,8 @@ def _alias(code: str, american: bool) -> Unit | None:
     if number:
         name, size = f"{number} {unit.plural}", unit.size * float(number)
         symbol, british = f"{number} {unit.symbol}", f"{number} {unit.british}"
-        unit = replace(unit, size=size, symbol=symbol, british=british, name=name, plural=name)
+        key = unit.key or unit.british
+        unit = replace(unit, size=size, symbol=symbol, british=british, name=name, plural=name, key=key)
     return replace(unit, default=default) if default else unit
 
 
@@ -227,10 +228,11 @@ def _ratio(code: str, american: bool) -> Unit | None:
 
 def _quotient(code: str, kind: str, top: Unit | None, bottom: Unit, times: float = 1.0) -> Unit:
     """One unit per another; without the first one, `per acre`."""
+    above, below = (top.symbol, top.british) if top else ("", "")
+    first, last = "()" if "·" in bottom.symbol else ("", "")
     return Unit(
         code=code, kind=kind, size=(top.size if top else 1.0) * times / bottom.size, default="",
-        symbol=f"{top.symbol if top else ''}/{bottom.symbol}",
-        british=f"{top.british if top else ''}/{bottom.british}",
+        symbol=f"{above}/{first}{bottom.symbol}{last}", british=f"{below}/{first}{bottom.british}{last}",
         name=f"{top.name} per {bottom.name}" if top else f"per {bottom.name}",
         plural=f"{top.plural} per {bottom.name}" if top else f"per {bottom.name}",
         american=bottom.american, spaced=top is not None,
@@ -249,15 +251,24 @@ def _multiplied(code: str, american: bool) -> Unit | None:
 
 def _per(code: str, american: bool) -> Unit | None:
     """One unit per another that no table has, as later versions of the module allow: `kg/yd`."""
-    above, _, below = code.partition("/")
-    if not above or not below or "/" in below or " " in code:
+    above, _, below = code.rpartition("/")
+    if not above or not below or re.search(r"e\d", code) or code.count("/") > 2:
         return None
     top, bottom = _find(above, american), _find(below, american)
-    if top is None or bottom is None or top.power or bottom.power or not bottom.size:
+    if top is None or bottom is None or not bottom.size:
         return None
     if top.american != bottom.american:
         return _per(code, american=True)
-    return _quotient(code, f"{top.kind} by {bottom.kind}", top, bottom)
+    kind = f"{top.kind}/{bottom.kind}"
+    default = "/".join(_first(default_code(unit, 1)) for unit in (top, bottom))
+    return replace(_quotient(code, lookup("ratio kind").get(kind, kind), top, bottom), default=default)
+
+
+def _first(code: str) -> str:
+    """The first unit of a code of outputs; of feet and inches, feet."""
+    row = _table("outputs").get(code, ["", code, ""])
+    units = row[1].split("+") if "+" in row[1] else row[1].split() or [""]
+    return units[-1 if row[2] else 0].strip()
 
 
 def default_code(unit: Unit, value: float) -> str:

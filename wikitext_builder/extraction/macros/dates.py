@@ -109,7 +109,8 @@ def birth_and_age(call: Call) -> str | None:
     shown, born = written(year, month, day, day_comes_first=bool(call.get("df"))), as_date(year, month, day)
     if shown is None or born is None:
         return None
-    return f"{shown} (age {years_between(born, today(call))})"
+    years = years_between(born, today(call))
+    return f"{shown} (age {years})" if years > 1 else None  # months, of a child
 
 
 @macro("Death date and age")
@@ -118,9 +119,11 @@ def death_and_age(call: Call) -> str | None:
     values = call.numbered(6)
     shown = written(*values[:3], day_comes_first=day_first(call))
     died, born = as_date(*values[:3]), as_date(*values[3:])
-    if shown is None or died is None or born is None:
+    latest = as_date(values[3], values[4] or "12", values[5] or "28")
+    if shown is None or died is None or born is None or latest is None:
         return None
-    return f"{shown} (aged {years_between(born, died)})"
+    years = dict.fromkeys(str(years_between(one, died)) for one in (latest, born))
+    return f"{shown} (aged {'–'.join(years)})"
 
 
 @macro("Start date and age")
@@ -137,31 +140,56 @@ def _plural(count: int, unit: str) -> str:
     return f"{count} {unit}{'' if count == 1 else 's'}"
 
 
+def two_dates(call: Call) -> tuple[date, date, int] | None:
+    """Two dates, in three arguments each or in one, and how many of their parts are known; 0 if that differs.
+
+    The second may be the day of the revision; parts that one lacks are those of the other.
+    """
+    parts = [
+        call.get(f"{part}{end}", part * (end == "1")) for end in "12" for part in ("year", "month", "day")
+    ]
+    parts = parts if any(parts) else call.numbered(6)
+    if not (any(parts[2:]) or month_number(parts[1])):
+        first, second = (parts_of(text) for text in parts[:2])
+        parts = [*first, *second]
+    now = [str(part) for part in today(call).timetuple()[:3]]
+    end_parts = parts[3:] if any(parts[3:]) else now
+    known, both = (function(sum(map(bool, one)) for one in (parts[:3], end_parts)) for function in (min, max))
+    start, end = (
+        as_date(*(given or fill for given, fill in zip(*pair, strict=True)))
+        for pair in ((parts[:3], parts[3:]), (end_parts, parts[:3]))
+    )
+    return (start, end, known if known == both or end_parts is now else 0) if start and end else None
+
+
+def parts_of(text: str) -> list[str]:
+    """Year, month and day of a date in one text; the whole text in front if it has another form."""
+    match = next(filter(None, (pattern.fullmatch(text) for pattern in DATES)), None)
+    return [match["y"], match["m"], match["d"]] if match else [text, "", ""]
+
+
 @macro("Age", "Age in years")
 def age(call: Call) -> str | None:
-    """The years between two dates, or up to the day of the revision, whose parts fill a second date."""
-    now = today(call)
-    start = as_date(*call.numbered(3))
-    parts = zip(call.numbered(6, 4), (now.year, now.month, now.day), strict=True)
-    end = as_date(*(given or str(part) for given, part in parts))
-    return str(years_between(start, end)) if start and end else None
+    """The years between two dates, or up to the day of the revision."""
+    dates = two_dates(call)
+    if dates is None:
+        return None
+    years = years_between(min(dates[:2]), max(dates[:2]))
+    return f"−{years}" if years and dates[1] < dates[0] else str(years)
 
 
 @macro("As of")
 def as_of(call: Call) -> str | None:
     """`As of May 2000`, with the words that its switches choose."""
+    if alternative := call.get("alt"):
+        return alternative
     values = call.numbered(3)
-    shown = call.get("alt")
-    if not shown:
-        when = written(*values, day_comes_first=call.get("df").upper() != "US")
-        if when is None:
-            when = values[0]  # an invalid month is not shown
-        words = "since" if call.get("since") else "as of"
-        if call.get("bare"):
-            return when + call.get("post")
-        words = words if call.get("lc", "LC") else words.capitalize()
-        shown = f"{words} {'' if not call.get('pre') else call.get('pre') + ' '}{when}"
-    return shown + call.get("post")
+    when = written(*values, day_comes_first=call.get("df").upper() != "US")
+    when = values[0] if when is None else when  # an invalid month is not shown
+    words = "since" if call.get("since") else "as of"
+    words = "" if call.get("bare") else words if call.get("lc", "LC") else words.capitalize()
+    before = [words, call.get("pre") if words else "", when]
+    return " ".join(filter(None, before)) + call.get("post")
 
 
 @macro("Dash year")
@@ -173,17 +201,28 @@ def span(call: Call) -> str | None:
 
 @macro("Dts")
 def sortable_date(call: Call) -> str | None:
-    """`{{dts|1976|12|23}}` or `{{dts|23 December 1976}}`."""
-    values = call.positional()
-    if len([value for value in values if value]) <= 1:
-        iso = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", call.get("1"))
-        if not iso:
-            return call.get("1")
-        return written(*iso.groups(), day_comes_first=True)
-    year, month, day = (*values[:3], "", "")[:3]
-    if not year:
-        return written("", month, day, day_comes_first=True)
-    return written(year, month, day, day_comes_first=call.get("format").lower() in {"dmy", "dm"})
+    """`{{dts|1976|12|23}}` or `{{dts|23 December 1976}}`, as Module:Date table sorting shows them."""
+    year, month, day, era = call.numbered(4)
+    style = call.get("format").lower()
+    if not (month or day or era):
+        match = next(filter(None, (pattern.fullmatch(year) for pattern in DATES)), None)
+        if match is None and not re.fullmatch(r"-?\d+", year):
+            return year
+        if match:
+            style = style or ("dmy" if match.start("d") < match.start("m") else "mdy")
+            year, month, day = match["y"], match["m"], match["d"]
+    style = style or "mdy"
+    before = year.startswith("-") or era.lower() in {"bc", "bce"}
+    parts = zip("ymd", (year.lstrip("-0"), month, day), strict=True)
+    year, month, day = (part if letter in style else "" for letter, part in parts)
+    shown = written(year, month, day, day_comes_first=style.startswith("dm"))
+    if shown is None:
+        return call.get("1") if month not in call.numbered(4) else None
+    if call.get("abbr") not in {"", "off", "no"} or (
+        month.isalpha() and len(month) in {3, 4} and month not in MONTHS
+    ):
+        shown = re.sub("|".join(MONTHS), lambda name: name[0][:3], shown)
+    return shown.strip(", ") + (" BC" if before and year else "")
 
 
 @macro("Duration")
@@ -232,44 +271,59 @@ def decade(call: Call) -> str | None:
     return f"{call.get('1')[:-1]}0s" if call.get("1").isdecimal() else None
 
 
-def age_in(*units: str) -> Macro:
-    """`38 years, 3 days` in these units, between two dates or up to the day of the revision."""
+UNITS = {"y": "years", "m": "months", "w": "weeks", "d": "days"}
+
+
+def age_in(letters: str, joint: str = " and ") -> Macro:
+    """`38 years, 3 days` in some units, between two dates or up to the day of the revision."""
 
     def macro(call: Call) -> str | None:
-        values = [call.get(f"{part}{end}") for end in ("1", "2") for part in ("year", "month", "day")]
-        values = values if values[0] else call.numbered(6)
-        start = as_date(*values[:3])
-        end = as_date(*values[3:]) if values[3] else today(call)
-        if start is None or end is None or end < start:
+        show = letters or call.get("show") or "ymd"
+        found = two_dates(call)
+        if found is None or not UNITS.keys() >= set(show):
             return None
-        counts = lengths(start, end, units)
-        shown = [_plural(count, unit.removesuffix("s")) for unit, count in counts.items() if count]
-        if len(units) == 1:
-            return f"{counts[units[0]]:,}"
-        joint = " and " if call.get("sc") in {"", "no"} and len(units) > 2 else ", "
-        return series(shown, joint) or "0 days"
+        *dates, known = found
+        if known < 3 and (letters or not known or "d" in call.get("show") or "m" in call.get("show")):
+            return None  # between two lengths
+        start, end = sorted(dates)
+        counts = lengths(start, end, show[:known] if known < 3 else show)
+        last = list(counts)[-1]
+        shown = [
+            f"{count}{unit}" if call.get("abbr") == "on" else _plural(count, UNITS[unit].removesuffix("s"))
+            for unit, count in counts.items()
+            if count or (unit == last and (show == "yd" or not any(counts.values())))
+        ]
+        sign = "−" if dates[1] < dates[0] and any(counts.values()) else ""
+        if len(letters) == 1:
+            number = counts[letters]
+            return sign + (str(number) if call.get("3", "day1", "day") else f"{number:,}")
+        if call.get("abbr") == "on":
+            return sign + " ".join(shown)
+        serial = call.get("sc") not in {"", "no", "off"} and len(shown) > 2
+        return sign + series(shown, ", and " if serial else joint)
 
     return macro
 
 
-def lengths(start: date, end: date, units: tuple[str, ...]) -> dict[str, int]:
-    """The number of full years, months and days between two dates.
+def lengths(start: date, end: date, units: str) -> dict[str, int]:
+    """The number of full years, months, weeks and days between two dates.
 
-    >>> lengths(date(2000, 2, 29), date(2001, 3, 1), ("years", "months", "days"))
-    {'years': 1, 'months': 0, 'days': 1}
-    >>> lengths(date(2000, 1, 31), date(2000, 3, 1), ("days",))
-    {'days': 30}
+    >>> lengths(date(2000, 2, 29), date(2001, 3, 1), "ymd")
+    {'y': 1, 'm': 0, 'd': 1}
+    >>> lengths(date(2000, 1, 31), date(2000, 3, 1), "wd")
+    {'w': 4, 'd': 2}
     """
     months = (end.year - start.year) * 12 + end.month - start.month - (end.day < start.day)
     counts: dict[str, int] = {}
-    if "years" in units:
-        counts["years"], months = divmod(months, 12)
-    if "months" in units:
-        counts["months"], months = months, 0
-    if "days" in units:
-        passed = sum(counts.get(unit, 0) * size for unit, size in (("years", 12), ("months", 1)))
-        counts["days"] = (end - _later(start, passed)).days
-    return counts
+    if "y" in units:
+        counts["y"], months = divmod(months, 12)
+    if "m" in units:
+        counts["m"] = months
+    passed = 12 * counts.get("y", 0) + counts.get("m", 0)
+    days = (end - _later(start, passed)).days
+    if "w" in units:
+        counts["w"], days = divmod(days, 7)
+    return counts | ({"d": days} if "d" in units else {})
 
 
 def _later(day: date, months: int) -> date:
@@ -279,11 +333,12 @@ def _later(day: date, months: int) -> date:
     return date(day.year + years, month + 1, min(day.day, last))
 
 
-macro("Age in days")(age_in("days"))
-macro("Age in months")(age_in("months"))
-macro("Age in years and days")(age_in("years", "days"))
-macro("Age in years and months")(age_in("years", "months"))
-macro("Age in years, months and days")(age_in("years", "months", "days"))
+for _name, _units, _joint in (
+    ("Age in days", "d", ""), ("Age in months", "m", ""), ("Age in years and days", "yd", ", "),
+    ("Age in years and months", "ym", ", "), ("Age in years, months and days", "ymd", " and "),
+    ("Time interval", "", " and "),
+):  # fmt: skip
+    macro(_name)(age_in(_units, _joint))
 
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

@@ -39,7 +39,8 @@ def language_name(tag: str) -> str | None:
 
 def is_latin(value: str) -> bool:
     """True if all letters of a text are Latin."""
-    return all(unicodedata.name(letter, "").startswith("LATIN") for letter in value if letter.isalpha())
+    names = [unicodedata.name(letter, "") for letter in value if letter.isalpha()]
+    return bool(names) and all(name.startswith(("LATIN", "MODIFIER")) for name in names)
 
 
 def named_language(name: str, call: Call, first: int = 1) -> str:

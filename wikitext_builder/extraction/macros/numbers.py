@@ -17,7 +17,7 @@ PLAIN = re.compile(r"[-−+]?\d+(?:\.\d+)?")
 INDEX = {year: Decimal(price) for year, price in lookup("us prices").items()}
 LAST_YEAR = "2016"  # of {{Inflation}} in 2016
 INDEX_NAMES = {"US", "USD"}
-RANGES, REPEATING = lookup("val range"), {"x", "×"}  # after these the unit stands at each number
+RANGES, REPEATING, VAL_UNITS = lookup("val range"), {"x", "×"}, lookup("val unit")
 SIZES = (
     "", " thousand", " million", " billion", " trillion", " quadrillion", " quintillion", " sextillion",
     " septillion",
@@ -64,30 +64,36 @@ def value_with_uncertainty(call: Call) -> str | None:
     """`(1.2±0.1)×103 kg` of `{{val}}`; gaps between thousands come from the style."""
     values = call.positional()
     main, inner_exponent = EXPONENT.sub("", call.get("1")), EXPONENT.search(call.get("1"))
-    signs = {*values[1::2]} if len(values) > 1 and values[1] in RANGES else None
+    signs = {*values[1::2]} if len(values) > 1 and values[1] in RANGES else set()
     if any(map(wrong_number, [main, *(values[2::2] if signs else values[1:3])])):
         return None
     power = inner_exponent[1] if inner_exponent else call.get("e")
+    unit, per = (
+        VAL_UNITS.get(one, one.replace(".", "⋅").replace("µ", "μ"))
+        for one in (call.get("u", "ul"), call.get("up", "upl"))
+    )
+    if per:
+        unit = "/".join(f"({one})" if re.search("[*⋅/]", one) else one for one in (unit, per))
+    unit = f"{'' if unit.startswith(('%', '°', '/')) else ' '}{unit}".rstrip()
+    plus, minus = ("", "") if signs else (signed(value.strip("+-−±"), call) for value in call.numbered(3, 2))
     if signs:
-        if not signs <= RANGES.keys() or len(values) % 2 == 0 or inner_exponent or signs & REPEATING:
+        repeated = unit if signs & REPEATING else ""  # then the unit stands at each number
+        if not signs <= RANGES.keys() or len(values) % 2 == 0 or inner_exponent or (repeated and power):
             return None
-        shown = "".join(RANGES.get(value) or signed(value, call) for value in values)
+        numbers = [signed(value, call) + call.get("end") + repeated for value in values[::2]]
+        between = [*map(RANGES.__getitem__, values[1::2]), ""]
+        shown = "".join(map("".join, zip(numbers, between, strict=True))).removesuffix(repeated)
     else:
-        shown = signed(main, call)
-    plus, minus = ("", "") if signs else (value.lstrip("+-−±") for value in call.numbered(3, 2))
+        shown = signed(main.strip("()"), call) + call.get("end")
+        shown += unit if unit == "°" and plus else ""
     apart = bool(signs) or (bool(plus) and not minus and not plus.startswith("("))
     if plus:
         shown += f"+{plus}−{minus}" if minus else f"±{plus}" if apart else plus
-    shown = f"({shown})" if apart and power else shown
-    shown = call.get("p") + shown + call.get("end")
+    shown = call.get("p") + (f"({shown})" if apart and power else shown)
     if power:
         exponent = f"10{power.replace('-', '−')}"
         shown = f"{shown}×{exponent}" if main else exponent
-    unit = call.get("u", "ul", "up").replace(".", "⋅")
-    per = call.get("upl", "up")
-    if unit and per and unit != per:
-        unit = "/".join(f"({one})" if re.search("[*⋅/]", one) else one for one in (unit, per))
-    return f"{shown}{'' if unit.startswith(('%', '°')) else ' '}{unit}".strip() + call.get("s")
+    return (shown + unit).strip() + call.get("s")
 
 
 def wrong_number(value: str) -> bool:
@@ -190,7 +196,7 @@ def in_words(shown: str, *, american: bool = False) -> str:
     """A number in words; any other text unchanged.
 
     >>> in_words("8"), in_words("122"), in_words("1,122", american=True), in_words("2.5")
-    ('eight', 'one hundred and twenty-two', 'one thousand, one hundred twenty-two', 'two point five')
+    ('eight', 'one hundred and twenty-two', 'one thousand one hundred twenty-two', 'two point five')
     """
     match = WRITTEN_NUMBER.fullmatch(shown)
     if match is None or len(digits := match["whole"].replace(",", "")) > 15:
@@ -198,7 +204,7 @@ def in_words(shown: str, *, american: bool = False) -> str:
     words = whole_in_words(int(digits), american=american)
     if decimals := match["decimals"]:
         words += " point " + " ".join(UNDER_TWENTY[int(digit)] for digit in decimals)
-    return ("minus " if match["sign"] else "") + words
+    return ("negative " if match["sign"] else "") + words
 
 
 def fraction_in_words(whole: str, over: int, under: int, *, american: bool = False) -> str:
@@ -220,12 +226,14 @@ def whole_in_words(number: int, *, american: bool) -> str:
     while rest:
         rest, group = divmod(rest, 1000)
         if group:
-            groups.append(f"{_below_thousand(group, american=american)} {THOUSANDS[power]}".rstrip())
+            groups.append(
+                f"{_below_thousand(group, american=american or bool(power))} {THOUSANDS[power]}".rstrip()
+            )
         power += 1
     if not groups:
         return UNDER_TWENTY[0]
-    joint = " and " if not american and 0 < number % 1000 < 100 and len(groups) > 1 else ", "
-    return ", ".join(groups[:0:-1]) + (joint if len(groups) > 1 else "") + groups[0]
+    joint = " and " if not american and 0 < number % 1000 < 100 and len(groups) > 1 else " "
+    return " ".join(groups[:0:-1]) + (joint if len(groups) > 1 else "") + groups[0]
 
 
 def _below_thousand(number: int, *, american: bool) -> str:
@@ -244,19 +252,33 @@ def _below_hundred(number: int) -> str:
     return TENS[tens] + (f"-{UNDER_TWENTY[ones]}" if ones else "")
 
 
+@macro("Number to word", "Number to words")
+def number_in_words(call: Call) -> str | None:
+    """`twenty-one` of 21, or `twenty-first`; Module:ConvertNumeric."""
+    value = number(call.get("1"))
+    ordinal = call.get("ord") in {"on", "yes"}
+    if value is None or call.get("2") or (ordinal and value != int(value)):
+        return None
+    american = call.get("sp") == "us"
+    shown = in_words(f"{value:f}", american=american)
+    shown = ordinal_in_words(int(value), american=american) if ordinal else shown
+    shown = shown.replace(" ", "-") if call.get("adj") == "on" else shown
+    return shown[:1].upper() + shown[1:] if call.get("case") in {"u", "U"} else shown
+
+
 def ordinal_of_digits(value: str) -> str:
     """`twenty-first` of `21`; empty for other texts than digits."""
     plain = whole_number(value, digits=15) if value.isascii() else None
     return "" if plain is None else ordinal_in_words(plain)
 
 
-def ordinal_in_words(number: int) -> str:
+def ordinal_in_words(number: int, *, american: bool = False) -> str:
     """`twenty-first` of 21.
 
     >>> ordinal_in_words(21), ordinal_in_words(40), ordinal_in_words(6)
     ('twenty-first', 'fortieth', 'sixth')
     """
-    words = whole_in_words(number, american=False)
+    words = whole_in_words(number, american=american)
     last = re.split("[^a-z]", words)[-1]
     head = words.removesuffix(last)
     if last in ORDINALS:
@@ -265,14 +287,11 @@ def ordinal_in_words(number: int) -> str:
 
 
 ELEMENTS = lookup("element")
-MUSIC = lookup("music")
+MUSIC, REACTIONS = lookup("music"), lookup("chem2")
 STARTS = lookup("geology")
 CHARGE = re.compile(r"\(?([0-9]*)-\)?")
-# In one text, as in {{chem2|SO4(2-)}}: a charge in parentheses or at the end of a formula, arrows, isotopes.
-CHARGE_IN_PARENTHESES = re.compile(r"\(([0-9]*[-+−])\)")
-CHARGE_AT_END = re.compile(r"(?<=[\w)\]])-(?=$|[ ,;])")
-REACTIONS = {"<=>": "⇌", "<->": "↔", "->": "→", "<-": "←", "*": "·", "\\s": "–", "\\d": "=", "\\t": "≡"}
-ISOTOPES = str.maketrans("", "", "^_{}")
+# In one text, as in {{chem2|SO4(2-)}}: arrows, signs, what stands above or below, a charge in parentheses.
+PIECE = re.compile(r"<->|->|\\[hm](?:\{(\d+)\})?|\\.|[_^]\{([^}]*)\}|\((\d*[-+])\)|\*|-")
 SAME = {"early": "lower", "mid": "middle", "late": "upper"}
 NUMBER = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
 
@@ -287,13 +306,13 @@ def chemical(call: Call) -> str | None:
 @macro("Chem2", shared=True)
 def chemical_text(call: Call) -> str | None:
     """`SO42−` of `{{chem2|SO4(2-)}}`."""
-    values = call.positional()
-    if len(values) > 1:
-        return chemical(call)
-    shown = CHARGE_AT_END.sub("−", CHARGE_IN_PARENTHESES.sub(r"\1", "".join(values)))
-    for mark, sign in REACTIONS.items():
-        shown = shown.replace(mark, sign)
-    return shown.translate(ISOTOPES) or None
+    return PIECE.sub(_of_formula, call.get("1").replace("−", "-").replace("–", "-"))
+
+
+def _of_formula(piece: re.Match[str]) -> str:
+    inner = "".join(filter(None, piece.groups()))
+    sign = REACTIONS.get(piece[0][:2] if piece[0][0] == "\\" else piece[0], "" if inner else piece[0][1:])
+    return sign + inner.replace("-", "−") + ("−" if sign in "ημ" and inner and sign else "")
 
 
 @macro("Chemical formula", shared=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
 from wikitext_builder.extraction.macros import lookup
 from wikitext_builder.extraction.macros.call import Call, Macro, macro, series
@@ -139,6 +140,19 @@ def one_per_line(call: Call) -> str | None:
     if len(items) == 1 and items[0].startswith(("*", "#", ":")):
         return "\n" + items[0] + "\n"
     return "".join(f"\n* {item}" for item in items) + "\n" if items else ""
+
+
+@macro("Slink")
+def section_link(call: Call) -> str | None:
+    """`Town § History`, `Town §§ History and Sights`, as Module:Section link shows sections of a page."""
+    values = [unquote(value.replace("_", " ")) for value in call.positional()] or [call.page.title]
+    page, mark, section = values[0].partition("#")
+    sections = [*filter(None, [section] if mark else []), *filter(None, values[1 + bool(mark) :])] or [
+        "Notes"
+    ]
+    page = "" if call.get("nopage") in {"y", "yes", "true", "1", "on"} else page
+    last = ", and " if len(sections) > 2 else " and "
+    return f"{page} {'§' * min(len(sections), 2)} {series(sections, last)}".strip()
 
 
 @macro("Columns-list", shared=True)
