@@ -252,12 +252,12 @@ def _below_hundred(number: int) -> str:
     return TENS[tens] + (f"-{UNDER_TWENTY[ones]}" if ones else "")
 
 
-@macro("Number to word", "Number to words")
+@macro("Number to word")
 def number_in_words(call: Call) -> str | None:
     """`twenty-one` of 21, or `twenty-first`; Module:ConvertNumeric."""
     value = number(call.get("1"))
     ordinal = call.get("ord") in {"on", "yes"}
-    if value is None or call.get("2") or (ordinal and value != int(value)):
+    if value is None or (ordinal and value != int(value)):
         return None
     american = call.get("sp") == "us"
     shown = in_words(f"{value:f}", american=american)
