@@ -7,6 +7,7 @@ from typing import Final
 
 # What Python and torch say in a RuntimeError.
 SHORT_MEMORY: Final = re.compile("can't start new thread|can't allocate memory|(not enough|out of) memory")
+UNANSWERED: Final = "unanswered"  # the reason of a page of which a wiki said nothing: the next run asks again
 
 
 class ToolkitError(Exception):

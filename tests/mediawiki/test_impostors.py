@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 import zstandard
+from click.testing import CliRunner
 
 from tests.cases import each, read
 from tests.mediawiki.asking import ask, fetched, stored, titles
 from tests.mediawiki.loopback import SITE, Answer, always, by_kind, pages, send, server
+from wikitext_builder.cli import cli
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.categories import Category
 from wikitext_builder.wiki import client
@@ -179,7 +181,7 @@ def test_more_than_was_asked_for_is_an_error(tmp_path: Path, what: str) -> None:
 
 def test_odd_texts_are_rejected_and_the_others_kept(tmp_path: Path) -> None:
     rows = read("wiki")["odd texts"]  # the last was not asked for, and one that was does not come
-    answer, reasons = [], {"Never spoken of": "unanswered"}
+    answer, reasons = [], dict[str, str]()
     for number, row in enumerate(rows, 1):
         content = {"content": row["text"]} if row.get("text") is not None else {}
         slot = {"contentmodel": "wikitext", "contentformat": "text/x-wiki", **content}
@@ -194,7 +196,56 @@ def test_odd_texts_are_rejected_and_the_others_kept(tmp_path: Path) -> None:
         report = fetched(api, store, titles(tmp_path, *asked, "Never spoken of"))
         assert {one.title: one.reason for one in store.rejected("en")} == reasons
         assert report.fetched == 1
+        assert report.rejected["unanswered"] == 1
         assert [one.title for one in store.revisions("en")] == ["Good"]
+        assert [one.title for one in store.missing("en")] == ["Never spoken of"]
+
+
+SILENT: dict[str, object] = {
+    "a batch that is complete": {"batchcomplete": True},
+    "an empty query": {"batchcomplete": True, "query": {}},
+    "no pages": {"batchcomplete": True, "query": {"pages": []}},
+    "a warning": {"query": {"pages": []}, "warnings": [{"module": "main", "code": "odd", "text": "odd"}]},
+}
+
+
+@pytest.mark.parametrize("body", SILENT.values(), ids=SILENT)
+def test_a_page_of_which_nothing_was_said_is_asked_for_again(tmp_path: Path, body: object) -> None:
+    slot = {"contentmodel": "wikitext", "contentformat": "text/x-wiki", "content": "Text"}
+    revision = {"revid": 1, "timestamp": "2020-01-01T00:00:00Z", "slots": {"main": slot}}
+    whole = {"query": {"pages": [{"pageid": 1, "ns": 0, "title": "Good", "revisions": [revision]}]}}
+    silent, asked = 2, 0
+
+    def answer(query: dict[str, str]) -> object:
+        nonlocal asked
+        asked += "titles" in query
+        return body if asked <= silent else whole
+
+    store, names = tmp_path / "pages.store", tmp_path / "titles"
+    names.write_text("Good\n")
+    with server(by_kind(answer)) as api:
+        words = ["fetch", "--store", str(store), "--api", api, "--select", f"titles:{names}", "--no-expand"]
+        first = CliRunner().invoke(cli, words)
+        assert "0 fetched" in first.stdout
+        assert str(first.exception) == "1 pages were not answered; run the same command again to ask for them"
+        assert asked == 2  # twice in the first run
+        second = CliRunner().invoke(cli, words)
+        assert (second.exit_code, "1 fetched" in second.stdout) == (0, True), second.output
+        silent = 4
+        assert asked == 3
+    with server(by_kind(answer)) as api:  # once more within a run
+        asked, silent = 0, 1
+        other = [*words[:2], str(tmp_path / "other.store"), *words[3:4], api, *words[5:]]
+        again = CliRunner().invoke(cli, other)
+        assert (again.exit_code, asked) == (0, 2), again.output
+
+
+def test_errors_of_the_old_format_are_read() -> None:
+    refuses(
+        always({"error": {"code": "badvalue", "info": "Unrecognized value"}}), "refuses: Unrecognized value"
+    )
+    busy = {"error": {"code": "internal_api_error_DBQueryError", "info": "[x] Caught exception"}}
+    refuses(always(busy), "internal_api_error_DBQueryError", patience=TWICE)
 
 
 def test_a_title_of_half_a_character_is_an_error(tmp_path: Path) -> None:

@@ -298,10 +298,11 @@ def built_already(out: Path, identity: Identity) -> Manifest | None:
     if manifest is None:
         raise BuilderError(f"{out}: holds something that is not a dataset of ours; name another folder")
     built = Identity(manifest.recipe, manifest.source, manifest.versions, manifest.templates)
-    if not (manifest.templates or _misses_text(out)):
-        identity = replace(identity, templates="")  # whatever templates there are, it does not need them
+    if replace(built, templates=identity.templates) == identity:
+        _check_files(out, manifest)  # before one of them is read
+        if not (manifest.templates or _misses_text(out)):
+            return manifest  # whatever templates there are, it does not need them
     if built == identity:
-        _check_files(out, manifest)
         return manifest
     if (found := list(_differences(built, identity))) == ["other code"]:
         raise BuilderError(

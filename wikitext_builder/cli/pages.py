@@ -31,6 +31,7 @@ from wikitext_builder.cli.options import (
     stored_language_option,
 )
 from wikitext_builder.dataset.recipes import SECTIONS
+from wikitext_builder.errors import UNANSWERED, BuilderError
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.wiki.languages import language_of
 
@@ -88,6 +89,7 @@ def fetch(store_path: Path, as_json: bool, **options: Any) -> None:
         parts: dict[str, Any] = {"fetch": report.pages, "expand": report.expansions, "rendered": report.html}
         parts |= {"plan": report.plan} if report.plan else {}
         click.echo(json.dumps({name: one and asdict(one) for name, one in parts.items()}))
+        _expect_answers(report.pages)
         return
     pages = report.pages
     if report.plan:
@@ -102,6 +104,13 @@ def fetch(store_path: Path, as_json: bool, **options: Any) -> None:
         click.echo(f"  rendered  {html.fetched:,}, {html.present:,} already done; not: {listed(html.failed)}")
     for warning in pages.warnings:
         click.echo(f"the wiki warns: {warning}", err=True)
+    _expect_answers(pages)
+
+
+def _expect_answers(pages: PagesReport) -> None:
+    """Status 1 if something is missing that the next run asks for again."""
+    if count := pages.rejected.get(UNANSWERED):
+        raise BuilderError(f"{count:,} pages were not answered; run the same command again to ask for them")
 
 
 def _print_plan(pages: PagesReport, plan: FetchPlan) -> None:

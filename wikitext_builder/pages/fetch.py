@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import RejectedError
+from wikitext_builder.errors import UNANSWERED, RejectedError
 from wikitext_builder.pages.estimate import FetchPlan, plan_of, to_ask
 from wikitext_builder.pages.expansions import ExpansionsReport, HtmlReport, fetch_expansions, fetch_html
 from wikitext_builder.pages.lookup import Lookup, Selected, Selection, check_numbers
@@ -266,7 +266,7 @@ def _fetch_missing(
     past = WikiPast(wikipedia, wikipedia.language.categories)
     if todo:
         progress("fetching", 0, len(todo))
-    for batch in wikipedia.map(lambda wanted: _ask(wikipedia, wanted, choice, past), _batches(todo)):
+    for batch in wikipedia.map(lambda wanted: _ask_twice(wikipedia, wanted, choice, past), _batches(todo)):
         add_items(store, wikipedia.language.code, batch.items)
         add_dates(store, wikipedia.language.code, batch.dates)
         counts["fetched"] += store.add(
@@ -281,6 +281,9 @@ def _fetch_missing(
             LOG.info("rejected %s: %s, %s", one.title, one.reason, one.detail)
         counts.update(redirects=len(batch.redirects), settled=len(batch.settled))
         rejected.update(one.reason for one in batch.rejected)
+        rejected[UNANSWERED] += len(batch.unanswered)
+        for wanted in batch.unanswered:
+            LOG.warning("%s: the wiki did not answer; the next fetch asks again", wanted.title)
         note = f"{rejected.total()} rejected" if rejected else ""
         progress("fetching", counts["settled"], len(todo), note)
     return counts, rejected
@@ -293,7 +296,8 @@ def _fetch_missing(
 class _Batch:
     """The answer to one batch: all of it goes into the store at once."""
 
-    settled: tuple[Wanted, ...]
+    settled: tuple[Wanted, ...] = ()
+    unanswered: tuple[Wanted, ...] = ()  # the next run asks again
     pages: list[Page] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     redirects: dict[str, str] = field(default_factory=dict)
@@ -313,6 +317,21 @@ def _batches(wanted: Sequence[Wanted]) -> Iterator[tuple[Wanted, ...]]:
             yield (one,)
 
 
+def _ask_twice(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], choice: Choice, past: WikiPast) -> _Batch:
+    """Ask for one batch, and once more for what was not answered."""
+    batch = _ask(wikipedia, wanted, choice, past)
+    if batch.unanswered:
+        again = _ask(wikipedia, batch.unanswered, choice, past)
+        batch.unanswered = again.unanswered
+        batch.settled += again.settled
+        batch.pages += again.pages
+        batch.rejected += again.rejected
+        batch.redirects.update(again.redirects)
+        batch.items.update(again.items)
+        batch.dates.update(again.dates)
+    return batch
+
+
 def _ask(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], choice: Choice, past: WikiPast) -> _Batch:
     """Ask for one batch, and check what comes."""
     first, locked = wanted[0], choice.selected.locked
@@ -323,7 +342,7 @@ def _ask(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], choice: Choice, past:
         titles = "|".join(one.title for one in wanted)
         found = wikipedia.find({"titles": titles, "redirects": "1", **dated})
     items = {page.page_id: page.wikidata_id for page in found.pages.values()}
-    batch = _Batch(settled=wanted, items=items)
+    batch = _Batch(items=items)
     for one in wanted:
         try:
             if one.revision_id:
@@ -332,6 +351,9 @@ def _ask(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], choice: Choice, past:
                 page = titled_page(found, one, wikipedia.language)
             choice.check(one, page, past)
         except RejectedError as error:
+            if error.reason == UNANSWERED:
+                batch.unanswered += (one,)
+                continue
             detail = error.detail.encode("utf-8", "replace").decode()
             batch.rejected.append(
                 Rejected(title=one.title, revision_id=one.revision_id, reason=error.reason, detail=detail)
@@ -345,4 +367,5 @@ def _ask(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], choice: Choice, past:
             batch.dates[page.page_id] = dates
             if not one.revision_id and found.renamed.get(one.title, one.title) != page.title:
                 batch.redirects[one.title] = page.title
+        batch.settled += (one,)
     return batch

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.errors import UNANSWERED, BuilderError, RejectedError
 from wikitext_builder.pages.database import sha1_of
 from wikitext_builder.pages.rules import First, Past
 from wikitext_builder.pages.store import Dates, Revision, Wanted
@@ -225,7 +225,7 @@ def _resolved(found: Found, title: str) -> FoundPage:
     if last in found.other_wikis or title in found.other_wikis:
         raise RejectedError("other-wiki", f"{last!r} is a page of another wiki")
     if last not in found.pages:
-        raise RejectedError("unanswered", f"the API said nothing about {last!r}")
+        raise RejectedError(UNANSWERED, f"the API said nothing about {last!r}")
     return found.pages[last]
 
 
@@ -239,9 +239,9 @@ def exact_page(found: Found, locked: Revision) -> Page:
     revisions = (one for page in found.pages.values() for one in page.revisions if one.revision_id == number)
     revision = next(revisions, None)
     if revision is None:
-        gone = number in found.bad_revisions
-        reason = "the wiki no longer has it" if gone else "the API said nothing about it"
-        raise RejectedError("missing-revision", f"revision {number}: {reason}")
+        if number not in found.bad_revisions:
+            raise RejectedError(UNANSWERED, f"the API said nothing about revision {number}")
+        raise RejectedError("missing-revision", f"revision {number}: the wiki no longer has it")
     return Page(
         title=locked.title,
         page_id=locked.page_id,

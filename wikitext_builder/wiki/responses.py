@@ -297,8 +297,8 @@ def read_answer(api: str, reply: Reply, now: float) -> Json:
     """
     answer, rest = _json(reply.body)
     wait = asked_wait(reply.headers, now)
-    if isinstance(answer, dict) and answer.get("errors"):
-        _raise_for_errors(api, answer["errors"], wait, reply.status)
+    if isinstance(answer, dict) and (answer.get("errors") or answer.get("error")):
+        _raise_for_errors(api, answer.get("errors") or [answer["error"]], wait, reply.status)
     if reply.status in BUSY_STATUS:
         refused = reply.status == 429 or wait is not None
         raise TryAgainError(f"status {reply.status}: {_glimpse(reply.body)}", wait=wait, refused=refused)
@@ -341,7 +341,8 @@ def continuation(api: str, answer: Json) -> dict[str, str] | None:
 
 def _raise_for_errors(api: str, errors: list[Json], wait: float | None, status: int) -> None:
     with expected_fields(api):
-        code, text = _printable(errors[0]["code"]), _printable(errors[0].get("text", ""))
+        code = _printable(errors[0]["code"])
+        text = _printable(errors[0].get("text") or errors[0].get("info", ""))  # the latter in the old format
     if code in BUSY_CODES or code.startswith(BUSY_PREFIXES) or status in BUSY_STATUS:
         raise TryAgainError(f"{code}: {text}", wait=wait, refused=code in TOO_MANY or status == 429)
     code = code or "unnamed"  # an empty one means no failure where reasons are stored

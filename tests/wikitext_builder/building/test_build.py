@@ -172,6 +172,16 @@ def test_what_is_not_ours_in_place_of_the_working_folder_is_refused_and_stays(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize("line", [b"7\n", b"{}\n", b"\xff\xfe\n", b"[[", b'{"reason": 7}\n'])
+def test_a_damaged_list_of_rejected_pages_is_named(small: Path, tmp_path: Path, line: bytes) -> None:
+    out = Path(shutil.copytree(small / "demo", tmp_path / "demo"))
+    (out / "rejected.jsonl").write_bytes(line)
+    with pytest.raises(
+        BuilderError, match=r"holds this dataset, but rejected\.jsonl differs from its manifest"
+    ):
+        built(small / "pages.store", out)
+
+
 def test_other_code_is_another_dataset(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, out = small / "pages.store", tmp_path / "out"
     code = built(store, out).manifest.versions["code"]
