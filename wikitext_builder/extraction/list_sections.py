@@ -13,11 +13,12 @@ from typing import Final, Protocol
 
 from wikitext_builder.extraction.markers import GONE, UNKNOWN
 
-ITEMS: Final = 0.5  # of the paragraphs at least are items of lists
+ITEMS: Final = 0.5  # of the words at least are in items of lists
 ALIKE: Final = 0.5  # of the items at least are sources or names
 NAME_WORDS, SOURCE_WORDS = 12, 10  # a name has at most, a source with a year at least so many
 LARGEST: Final = 0.5  # of the words of an article: a page that has more in such sections is a list itself
 SOURCE = re.compile(r"ISBN|ISSN|OCLC|\bdoi\b|https?:|\bpp?\. ?\d")
+EVENT = re.compile(r"\d{1,4}\b.{0,10}?(?:[-–—]|&[nm]dash;)")  # of a chronology, also of births and deaths
 YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 
 
@@ -55,11 +56,13 @@ def _is_list(section: Sequence[Paragraph]) -> bool:
     items = [one for one in own if one.listed]
     if not own:
         return True
-    return len(items) >= ITEMS * len(own) and sum(map(_is_source_or_name, items)) >= ALIKE * len(items)
+    return _words(items) >= ITEMS * _words(own) and sum(map(_is_source_or_name, items)) >= ALIKE * len(items)
 
 
 def _is_source_or_name(item: Paragraph) -> bool:
     words = len(_shown(item).split())
+    if EVENT.match(item.text):
+        return False
     if SOURCE.search(item.text) or UNKNOWN.search(item.text) or GONE in item.text:  # a template, an address
         return True
     if YEAR.search(item.text):

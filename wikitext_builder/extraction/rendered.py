@@ -147,7 +147,8 @@ class _Walker:
         if self.depth > MAX_HTML_DEPTH:
             raise RejectedError("too-deep", f"elements nested over {MAX_HTML_DEPTH} deep in the HTML")
         if self.removed_at:
-            self.read_latex(attributes)
+            if self.in_formula:
+                self.read_latex(attributes)
             return
         if self.outside and not self.enters(attributes):
             return
@@ -156,7 +157,8 @@ class _Walker:
             mark = self.missing(attributes)
         if mark is not None:
             self.remove(tag, mark)
-            self.read_latex(attributes)
+            if self.in_formula:
+                self.read_latex(attributes)
         elif tag in HEADINGS:
             self.flush()
             self.heading = HEADINGS[tag]
@@ -254,7 +256,7 @@ class _Walker:
     def read_latex(self, attributes: Mapping[str, str]) -> None:
         """Give the formula that is being left out its LaTeX, if an element of it has that as another text."""
         latex = attributes.get("alttext") or attributes.get("alt") or ""
-        if self.in_formula and latex:
+        if latex:
             if latex.startswith(DISPLAY_STYLE) and latex.endswith("}"):
                 latex = latex.removeprefix(DISPLAY_STYLE).removesuffix("}")
             self.pieces[-1], self.in_formula = formula(latex), False

@@ -16,6 +16,8 @@ BOOK = "Serra, Joan. El te al món: una història. Barcelona, 1999, amb il·lust
 SOURCES = ("Bibliografia", [BOOK, "Puig, Anna. ISBN 123"], "*")
 EMPTY: Section = ("Referències", [], "")
 DATES = ("Cronologia", ["1650 El te arriba", "1700 Es beu a tot arreu"], "*")
+DEATH = "{} – Joan Serra, pintor i escriptor català del segle XIX (n. 1801)"
+DEATHS = ("Morts", [DEATH.format(1850), DEATH.format(1864)], "*")
 PARAGRAPHS = ("Enllaços", ["Hi ha una pàgina. ISBN 123"], "")
 
 
@@ -41,6 +43,7 @@ def html(sections: list[Section]) -> str:
         ([HISTORY, WORKS, EMPTY], ["Història", "Obres"]),
         ([HISTORY, DATES], ["Història", "Cronologia"]),
         ([SOURCES, HISTORY, EMPTY], ["Bibliografia", "Història"]),  # only the last ones
+        ([HISTORY, DEATHS, EMPTY], ["Història", "Morts"]),
         ([HISTORY, PARAGRAPHS], ["Història", "Enllaços"]),
         ([HISTORY], ["Història"]),
         ([], []),
@@ -60,6 +63,11 @@ def test_the_last_sections_go_as_far_as_they_are_lists(
 def test_a_page_of_lists_stays() -> None:
     page = "Te.\n" + "\n".join(f"== {name} ==\n" + "* Verd\n" * 9 for name in "ABC")
     assert "== A ==" in extract(page, title="Tes", language="ca").lines
+
+
+def test_a_section_with_more_words_of_prose_than_of_items_stays() -> None:
+    text = f"{PROSE * 3}\n== Llegat ==\n{PROSE}\n* Cafè\n* Aigua mineral"
+    assert "== Llegat ==" in extract(text, title="Te", language="ca").lines
 
 
 def test_where_a_table_has_names_they_decide() -> None:
