@@ -24,6 +24,7 @@ from wikitext_builder.extraction.macros.parser_functions import (
 )
 from wikitext_builder.extraction.macros.php import ERROR, trimmed
 from wikitext_builder.extraction.macros.registry import (
+    AUTHORITY,
     COPIED,
     MACROS,
     REDIRECTS,
@@ -268,6 +269,20 @@ def user_macros(functions: Mapping[str, UserMacro]) -> dict[str, Macro]:
             raise BuilderError(f"`macros`: {name!r} is {function!r}; expected a function of a template")
         macros[template_name(name)] = _macro(name, function)
     return {alias: macros[name] for alias, name in REDIRECTS.items() if name in macros} | macros
+
+
+def without_authority(language: Language) -> dict[str, UserMacro]:
+    """Macros that know no text, for templates whose text nothing shows: where there is a wiki, it is asked.
+
+    >>> sorted({"Circa", "Convert", "Abbr"} & without_authority(language_of("en")).keys())
+    ['Circa']
+    """
+    known = {*AUTHORITY, *LOCAL.get(language.code, NO_TEMPLATES).macros}
+    return {name: _nothing for name in (MACROS if language.is_english else COPIED) if name not in known}
+
+
+def _nothing(_call: Template) -> None:
+    return None
 
 
 def _macro(name: str, function: UserMacro) -> Macro:

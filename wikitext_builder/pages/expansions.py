@@ -11,6 +11,7 @@ from itertools import pairwise
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.page import extract
+from wikitext_builder.extraction.templates import UserMacro, without_authority
 from wikitext_builder.pages.reading import StoredPage, stored_pages
 from wikitext_builder.pages.redirects import fetch_redirects
 from wikitext_builder.pages.store import Revision, Store, check_wiki
@@ -80,6 +81,7 @@ def fetch_expansions(
     check_wiki(store, wikipedia)
     fetch_redirects(store, wikipedia, revision_ids, renew=renew)
     language = stored_language(store, code)
+    unsure = without_authority(language)
     expanded = looked_at = 0
     failed: Counter[str] = Counter()
     rejected: Counter[str] = Counter()
@@ -90,7 +92,7 @@ def fetch_expansions(
             calls: tuple[str, ...] = ()
             try:
                 with time_limit(SECONDS_PER_PAGE):
-                    calls = _unknown_calls(store, language, stored)
+                    calls = _unknown_calls(store, language, stored, unsure)
             except RejectedError as error:
                 rejected[error.reason] += 1
             except Exception:  # an error of ours: `build` writes it into rejected.jsonl
@@ -120,10 +122,12 @@ def fetch_expansions(
     )
 
 
-def _unknown_calls(store: Store, language: Language, stored: StoredPage) -> tuple[str, ...]:
-    """Return the calls without a text that we did not ask for yet, each once, in their order."""
+def _unknown_calls(
+    store: Store, language: Language, stored: StoredPage, unsure: Mapping[str, UserMacro]
+) -> tuple[str, ...]:
+    """Return the calls without a sure text that we did not ask for yet, each once, in their order."""
     asked = {*stored.expansions, *store.failed_expansions(language.code, stored.page.revision_id)}
-    article = extract(stored.page, language=language, expansions=stored.expansions)
+    article = extract(stored.page, language=language, expansions=stored.expansions, macros=unsure)
     return tuple(dict.fromkeys(call for call in article.left_out if call not in asked))
 
 

@@ -121,7 +121,7 @@ def test_what_numbers_give_at_their_limits():
     assert call("Birth year and age", {"1": "1950"}) == "1950 (age 65–66)"
     assert call("Höhe", {"1": "1493,5", "2": "DE-NHN"}) == "1,493.5 m above sea level (NHN)"
     assert call("US patent", {"1": "1781541"}) == "U.S. Patent 1,781,541"
-    assert call("US patent", {"1": "1" * 12}) == "U.S. Patent " + "1" * 12
+    assert call("US patent", {"1": "1" * 500}) == "U.S. Patent " + "1" * 500
 
 
 @given(st.integers(0, 10**15 - 1))

@@ -37,7 +37,9 @@ def wiki(asked: list[str]) -> Iterator[str]:
 
     def answer(query: dict[str, str]) -> object:
         if query["action"] == "expandtemplates":
-            return {"expandtemplates": {"wikitext": query["text"].replace("{{frm|x}}", "ipsum")}}
+            text = query["text"].replace("{{frm|x}}", "ipsum").replace("{{circa|1950}}", "about 1950")
+            text = text.replace("{{circa|1960}}", '<b class="error">No.</b>')
+            return {"expandtemplates": {"wikitext": text}}
         titles = query["titles"].split("|")
         if query["prop"] != "redirects":
             return {"query": {"pages": [found(page) for page in PAGES if page.title in titles]}}
@@ -102,6 +104,21 @@ def test_a_fetch_asks_once_where_names_lead(tmp_path: Path) -> None:
     with Store.open(store) as opened:
         assert redirects_of(opened, "en") == {**REDIRECTS, "Convert units": "Convert units"}
     assert text_of(store) == f"{TEXT} 3."  # {{frm}} has a text in the store alone
+
+
+def test_a_wiki_is_asked_for_texts_that_nothing_shows(tmp_path: Path) -> None:
+    """`{{circa}}` has a macro without authority, which gives the text if the wiki has none."""
+    store = tmp_path / "a.store"
+    wikitext = "It was {{circa|1950}} or {{circa|1960}}, {{convert|1|km}} away."
+    page = numbered_page(99, wikitext, "Elsewhere")
+    with Store.create(store) as opened:
+        opened.add("en", [page], origin="test")
+    with wiki([]) as api:
+        fetched(api, store)
+    found = wb.read_page(store, title="Elsewhere")
+    assert found.expansions["{{circa|1950}}"] == "about 1950"
+    lines = wb.extract(found.page, expansions=found.expansions).lines
+    assert lines[3] == "It was about 1950 or c. 1960, 1 kilometre (0.62 mi) away."
 
 
 def test_a_wiki_that_is_not_asked_changes_nothing(tmp_path: Path) -> None:

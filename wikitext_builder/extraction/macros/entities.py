@@ -6,12 +6,11 @@ import re
 from math import floor
 
 from wikitext_builder.extraction.macros import lookup
-from wikitext_builder.extraction.macros.call import Call, macro
+from wikitext_builder.extraction.macros.call import Call, macro, text
 from wikitext_builder.extraction.macros.php import whole_number
 from wikitext_builder.extraction.markers import GONE
 
 COUNTRIES = lookup("country")
-ORBITERS = lookup("orbiter")
 ROADS = lookup("road")
 GAUGES = lookup("gauge")
 NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,40})?")
@@ -80,10 +79,7 @@ def _in_parts(value: str, letters: str, parts: int) -> str:
     return f"{rest}°{shown}{letter}"
 
 
-@macro("Location", "Coor title dms", "Coor at dms", "Coor title d")
-def beside_the_title(_call: Call) -> str | None:
-    """A mark: these coordinates are only beside the title."""
-    return GONE
+macro("Location", "Coor title dms", "Coor at dms", "Coor title d")(text(GONE))  # only beside the title
 
 
 # {{PSE}} is a stock exchange.
@@ -123,23 +119,11 @@ def height_above_sea(call: Call) -> str | None:
     return f"{metres:,}{point}{decimals} m" + (f" above sea level ({level})" if level else "")
 
 
-@macro("OV")
-def orbiter(call: Call) -> str | None:
-    """`Space Shuttle Discovery` from its number."""
-    name = ORBITERS.get(call.get("1").lstrip("0"))
-    return f"Space Shuttle {name}" if name else None
-
-
-@macro("Ship")
+@macro("Ship", "USS", "GS")
 def ship(call: Call) -> str | None:
-    """`{{ship|prefix|name|number|shown}}`."""
-    return shown_parts(*call.numbered(4))
-
-
-@macro("USS")
-def prefixed(call: Call) -> str | None:
-    """`USS Enterprise (CVN-65)`: the third argument chooses the parts."""
-    return shown_parts(call.name, *call.numbered(3))
+    """`USS Enterprise (CVN-65)`: the last argument chooses the parts; `{{ship}}` has a prefix first."""
+    prefix = {"Ship": [], "GS": ["German submarine"]}.get(call.name, [call.name])
+    return shown_parts(*prefix, *call.numbered(4 - len(prefix)))
 
 
 def shown_parts(prefix: str, name: str, number: str, shown: str) -> str:
@@ -156,12 +140,6 @@ def shown_parts(prefix: str, name: str, number: str, shown: str) -> str:
     if named and numbered:
         numbered = f"({numbered})"
     return " ".join(part for part in (prefix if bits & 4 else "", named, numbered) if part)
-
-
-@macro("GS")
-def submarine(call: Call) -> str | None:
-    """`German submarine U-96`."""
-    return shown_parts("German submarine", *call.numbered(3))
 
 
 @macro("Sclass")
@@ -205,27 +183,7 @@ def winter_season(call: Call) -> str | None:
     return f"{shown} {call.get('app')}".strip()
 
 
-@macro("Score")
-def score(call: Call) -> str | None:
-    """`3–1`."""
-    return "–".join(call.positional()[:2])
-
-
 BILLS = lookup("bill")
-EXCHANGES = lookup("exchange")
-
-
-@macro("ISBN", "ISSN", "OCLC", shared=True)
-def identifiers(call: Call) -> str | None:
-    """`ISBN 978-…, 979-…`: the name of the template and all the numbers."""
-    return f"{call.name.upper()} {', '.join(call.positional())}" if call.get("1") else ""
-
-
-@macro(*EXCHANGES)
-def stock_symbol(call: Call) -> str | None:
-    """`NYSE: BRK.A, BRK.B`: the exchange and the symbols of up to three classes of stock."""
-    signs = ", ".join(sign for sign in call.positional()[:3] if sign)
-    return f"{EXCHANGES[call.name]}: {signs}" if signs else EXCHANGES[call.name]
 
 
 @macro("Bibleverse", "Bibleref", "Bibleref2", "Bibleref2c")
@@ -260,12 +218,6 @@ def url(call: Call) -> str | None:
     return host.lower() + (slash + path if path else "")
 
 
-@macro("Post-nominals")
-def post_nominals(call: Call) -> str | None:
-    """Letters after a name, as in `CB CBE`."""
-    return call.get("list") or (call.get("sep") or " ").join(call.given())
-
-
 @macro("USBill")
 def bill(call: Call) -> str | None:
     """`H.R. 2203`; the number of the congress is only in the link."""
@@ -273,32 +225,7 @@ def bill(call: Call) -> str | None:
     return f"{BILLS[kind]} {call.get('3')}" if kind in BILLS else None
 
 
-@macro("US patent")
-def patent(call: Call) -> str | None:
-    """`U.S. Patent 1,781,541`."""
-    number = call.get("2", "1")
-    plain = whole_number(number, digits=11)
-    return f"U.S. Patent {number if plain is None else f'{plain:,}'}" if number else None
-
-
 # The texts of the sites below are from the documentation of the templates, read on 2026-11-22.
-@macro("IMDb title", "IMDb name", "IMDb episode", "IMDb character", "IMDb company")
-def imdb(call: Call) -> str | None:
-    """`Title at the Internet Movie Database`; `on IMDb` since 2017."""
-    site = "on IMDb" if call.page.timestamp >= "2017" else "at the Internet Movie Database"
-    return f"{call.get('2', 'title', 'name') or call.page.title.partition(' (')[0]} {site}"
-
-
-@macro("Google books")
-def google_books(call: Call) -> str | None:
-    """`Title, p. 5, at Google Books`, or the text of the call."""
-    if call.get("plainurl").lower() in {"y", "yes"}:
-        return None
-    title = call.get("2", "title") or call.page.title
-    page = f", p. {call.get('page')}," if call.get("page") else ""
-    return call.get("text") or f"{title}{page} at Google Books"
-
-
 @macro("YouTube")
 def youtube(call: Call) -> str | None:
     """`Title on YouTube`; `Title's channel on YouTube`."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from wikitext_builder.extraction.macros import (
+from wikitext_builder.extraction.macros import (  # noqa: F401 - each declares its macros as it is imported
     citations,
     convert,
     dates,
@@ -36,10 +36,6 @@ from wikitext_builder.extraction.macros.call import (
 )
 from wikitext_builder.extraction.markers import formula
 
-# Each declares its macros as it is imported.
-MODULES = (
-    citations, convert, dates, languages, entities, numbers, wrappers,
-)  # fmt: skip
 REFERENCE = re.compile(r"\{([\w|+*-]+)(?::([\w ]+))?\}")
 OPTIONAL = re.compile("⟦(.*?)⟧")
 FILTERS: dict[str, Callable[[str], str]] = {
@@ -53,7 +49,7 @@ FILTERS: dict[str, Callable[[str], str]] = {
 }
 JOINS = {
     "comma": ", ", "ideographic": "、", "dash": "–", "space": " ", "nbsp": "&nbsp;", "at": "@", "nothing": "",
-    "line": "\n", "lines": "\n\n",
+    "line": "\n", "lines": "\n\n", "plus": "+",
 }  # fmt: skip
 PAGE: dict[str, Callable[[Call], str]] = {
     "TEMPLATE": lambda call: call.name,
@@ -137,17 +133,20 @@ def _value(written: str, change: str | None) -> Value:
         return lambda call: separator.join(filter(None, [one(call) for one in several]))
     names = written.split("|")
     page = PAGE.get(names[-1])
+    given: Value = (lambda call: call.get(*names) or page(call)) if page else lambda call: call.get(*names)
     if change in FILTERS:
         filtered = FILTERS[change]
-        return lambda call: filtered(call.get(*names))
+        return lambda call: filtered(given(call))
     if change is not None:
         table = lookup(change)
-        return lambda call: table.get(key := call.get(*names)) or table.get(key.lower(), "")
-    return (lambda call: call.get(*names) or page(call)) if page else lambda call: call.get(*names)
+        return lambda call: table.get(key := given(call)) or table.get(key.lower(), "")
+    return given
 
 
 def _declare_tables() -> None:
-    for names, written, shared, _source, family in read_table("patterns"):
+    for names, written, shared, source, family in read_table("patterns"):
+        if source or not re.search(r"\w", REFERENCE.sub("", written)):
+            AUTHORITY.update(dict.fromkeys(names.split("|"), source or "its arguments alone"))
         if family:  # the text of today; the row before has the other one
             now = pattern(written)
             for name in names.split("|"):
@@ -159,11 +158,18 @@ def _declare_tables() -> None:
         macro(*aliases, shared=name in SHARED)(DECLARED[name])
         REDIRECTS.update(dict.fromkeys(filter(None, redirects.split("|")), name))
     for names, unread, _source in read_table("unread"):
-        for name in names.split("|"):
-            found = fnmatch.filter(DECLARED, name) if "*" in name else [name]
-            found += [alias for alias, other in REDIRECTS.items() if other in found]
-            UNREAD.update(dict.fromkeys(found, unread.split("|")))
+        UNREAD.update(dict.fromkeys(_all_of(names), unread.split("|")))
     DECLARED.update({name: _careful(unread, DECLARED[name]) for name, unread in UNREAD.items()})
+    for authority, names in read_table("authorities"):
+        AUTHORITY.update(dict.fromkeys(_all_of(names), authority))
+    AUTHORITY.update({alias: AUTHORITY[name] for alias, name in REDIRECTS.items() if name in AUTHORITY})
+
+
+def _all_of(names: str) -> list[str]:
+    """The names in a cell, in which * is for any characters, and those that lead to them."""
+    patterns = names.split("|")
+    found = [one for name in patterns for one in (fnmatch.filter(DECLARED, name) if "*" in name else [name])]
+    return found + [alias for alias, name in REDIRECTS.items() if name in found]
 
 
 def _dated(family: str, now: Macro, then: Macro) -> Macro:
@@ -175,6 +181,7 @@ def _careful(unread: list[str], known: Macro) -> Macro:
     return lambda call: None if call.get(*unread) else known(call)
 
 
+AUTHORITY: dict[str, str] = {}  # what shows that a macro prints what its template does, where something does
 UNREAD: dict[str, list[str]] = {}  # parameters that templates read and their macros do not
 REDIRECTS: dict[str, str] = {}  # other names of the same templates
 _declare_tables()
@@ -209,12 +216,7 @@ REMOVED_FAMILIES = re.compile(
     rf"|.*(?:{'|'.join(_rows('end'))})"
 )
 # Removed templates that are marks in a sentence: notes, doubts, anchors. All others are boxes.
-MARKS = re.compile(
-    r"(?:Sf[nb]|Efn|Harv|Ref|Rp?$|RP$|Notetag|Note|Cref|Fn|Cite|Citation|Vcite|Anchor|Fact|Cn$|Mcn$|Vague|"
-    r"Clarif|Dubious|Disputed|By whom|Who|When|Where|Which|Why|How|Failed|Verify|Better|Unreliable|Dead|"
-    r"Update|Webarchive|Wayback|Shy).*|"
-    r".*(?:-inline| inline| needed|\?|-fn)"
-)
+MARKS = re.compile(rf"(?:{'|'.join(_rows('mark'))}).*|.*(?:{'|'.join(_rows('mark end'))})")
 
 
 def is_removed(name: str) -> bool:

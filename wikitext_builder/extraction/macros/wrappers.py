@@ -22,12 +22,6 @@ def _spaces(call: Call) -> str:
     return "&nbsp;" * (1 if count is None else count)
 
 
-@macro("Key press", shared=True)
-def keys(call: Call) -> str | None:
-    """`Ctrl+C`."""
-    return "+".join(call.positional())
-
-
 @macro("Font color", "Background color", "Font size", shared=True)
 def last(call: Call) -> str | None:
     """The last numbered argument, for templates with the text after a colour or a size."""
