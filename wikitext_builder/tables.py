@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -12,10 +13,14 @@ END: Final = "\r\n"  # before Python 3.13 csv quotes no other characters of line
 def csv_text(rows: Iterable[Mapping[str, object]]) -> str:
     r"""Rows as CSV with a head: all columns in the order in which they first occur, lines that end in `\n`.
 
-    Numbers are not rounded. What is missing or None is empty, and a list is its parts, separated by spaces.
+    Numbers are not rounded. What is missing or None is empty, and a list is its parts, separated by spaces. A
+    text that a spreadsheet would compute gets an apostrophe, and characters that steer a terminal or turn the
+    direction of text are spelled out: names can be a stranger's.
 
     >>> csv_text([{"a": 1.5, "b": "x, y"}, {"a": None, "c": ("p", "q")}])
     'a,b,c\n1.5,"x, y",\n,,p q\n'
+    >>> csv_text([{"name": "=1+2", "number": "-0.5"}])
+    "name,number\n'=1+2,-0.5\n"
     """
     table = list(rows)
     columns = list(dict.fromkeys(name for row in table for name in row))
@@ -27,12 +32,32 @@ def csv_text(rows: Iterable[Mapping[str, object]]) -> str:
     return "".join(f"{line.removesuffix(END)}\n" for line in lines)
 
 
+STEERING: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+NUMBER: Final = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
+
+
 class _Lines(list[str]):
     write = list.append
 
 
 def _cell(value: object) -> object:
-    return " ".join(map(str, value)) if isinstance(value, list | tuple) else value
+    text = " ".join(map(str, value)) if isinstance(value, list | tuple) else value
+    if not isinstance(text, str):
+        return text
+    text = spelled_out(text)
+    return f"'{text}" if text[:1] in FORMULA and not NUMBER.fullmatch(text) else text
+
+
+def spelled_out(text: str) -> str:
+    r"""A text with its control characters, and those that turn the direction of text, as escapes.
+
+    >>> spelled_out("a\x1b[2J\u202eb\n")
+    'a\\x1b[2J\\u202eb\n'
+    """
+    return STEERING.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:

@@ -22,6 +22,7 @@ import msgspec
 
 from lm_benchmarks.errors import HarnessError
 from ps_models.evaluation.signature import Signature
+from wikitext_builder.addresses import without_secrets
 
 FORMAT: Final = 1
 Int63 = Annotated[int, msgspec.Meta(ge=-(2**63) + 1, le=2**63 - 1)]  # what every reader of JSON can hold
@@ -178,7 +179,7 @@ def finite(value: float) -> float | None:
 
 
 def portable(argument: str) -> str:
-    """An argument of a command without the folders of this machine, and without passwords in addresses.
+    """An argument of a command without the folders of this machine, and without secrets in addresses.
 
     >>> portable("mix:/data/runs/lstm-small,kn-5+cache"), portable("../shared/data/ptb")
     ('mix:lstm-small,kn-5+cache', '../shared/data/ptb')
@@ -189,7 +190,7 @@ def portable(argument: str) -> str:
     >>> portable("command:awk -f '/data/me/x.awk'"), portable("completions:http://me:secret@host/v1/x")
     ("command:awk -f 'x.awk'", 'completions:http://host/v1/x')
     """
-    argument = re.sub(r"(?<=://)[^/@\s]*@", "", argument)
+    argument = without_secrets(argument)
     no = r"/,:\s" if "command:" in argument else "/,:"  # folders may have spaces; a program's line has words
     return re.sub(rf"(?<![^:,=\s'\"])/(?:[^{no}]*[^{no}\s]/)+(?=[^{no}])", "", argument)
 

@@ -23,6 +23,7 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.response import HTTPResponse
 
 from wikitext_builder import __version__
+from wikitext_builder.addresses import without_secrets
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.token import Token
 
@@ -104,16 +105,17 @@ def checked_api(api: str, contact: str) -> str:
     >>> checked_api("https://en.wikipedia.org/w/api.php", "jane@example.org")
     'https://en.wikipedia.org/w/api.php'
     """
+    shown = without_secrets(api)
     try:
         parts = urlsplit(api)
         host, _port = parts.hostname or "", parts.port
     except ValueError as error:
-        raise BuilderError(f"the API's address {api!r} cannot be read: {error}") from error
+        raise BuilderError(f"the API's address {shown!r} cannot be read: {error}") from error
     if not host or parts.query or parts.fragment or parts.username is not None or not api.isprintable():
-        raise BuilderError(f"the API's address {api!r} is not like https://en.wikipedia.org/w/api.php")
+        raise BuilderError(f"the API's address {shown!r} is not like https://en.wikipedia.org/w/api.php")
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
         raise BuilderError(
-            f"the API's address {api!r} does not begin with https://; only a wiki on this machine may use"
+            f"the API's address {shown!r} does not begin with https://; only a wiki on this machine may use"
             " http://"
         )
     if is_wikimedia(host) and not contact:

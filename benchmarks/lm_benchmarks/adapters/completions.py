@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from time import monotonic, sleep
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import requests
 import torch
@@ -30,6 +31,7 @@ from lm_benchmarks.adapters.piece_model import PieceModel, rules_of
 from lm_benchmarks.adapters.transformers import load_tokenizer
 from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError, UnreachableError
+from wikitext_builder.addresses import without_secrets
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 PARALLEL: Final = 4  # requests at once
@@ -43,6 +45,7 @@ WRONG: Final = (
     requests.exceptions.InvalidSchema,
     requests.exceptions.InvalidURL,
 )
+EXPECTED: Final = "no address of a server; expected http://HOST:PORT/v1"
 ROUNDING: Final = 1e-3  # nats above 0 that a score may have
 PROBE: Final = "The end of the line, and the start of another."
 
@@ -76,11 +79,15 @@ class Endpoint(PieceModel):
             HarnessError: The server does not keep the protocol, or reads pieces otherwise.
             UnreachableError: It does not answer.
         """
+        self.url = without_secrets(url).rstrip("/")
         if tokenizer is None:
             raise HarnessError(
-                f"completions:{url} needs --tokenizer: the folder of the model's tokenizer, or its name"
+                f"completions:{self.url} needs --tokenizer: the folder of the model's tokenizer, or its name"
             )
-        self.url = url.rstrip("/")
+        try:
+            self._address = urlsplit(url)
+        except ValueError:  # its words may quote the whole address
+            raise HarnessError(f"{self.url}: {EXPECTED}") from None
         self._patience = patience
         self._session = requests.Session()
         if key := os.environ.get("OPENAI_API_KEY", "").strip():
@@ -165,10 +172,10 @@ class Endpoint(PieceModel):
                 sleep(FIRST_WAIT * 2 ** (attempt - 1))
             try:
                 status, content, asked = self._once(path, question)
-            except WRONG as error:
-                raise HarnessError(f"{self.url}: {error}; expected http://HOST:PORT/v1") from error
+            except WRONG:  # its own words quote the whole address
+                raise HarnessError(f"{self.url}: {EXPECTED}") from None
             except (requests.RequestException, TimeoutError) as error:
-                why = f"{type(error).__name__}: {error}"
+                why = self._told(error)
                 continue
             if status == requests.codes.ok:
                 try:
@@ -189,12 +196,17 @@ class Endpoint(PieceModel):
             " resume"
         )
 
+    def _told(self, error: Exception) -> str:
+        """What went wrong, without the secrets of the address, which errors of connections quote."""
+        told = without_secrets(f"{type(error).__name__}: {error}")
+        return told.replace(f"?{self._address.query}", "") if self._address.query else told
+
     def _once(self, path: str, question: dict[str, Any] | None) -> tuple[int, bytes, float]:
         """The status, the body, and the seconds that the server asks to wait."""
         deadline, content = monotonic() + self._patience, bytearray()
         with self._session.request(
             "GET" if question is None else "POST",
-            self.url + path,
+            self._address._replace(path=self._address.path.rstrip("/") + path).geturl(),
             json=question,
             timeout=self._patience,
             stream=True,

@@ -26,6 +26,7 @@ from lm_benchmarks.measuring.score_cache import cached_scores
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.record_versions import append_record, has_lines, one_line, portable
 from lm_benchmarks.records.result import Result, read_results
+from wikitext_builder.addresses import without_secrets
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.errors import ToolkitError, is_short_memory
 from wikitext_builder.progress import Progress, no_progress
@@ -143,16 +144,17 @@ class _Batch:
     def measure(self, protocols: Sequence[Protocol], inputs: Inputs) -> None:
         """Measure all models on the splits."""
         for specification, name in self.models:
+            shown = without_secrets(specification)
             for protocol in protocols:
                 try:  # for each split anew: what a model remembers of one must not help it on another
                     loaded = open_model(specification, inputs)
                 except Exception as error:
-                    self.failed.append((specification, error))
+                    self.failed.append((shown, error))
                     break
                 loaded = loaded.renamed(name) if name else loaded
-                LOG.info("opened %s as %s: %s", specification, loaded.name, loaded.identity)
+                LOG.info("opened %s as %s: %s", shown, loaded.name, loaded.identity)
                 count, named = len(self.found), replace(protocol, specification=portable(specification))
-                with self.noting(f"{specification} on {protocol.split}"):
+                with self.noting(f"{shown} on {protocol.split}"):
                     self._measure(loaded, inputs, named)
                 for result in self.found[count:]:
                     (self.on_result or (lambda _: None))(result)

@@ -21,7 +21,7 @@ import pandas as pd
 
 from lm_benchmarks.record_versions import one_line
 from wikitext_builder.hashing import content_policy
-from wikitext_builder.tables import aligned, csv_text
+from wikitext_builder.tables import aligned, csv_text, spelled_out
 
 LATEX: Final = {
     "\\": r"\textbackslash{}",
@@ -172,6 +172,7 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.FunctionLoader(_resource),
         autoescape=jinja2.select_autoescape(["html"]),
         undefined=jinja2.StrictUndefined,
+        finalize=lambda value: spelled_out(value) if type(value) is str else value,  # not of what is escaped
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

@@ -37,6 +37,7 @@ class Server(ThreadingHTTPServer):
         self.faults: list[Any] = []  # each for one request; None: honest
         self.asked = 0
         self.keys: list[str | None] = []
+        self.paths: list[str] = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -61,6 +62,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(200, {"data": [{"id": "tiny", "max_model_len": 200}]})
 
     def do_POST(self):
+        self.server.paths.append(self.path)
         question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         assert question["echo"] is True
         assert (question["max_tokens"], question["temperature"], question["model"]) == (1, 0, "tiny")
@@ -194,6 +196,37 @@ def test_a_key_is_sent_and_not_stored(server, dataset, llama, tmp_path, monkeypa
     measured(server, dataset, llama, results=tmp_path / "r.jsonl")
     assert set(server.keys[-3:]) == {"Bearer secret-key"}
     assert "secret-key" not in (tmp_path / "r.jsonl").read_text()
+
+
+SECRETS = ("me", "p@ss", "p%40ss", "hidden-key")
+
+
+def test_secrets_of_an_address_reach_no_record_no_error_and_no_log(
+    server, dataset, llama, tmp_path, monkeypatch, caplog
+):
+    caplog.set_level("DEBUG", "lm_benchmarks")
+    address = server.url.replace("://", "://me:p@ss@") + "?api-key=hidden-key"
+    options = {"convention": "gptq", "check": False, "tokenizer": str(llama), "results": tmp_path / "r.jsonl"}
+    model = f"completions:{address}"
+    (found,) = lb.measure(model, dataset, command=["x", model], **options)
+    assert server.paths[-1] == "/v1/completions?api-key=hidden-key"  # which the server gets
+    assert found.specification == f"completions:{server.url}"
+    texts = [(tmp_path / "r.jsonl").read_text(), caplog.text]
+    monkeypatch.setattr(completions, "ATTEMPTS", 2)
+    gone = address.replace(f":{server.server_address[1]}/", ":9/")
+    for wrong in (
+        gone,
+        address.replace("http", "httq"),
+        "http://me:p@ss@[::1?k=hidden-key",
+    ):
+        with pytest.raises(HarnessError) as error:
+            lb.measure(f"completions:{wrong}", dataset, **{**options, "results": None})
+        texts.append(str(error.value))
+    with pytest.raises(HarnessError) as error:
+        lb.measure(f"completions:{address}", dataset, convention="gptq")
+    texts.append(str(error.value))
+    for text in texts:
+        assert not [secret for secret in ("me:", *SECRETS[1:]) if secret in text], text
 
 
 def test_a_key_that_no_header_holds_is_refused_and_not_shown(server, dataset, llama, monkeypatch):

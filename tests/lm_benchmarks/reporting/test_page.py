@@ -342,10 +342,18 @@ def test_a_number_that_no_float_holds_is_not_compared():
     assert {row.model: row.difference for row in table.rows} == {"huge": "", "cheat": ""}
 
 
+def test_a_name_is_no_formula_and_turns_no_text(opened):
+    made = make_report("Foreign", [result("=HYPERLINK(1)", 4.5), result("a\u202eb", 5.0)])
+    rows = list(csv.DictReader(io.StringIO(report_text(made, ".csv"))))
+    assert [row["model"] for row in rows] == ["'=HYPERLINK(1)", "a\\u202eb"]
+    for form in (".html", ".md", ".tex"):
+        assert "\u202e" not in report_text(made, form)
+
+
 def test_control_characters_of_names_are_spelled_out():
     made = make_report("t\r", [replace(result("a\rb\x1b[2J\x00\nc", 5.0), checks={"sum\x07": "too much"})])
     for text in (report_text(made, ".md"), report_text(made, ".tex")):
         assert all(character.isprintable() or character == "\n" for character in text)
         assert "a b" in text
     rows = list(csv.DictReader(io.StringIO(report_text(made, ".csv"), newline="")))
-    assert [row["model"] for row in rows] == ["a\rb\x1b[2J\x00\nc"]
+    assert [row["model"] for row in rows] == ["a\rb\\x1b[2J\\x00\nc"]
