@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
-from urllib.parse import unquote
 
 from lxml import etree
 
@@ -19,7 +18,6 @@ from wikitext_builder.article import Article, Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.blocks import Block, select_sections
 from wikitext_builder.extraction.macros import words
-from wikitext_builder.extraction.macros.call import template_name
 from wikitext_builder.extraction.macros.local import LOCAL, NO_TEMPLATES
 from wikitext_builder.extraction.macros.registry import is_removed
 from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut, formula
@@ -47,11 +45,7 @@ HEADINGS = {f"h{level}": max(level, 2) for level in range(1, 7)}  # level 1 is f
 # {{'}} and similar templates put thin spaces around an apostrophe; they do not separate words.
 PADDED = re.compile("\u200d?\u200a(['\"]+)\u200b?")
 LISTEN = re.compile(rf"\([\s{GONE}]*listen[\s{GONE}]*\)|ⓘ")  # links to sounds beside pronunciations
-ENGLISH = LANGUAGES["en"]
-TEMPLATES = frozenset(name for one in LANGUAGES.values() for name in one.template_namespaces)
-# The page of a red link, in its address or, without one, in its title: `Template:A (page does not exist)`.
-ADDRESS = re.compile(r"(?:[?&]title=|\./|/wiki/)([^?&#]+)")
-NOT_THERE = re.compile(r" \([^()]*\)$")
+NOT_THERE = re.compile(r" \([^()]*\)$")  # of the title of a red link: `Template:A (page does not exist)`
 # The element of the article in a page with its skin: the first of these that the HTML has.
 ROOTS = (("class", "mw-parser-output"), ("id", "mw-content-text"))
 
@@ -95,7 +89,7 @@ def extract_rendered(
 
 
 def split_rendered_blocks(
-    page_html: str, names: Language = ENGLISH, left_out: LeftOut | None = None
+    page_html: str, names: Language = LANGUAGES["en"], left_out: LeftOut | None = None
 ) -> list[Block]:
     """Return the headings and paragraphs of rendered HTML, in order; `left_out` gets missing templates.
 
@@ -239,17 +233,13 @@ class _Walker:
 
         A link to the page of a missing picture has a label; that of the picture itself leads to an upload.
         """
-        address = attributes.get("href", "")
-        if "wpDestFile=" in address:
+        if "wpDestFile=" in attributes.get("href", ""):
             return GONE
-        found = ADDRESS.search(address)
-        title = unquote(found[1]) if found else NOT_THERE.sub("", attributes.get("title", ""))
-        namespace, colon, name = title.partition(":")
-        if not colon or namespace.replace("_", " ") not in TEMPLATES.union(self.names.template_namespaces):
+        title = attributes.get("title", "")
+        namespace, _, name = (title if "rel" in attributes else NOT_THERE.sub("", title)).partition(":")
+        if namespace not in self.names.template_namespaces:
             return None
-        name = template_name(name)
-        local = LOCAL.get(self.names.code, NO_TEMPLATES)
-        if is_removed(name) or local.removed.fullmatch(name):
+        if is_removed(name) or LOCAL.get(self.names.code, NO_TEMPLATES).removed.fullmatch(name):
             return GONE
         return self.left_out.mark(f"{{{{{name}|…}}}}")  # nobody knows its arguments
 
