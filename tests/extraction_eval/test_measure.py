@@ -242,7 +242,7 @@ def test_red_links_of_html_are_a_warning(tmp_path):
     path = tmp_path / "a.store"
     with Store.create(path) as store:
         store.add("en", [page("It is {{convert|10|km}} long.", "A", 1)], origin="test")
-        link = '<a class="new" href="/index.php?title=Template:Convert&amp;redlink=1">Template:Convert</a>'
+        link = '<a class="new" title="Template:Convert (page does not exist)">Template:Convert</a>'
         store.add_rendered("en", 1, f"<p>It is {link} long.</p>")
     shown = CliRunner().invoke(evaluate, ["--store", str(path)]).stdout
     assert "red links in place of 1 template calls, whose text it lacks: 1 Convert" in shown
