@@ -195,15 +195,15 @@ def known_redirects(redirects: Mapping[str, str], language: Language) -> dict[st
     Names that ship as those of the same template are left out. A template that we know can have been renamed:
     then it is a redirect, and the others lead to its new name.
 
-    >>> wiki = {"Cvrt": "Convert", "Convert": "Convert units", "Conv2": "Convert units", "X": "Y"}
+    >>> wiki = {"Cvrt": "Convert", "Convert": "Convert units", "Conv2": "Convert units", "Nbsp": "Spaces"}
     >>> known_redirects(wiki, language_of("en"))
     {'Conv2': 'Convert', 'Convert units': 'Convert', 'Cvrt': 'Convert'}
     """
     known = partial(is_known, language=language)
     renamed = {target: name for name, target in redirects.items() if known(name) and not known(target)}
     found = {name: renamed.get(target, target) for name, target in redirects.items() if not known(name)}
-    new = {name: target for name, target in found.items() if known(target) and REDIRECTS.get(name) != target}
-    return dict(sorted((renamed | new).items()))
+    found = renamed | {name: target for name, target in found.items() if known(target)}
+    return {name: found[name] for name in sorted(found) if REDIRECTS.get(name) != found[name]}
 
 
 def is_function(name: str, parts: list[Part]) -> bool:

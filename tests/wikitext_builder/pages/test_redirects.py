@@ -24,7 +24,7 @@ REDIRECTS = {
 }  # fmt: skip
 WIKITEXT = (
     "{{{{film data|year=1950}}}} It is {{{{cvrt|10|km}}}} and {{{{convert units|5|km|abbr=on}}}}, "
-    "{{{{convert|1|km}}}} away in {{{{bda|a place}}}} of year {} {{{{frm|x}}}}."
+    "{{{{convert|1|km}}}} away in {{{{bda|a place}}}} of year {}. It has {{{{frm|x}}}} in it."
 )
 TEXT = "It is 10 kilometres (6.2 mi) and 5 km (3.1 mi), 1 kilometre (0.62 mi) away in a place of year"
 PAGES = [numbered_page(number, WIKITEXT.format(number), f"Place {number}") for number in range(1, 9)]
