@@ -38,6 +38,7 @@ class _Citation:
     """One citation: its fields, and the separator of its style."""
 
     def __init__(self, kind: str, call: Call) -> None:
+        self.call = call
         self.arguments = Arguments(call)
         self.fields = self.arguments.fields
         mode = self["mode"].lower()
@@ -306,7 +307,7 @@ class _Citation:
         agency, others = self.after(self["agency"]), self.others()
         kind = "" if self.kind == "map" and self["chapter"] else self.type()
         start = (title, note, conference, periodical, format_alone, kind, series, self.language())
-        if self.kind in {"journal", "citation"} and self["periodical"] and not self.today:
+        if self.kind in {"journal", "citation"} and self["periodical"] and not changed(self.call, "journals"):
             others = others + f"{self.separator} " if others else ""
             return self.join(others, *start, edition, self.publisher(), agency, self.volume(), issue)
         if self.kind == "episode":
@@ -333,18 +334,14 @@ class _Citation:
         online = bool(self["url"] or self["chapter_url"]) or linked
         accessed = f"{self.word('Retrieved')} {self['accessed']}" if self["accessed"] and online else ""
         docket = f"Docket {self['docket']}" if self["docket"] and self.kind == "thesis" else ""
-        yes = {"yes", "true", "y"}
-        paid = "(subscription required (help))" if self["subscription"].lower() in yes else ""
-        free = "(registration required (help))" if self["registration"].lower() in yes else ""
+        paid = (
+            "(subscription required (help))" if self["subscription"].lower() in {"yes", "true", "y"} else ""
+        )
         pieces = list(map(self.after, (docket, identifiers, self.archived(), accessed)))
         pieces += [
             f" – via {self['via']}" if self["via"] else "",
-            "" if self.today else self.after(paid or free),
+            "" if self.today else self.after(paid),
         ]
-        if self["lay"] and not self.today:
-            source = f" – {self['lay_source']}" if self["lay_source"] else ""
-            pieces.append(self.after(self.word("Lay summary") + source))
-            pieces.append(f" ({self['lay_date']})" if self["lay_date"] else "")
         quote = self["quote"].strip('"')
         page = f"p. {self['quote_page']}" if self["quote_page"] else f"pp. {self['quote_pages']}"
         quote = f'"{quote}"' if page == "pp. " or not quote else f'{page}: "{quote}"'

@@ -57,28 +57,14 @@ def by_name(unit: Unit, options: Options, side: str) -> bool:
     return not (abbreviated in {"on", side} or (abbreviated == "mos" and side == "out"))
 
 
-def identity(unit: Unit, options: Options, side: str, value: Result, *, named: bool) -> str:
+def identity(unit: Unit, options: Options, value: Result, *, named: bool) -> str:
     """The name of a unit after a value if it is `named`, else its symbol."""
-    if "values" in options.flags or (options.flags & {"table", "tablecen"} and not options.asked):
+    if "values" in options.flags:
         return ""
     if not named:
         return "hh" if unit.built_in == "hand" and "hh" in options.flags else unit.symbol
-    singular = not unit.power and _singular(unit, options, side, value)
-    return unit.name if options.adjective or singular else unit.plural
-
-
-def _singular(unit: Unit, options: Options, side: str, value: Result) -> bool:
-    flipped = "flip" in options.flags
-    if "singular" in options.flags:
-        return 0 < abs(value.rounded) < 1.0001
-    if not unit.named or options.linked in {"on", side} or "today" in options.flags:
-        return value.singular
-    if side == "in":
-        if not options.adjective and (options.asked == "out" or flipped):
-            return 0 < value.rounded < 1.0001
-    elif options.asked == "on" or options.asked in (("in",) if flipped else ("", "out")):
-        return value.rounded < 1.0001 and not value.scientific
-    return value.singular
+    singular = 0 < abs(value.rounded) < 1.0001 if "singular" in options.flags else value.singular
+    return unit.name if options.adjective or (singular and not unit.power) else unit.plural
 
 
 def hyphenated(name: str) -> str:
@@ -164,7 +150,7 @@ def measured(task: Task, unit: Unit, values: list[Result], side: str) -> str:
     """Values with their unit; side is in or out."""
     options = task.options
     named = by_name(unit, options, side)
-    names = [identity(unit, options, side, value, named=named) for value in values]
+    names = [identity(unit, options, value, named=named) for value in values]
     named = named and bool(names[0])
     if options.flags & {"unit", "unit2"}:
         return task.before + (hyphenated(names[0]) if named and options.adjective else names[0])
@@ -284,9 +270,6 @@ def _laid_out(shown: str, outputs: list[str], options: Options, rest: Rest, symb
     before, after, between = options.joins
     if rest.joins:
         before, after = rest.joins
-    if options.flags & {"table", "tablecen"}:
-        align = f'align="{"right" if "table" in options.flags else "center"}"|'
-        return f"{align}{shown}\n|{align}" + f"\n|{align}".join(outputs)
     if options.flags & {"output", "number", "unit2", "unit"}:
         before = after = ""
     elif "symbol" in options.flags and before in {" (", " &#91;"} and "flip" not in options.flags:
@@ -345,7 +328,7 @@ def _input(task: Task) -> str:
     texts = []
     for one, value in task.source.parts:
         size = Result(shown="", singular=value.singular, rounded=value.number)
-        name = identity(one, options, "in", size, named=by_name(one, options, "in"))
+        name = identity(one, options, size, named=by_name(one, options, "in"))
         texts.append(name if "unit" in options.flags else f"{value.shown}{inner}{name}")
     if "unit" in options.flags:
         text = " ".join(texts)

@@ -6,12 +6,11 @@ A time is that of the revision and never that of the clock, so that a page gives
 from __future__ import annotations
 
 import re
-from calendar import monthrange
-from collections.abc import Callable
+from calendar import isleap, monthrange
 from datetime import UTC, date, datetime
 
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.macros import words
+from wikitext_builder.extraction.macros import lookup, words
 from wikitext_builder.extraction.macros.call import Call, Macro, macro, series
 from wikitext_builder.extraction.macros.numbers import ordinal
 from wikitext_builder.extraction.macros.php import whole_number
@@ -341,7 +340,6 @@ for _name, _units, _joint in (
     macro(_name)(age_in(_units, _joint))
 
 
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 ENGLISH_FORMATS = "FMlD"  # they give names, which other languages write differently
 UNKNOWN_FORMATS = "creIOPTZo"  # time zones and the like; other letters stand for themselves
 NOT_ENGLISH = UNKNOWN_FORMATS + ENGLISH_FORMATS
@@ -360,33 +358,7 @@ DATES = tuple(
     )
 )
 
-_FORMATS: dict[str, Callable[[datetime], object]] = {
-    "Y": lambda t: t.year,
-    "y": lambda t: f"{t.year % 100:02}",
-    "n": lambda t: t.month,
-    "m": lambda t: f"{t.month:02}",
-    "F": lambda t: MONTHS[t.month - 1],
-    "M": lambda t: MONTHS[t.month - 1][:3],
-    "j": lambda t: t.day,
-    "d": lambda t: f"{t.day:02}",
-    "z": lambda t: t.timetuple().tm_yday - 1,
-    "W": lambda t: f"{t.isocalendar().week:02}",
-    "N": lambda t: t.isoweekday(),
-    "w": lambda t: t.isoweekday() % 7,
-    "l": lambda t: DAYS[t.weekday()],
-    "D": lambda t: DAYS[t.weekday()][:3],
-    "t": lambda t: monthrange(t.year, t.month)[1],
-    "L": lambda t: int(t.year % 4 == 0 and (t.year % 100 != 0 or t.year % 400 == 0)),
-    "G": lambda t: t.hour,
-    "H": lambda t: f"{t.hour:02}",
-    "g": lambda t: (t.hour + 11) % 12 + 1,
-    "h": lambda t: f"{(t.hour + 11) % 12 + 1:02}",
-    "i": lambda t: f"{t.minute:02}",
-    "s": lambda t: f"{t.second:02}",
-    "a": lambda t: "am" if t.hour < 12 else "pm",
-    "A": lambda t: "AM" if t.hour < 12 else "PM",
-    "U": lambda t: int(t.timestamp()),
-}
+LETTERS = lookup("time letter")  # of #time: what str.format writes for a moment t
 
 
 def revision_time(timestamp: str) -> datetime:
@@ -404,10 +376,18 @@ def formatted_time(pattern: str, moment: datetime, language: str = "en") -> str:
     '3 August 2016, 09:05 UTC a'
     """
     pieces = []
+    yearday = moment.timetuple().tm_yday - 1
     for quoted, escaped, extended, letter, other in PIECE.findall(pattern):
         if extended or (letter and letter in (UNKNOWN_FORMATS if language == "en" else NOT_ENGLISH)):
             raise RejectedError("function", f"#time with {extended or letter}")
-        written = str(_FORMATS[letter](moment)) if letter in _FORMATS else letter
+        rest = {
+            "U": int(moment.timestamp()),
+            "z": yearday,
+            "t": monthrange(moment.year, moment.month)[1],
+            "L": int(isleap(moment.year)),
+        }
+        written = LETTERS[letter].format(t=moment) if letter in LETTERS else str(rest.get(letter, letter))
+        written = written.lower() if letter == "a" else written
         pieces.append(written or quoted or escaped or other)
     return "".join(pieces)
 

@@ -311,9 +311,3 @@ def audio(call: Call) -> str | None:
     """The word that the sound is for; a mark if the label only says that one can listen."""
     label = call.get("2")
     return GONE if label.lower() in {"", "listen", "pronunciation", "pronounced", "play", "audio"} else label
-
-
-@macro("IPAc-cmn")
-def unknown(_call: Call) -> str | None:
-    """Mandarin: its table of sounds is not known."""
-    return None
