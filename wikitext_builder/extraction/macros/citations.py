@@ -23,7 +23,7 @@ WITHOUT_VOLUME = QUOTED - {"news", "journal", "magazine"} | {"episode", "sign", 
 WITH_ISSUE = frozenset(("citation", "conference", "episode", "journal", "magazine", "map", "news", "podcast"))
 WITHOUT_PAGES = {"av media", "episode", "mailing list", "newsgroup", "podcast", "serial", "sign", "speech"}
 WITH_AGENCY = {"news", "web", "magazine", "press release"}
-RANGE = re.compile(r"\A(\w+)-(\w+)\Z")
+RANGE = re.compile(r"\A(?:\d+(?=-\d+\Z)|[A-Za-z]+(?=-[A-Za-z]+\Z))-")
 STRAIGHT = str.maketrans("‘’“”", "''\"\"")
 INITIAL = re.compile(r"(?:\.\s*|\s)[^\W\d_]\.$")  # a title that ends with one keeps its point
 NO_CHAPTER = QUOTED - {"mailing list"}
@@ -256,7 +256,9 @@ class _Citation:
         """A short volume stands next to the title, a long one alone; today `Vol. 5, no. 2` or `. 5 (2)`."""
         volume = self["volume"]
         if self.today:
-            volume = "" if self.kind in WITHOUT_VOLUME else RANGE.sub("\\1–\\2", volume)
+            volume = (
+                "" if self.kind in WITHOUT_VOLUME else RANGE.sub(lambda start: start[0][:-1] + "–", volume)
+            )
             needs_work = self.kind in {"citation", "conference", "map"} and not self["periodical"]
             issue = self["issue"] if self.kind in WITH_ISSUE and not needs_work else ""
             if self.in_journal:

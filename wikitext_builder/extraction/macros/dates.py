@@ -181,7 +181,7 @@ def age(call: Call) -> str | None:
 def as_of(call: Call) -> str | None:
     """`As of May 2000`, with the words that its switches choose."""
     if alternative := call.get("alt"):
-        return alternative
+        return alternative + call.get("post")
     values = call.numbered(3)
     when = written(*values, day_comes_first=call.get("df").upper() != "US")
     when = values[0] if when is None else when  # an invalid month is not shown
@@ -205,7 +205,9 @@ def sortable_date(call: Call) -> str | None:
     style = call.get("format").lower()
     if not (month or day or era):
         match = next(filter(None, (pattern.fullmatch(year) for pattern in DATES)), None)
-        if match is None and not re.fullmatch(r"-?\d+", year):
+        if match is None and year.isalpha() and month_number(year):
+            year, month = "", year
+        elif match is None and not re.fullmatch(r"-?\d+", year):
             return year
         if match:
             style = style or ("dmy" if match.start("d") < match.start("m") else "mdy")

@@ -92,7 +92,7 @@ def value_with_uncertainty(call: Call) -> str | None:
     shown = call.get("p") + (f"({shown})" if apart and power else shown)
     if power:
         exponent = f"10{power.replace('-', '−')}"
-        shown = f"{shown}×{exponent}" if main else exponent
+        shown = f"{shown}×{exponent}" if main else call.get("p") + exponent
     return (shown + unit).strip() + call.get("s")
 
 
@@ -103,7 +103,7 @@ def wrong_number(value: str) -> bool:
 
 def signed(value: str, call: Call) -> str:
     """A number of `{{val}}` as it shows it."""
-    plain = value.replace(",", "")
+    plain = re.sub(r"^([-−]?)\.", r"\g<1>0.", value.replace(",", ""))
     return grouped(plain) if call.get("fmt") == "commas" else plain.replace("-", "−")
 
 
