@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, TypedDict
+from typing import IO, Any, Final, TypedDict
 
 import msgspec
 
@@ -34,6 +34,8 @@ from wikitext_builder.wiki.languages import Language
 
 HEAD: Final = 2**12  # bytes that say what a file is
 LINE_LIMIT: Final = 2**26  # bytes of a line of JSON
+EXPANSION: Final = 1024  # times the size of a Parquet file that its text may have
+NO_TEXT: Final = "no text is packed so small, but files that are made to fill the memory"
 LINES: Final = 200  # of a dataset without articles, per piece
 SUFFIXES: Final = {"gz", "bz2", "zst"}
 
@@ -248,20 +250,42 @@ def _parquet(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
     import pyarrow as pa  # here, because the import is slow
     import pyarrow.parquet as pq
 
+    most = max(LINE_LIMIT, EXPANSION * path.stat().st_size)
     try:
-        with pq.ParquetFile(path) as file:
-            nested = [file.schema.column(number).path for number in range(len(file.schema))]
-            if how.column not in (*file.schema_arrow.names, *nested):
-                raise RejectedError("no-column", f"no column {how.column!r}; found {', '.join(nested[:20])}")
+        found = pq.read_metadata(path)
+        nested = [found.schema.column(number).path for number in range(len(found.schema))]
+        if how.column not in (*found.schema.to_arrow_schema().names, *nested):
+            raise RejectedError("no-column", f"no column {how.column!r}; found {', '.join(nested[:20])}")
+        _expect_small(found, most)
+        repeated = [name for name in nested if name == how.column]  # not in memory, if a dictionary has it
+        with pq.ParquetFile(path, read_dictionary=repeated) as file:
             batches = file.iter_batches(batch_size=64, columns=[how.column])
-            for number, row in enumerate((row for one in batches for row in one.to_pylist()), start=1):
-                text = _value(row, how.column)
+            rows = (one.slice(place, 1) for one in batches for place in range(len(one)))
+            read = 0
+            for number, row in enumerate(rows, start=1):
+                text = _value(row.to_pylist()[0], how.column)
                 if isinstance(text, str):
+                    read += len(text)
+                    if read > most:
+                        raise RejectedError("too-large", f"row {number} ends {read:,} characters; {NO_TEXT}")
                     yield Piece(document=f"{path}: row {number}", text=text)
                 else:
                     rejects.add(str(path), "no-text", f"row {number} has no text")
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise RejectedError("damaged", f"{type(error).__name__}: {error}") from error
+
+
+def _expect_small(metadata: Any, most: int) -> None:  # noqa: ANN401 - pyarrow has no types
+    """Refuse a file whose pages unpack to much more than it has, before any is unpacked.
+
+    Raises:
+        RejectedError: A column does.
+    """
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            if column.total_uncompressed_size > most:
+                size = f"{column.path_in_schema!r} has {column.total_uncompressed_size:,} bytes in a group"
+                raise RejectedError("too-large", f"{size}; {NO_TEXT}")
 
 
 def _json_lines(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:

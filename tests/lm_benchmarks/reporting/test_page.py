@@ -342,7 +342,7 @@ def test_a_number_that_no_float_holds_is_not_compared():
     assert {row.model: row.difference for row in table.rows} == {"huge": "", "cheat": ""}
 
 
-def test_a_name_is_no_formula_and_turns_no_text(opened):
+def test_a_name_is_no_formula_and_turns_no_text():
     made = make_report("Foreign", [result("=HYPERLINK(1)", 4.5), result("a\u202eb", 5.0)])
     rows = list(csv.DictReader(io.StringIO(report_text(made, ".csv"))))
     assert [row["model"] for row in rows] == ["'=HYPERLINK(1)", "a\\u202eb"]

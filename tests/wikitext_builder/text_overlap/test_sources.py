@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import json
+import resource
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -59,6 +60,25 @@ def test_json_lines(suffix: str, tmp_path: Path) -> None:
     assert [(one.reason, one.count) for one in rejected] == [("no-column", 1), ("not-json", 4)]
     assert rejected[1].detail.startswith("line 3: ")
     assert [one.text for one in read(path, column="body")[0]] == ["x"]
+
+
+@pytest.mark.parametrize("kind", ["one large page", "a value that is repeated", "a value in a field"])
+def test_a_small_parquet_file_does_not_fill_the_memory(tmp_path: Path, kind: str) -> None:
+    path, large = tmp_path / "a.parquet", "x" * 100_000_000
+    if kind == "one large page":
+        pq.write_table(pa.table({"text": [large, large]}), path, compression="brotli", use_dictionary=False)
+    elif kind == "a value that is repeated":
+        pq.write_table(pa.table({"text": ["x" * 1_000_000] * 1000}), path, compression="zstd")
+    else:
+        pq.write_table(pa.table({"text": [{"of": "x" * 1_000_000}] * 1000}), path, compression="zstd")
+    assert path.stat().st_size < 20_000
+    del large
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    rejects = Rejects()
+    for one in pieces_of(path, How(column="text.of" if kind == "a value in a field" else "text"), rejects):
+        assert one.text
+    assert [one.reason for one in rejects.all()] == ["too-large"]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 150_000  # KiB
 
 
 def test_parquet(tmp_path: Path) -> None:
