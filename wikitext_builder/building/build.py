@@ -14,6 +14,7 @@ from wikitext_builder.article import SPLITS
 from wikitext_builder.building import card
 from wikitext_builder.building.batches import added, all_left_out
 from wikitext_builder.building.exports import export_files, join_files
+from wikitext_builder.building.licence import write_licence
 from wikitext_builder.building.plan import (
     NO_TEXT,
     BuildOptions,
@@ -206,6 +207,7 @@ def carry_out(
         ended("write")
         dataset = plan.work / "dataset"
         entries = join_files(plan, written, dataset, here, progress)
+        write_licence(dataset, plan)
         ended("join")
         splits = {name: added((one.counts[name] for one in written), types[name]) for name in SPLITS}
         entries |= export_files(plan, written, location, dataset, (runner, here), progress)

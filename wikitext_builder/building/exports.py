@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from wikitext_builder.building.batches import WrittenBatch
+from wikitext_builder.building.licence import LICENCE, NOTE
 from wikitext_builder.building.plan import Plan
 from wikitext_builder.dataset.manifest import FileEntry, entry_of
 from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
@@ -117,7 +118,7 @@ def _schema(types: Mapping[str, str]) -> pa.Schema:
     section = pa.struct([("heading", pa.string()), ("level", pa.int32()), ("text", pa.string())])
     kinds = {"text": pa.string(), "texts": pa.list_(pa.string()), "number": pa.int64()}
     kinds["sections"] = pa.list_(section)
-    return pa.schema([(name, kinds[kind]) for name, kind in types.items()])
+    return pa.schema([(name, kinds[kind]) for name, kind in types.items()], {"licence": NOTE})
 
 
 _ARTICLE_TYPES: Final = {
@@ -170,7 +171,7 @@ def _write_zip(task: ExportTask) -> list[Path]:
     folder = task.name + ("-raw" if task.kind == "raw" else "")
     path = task.folder / f"{folder}-v1.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
-        for one in task.files:
+        for one in (*task.files, task.folder / ATTRIBUTION, task.folder / LICENCE):
             member = zipfile.ZipInfo(f"{folder}/{one.name}", EPOCH)
             member.external_attr = 0o644 << 16
             with one.open("rb") as file, archive.open(member, "w", force_zip64=True) as target:

@@ -111,7 +111,7 @@ MANIFEST_FORMAT = 1
 CARD: Final = "README.md"
 OVERLAP: Final = "overlap.json"  # what the dataset was compared with, the totals, and hashes of what follows
 # Patterns of the files that a manifest names.
-NAMED: Final = ("articles/**/*", "parquet/**/*", "wiki.*", ATTRIBUTION, LOCK, CARD)
+NAMED: Final = ("articles/**/*", "parquet/**/*", "wiki.*", ATTRIBUTION, LOCK, CARD, "LICENSE")
 OVERLAP_BY_ARTICLE: Final = "overlap.csv"
 OVERLAP_HEADING: Final = b"\n## Overlap with other text\n"  # the last section of a card
 

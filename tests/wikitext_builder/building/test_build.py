@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.command import done, environment, forked
@@ -170,6 +172,27 @@ def test_what_is_not_ours_in_place_of_the_working_folder_is_refused_and_stays(
     with pytest.raises(BuilderError, match=r"\.out\.partial: .*; a build needs this name for its own folder"):
         built(store, tmp_path / "out")
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_dataset_says_its_licences_in_the_folder_in_archives_and_in_parquet(tmp_path: Path) -> None:
+    dates = {True: "2016-01-01T00:00:00Z", False: "2023-06-07T00:00:00Z"}
+    pages = [replace(one, timestamp=dates[number % 2 == 0]) for number, one in enumerate(PAGES)]
+    for name, some, versions in (("both", pages, ["3.0", "4.0"]), ("old", PAGES, ["3.0"])):
+        out = tmp_path / name
+        built(store_of(tmp_path / f"{name}.store", some), out)
+        text, head = (
+            (out / "LICENSE").read_text(),
+            (out / "README.md").read_text().partition("task_categories")[0],
+        )
+        assert re.findall(r"creativecommons\.org/licenses/by-sa/([0-9.]+)/", text) == versions
+        assert re.findall(r"- cc-by-sa-([0-9.]+)\n", card) == versions
+        for archive in out.glob("*.zip"):
+            with zipfile.ZipFile(archive) as opened:
+                folder = archive.name.removesuffix("-v1.zip")
+                assert opened.read(f"{folder}/LICENSE").decode() == text
+                assert opened.read(f"{folder}/attribution.tsv") == (out / "attribution.tsv").read_bytes()
+        for path in out.glob("parquet/*/*.parquet"):
+            assert b"attribution.tsv" in pq.read_schema(path).metadata[b"licence"]
 
 
 @pytest.mark.parametrize("line", [b"7\n", b"{}\n", b"\xff\xfe\n", b"[[", b'{"reason": 7}\n'])
@@ -355,7 +378,8 @@ def test_the_archives_hold_the_files_in_the_original_layout(small: Path) -> None
     out = small / "demo"
     for folder, kind in (("wikitext-demo", "tokens"), ("wikitext-demo-raw", "raw")):
         with zipfile.ZipFile(out / f"{folder}-v1.zip") as opened:
-            assert opened.namelist() == [f"{folder}/wiki.{split}.{kind}" for split in SPLITS]
+            texts = [f"{folder}/wiki.{split}.{kind}" for split in SPLITS]
+            assert opened.namelist() == [*texts, f"{folder}/attribution.tsv", f"{folder}/LICENSE"]
             for name in opened.namelist():
                 assert opened.read(name) == (out / Path(name).name).read_bytes()
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wikitext_builder.building.exports import LINES, TABLES, parquet_tasks, write_parquet
+from wikitext_builder.building.licence import NOTE
 from wikitext_builder.dataset.plain import ARTICLES
 
 
@@ -43,7 +44,7 @@ def test_the_bytes_are_those_of_the_whole_text_written_at_once(
     assert len(tasks) == 3
     texts = ["" if line == " \n" else line for line in lines]
     for index, task in enumerate(tasks):
-        schema = pa.schema([("text", pa.string())])
+        schema = pa.schema([("text", pa.string())], {"licence": NOTE})
         with pq.ParquetWriter(tmp_path / "oracle", schema, compression="zstd") as writer:
             for start in range(10 * index, min(10 * index + 10, 23), 4):
                 rows = texts[start : min(start + 4, 10 * index + 10)]

@@ -46,7 +46,7 @@ def forge(directory: Path, name: str, before: str, after: str, *, times: int = 1
 KINDS = ("raw", "tokens")
 READ = [f"wiki.{split}.{kind}" for split in SPLITS for kind in KINDS]
 READ += [f"parquet/{kind}/{split}-00000-of-00001.parquet" for kind in KINDS for split in SPLITS]
-READ += ["README.md", "attribution.tsv", "titles.lock"]
+READ += ["LICENSE", "README.md", "attribution.tsv", "titles.lock"]
 FILES = [*READ, "left_out.tsv", "rejected.jsonl", "wikitext-demo-v1.zip", "wikitext-demo-raw-v1.zip"]
 
 

@@ -1,0 +1,57 @@
+"""The licence of a dataset, by the dates of its revisions, and what it asks of a user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from wikitext_builder.building.plan import Plan
+from wikitext_builder.pages.lock import ATTRIBUTION, read_attribution
+
+LICENCE: Final = "LICENSE"
+# Terms of Use of the Wikimedia Foundation of this day, https://foundation.wikimedia.org/wiki/Policy:Terms_of_Use;
+# announced in https://signpost.news/2023-06-19/News_and_notes.
+SINCE: Final = {"3.0": "", "4.0": "2023-06-07"}  # from which date of a revision on, by version of CC BY-SA
+ADDRESS: Final = "https://creativecommons.org/licenses/by-sa/{}/"
+GFDL: Final = "https://www.gnu.org/licenses/fdl-1.3.html"
+NOTE: Final = (
+    "The text is by the editors of the wiki; titles, revisions and addresses of all articles are in"
+    f" {ATTRIBUTION}, and {LICENCE} says under which licence it is, what was changed and what to keep."
+)
+
+
+def versions_of(timestamps: Iterable[str]) -> tuple[str, ...]:
+    """The versions of CC BY-SA that revisions of Wikipedia of these times are under.
+
+    >>> versions_of(["2023-06-06T23:59:59Z", "2023-06-07T00:00:00Z"]), versions_of(["2016-01-01T00:00:00Z"])
+    (('3.0', '4.0'), ('3.0',))
+    """
+    return tuple(sorted({"4.0" if time >= SINCE["4.0"] else "3.0" for time in timestamps}))
+
+
+def write_licence(directory: Path, plan: Plan) -> None:
+    """Write the licence of a dataset, whose attribution is there already."""
+    versions = versions_of(one.timestamp for one in read_attribution(directory)) or ("4.0",)
+    by_date = {"3.0": "from before 7 June 2023", "4.0": "of 7 June 2023 and later"}
+    named = [
+        f"Text of revisions {by_date[one]}:\n"
+        f"  Creative Commons Attribution-ShareAlike {one}, {ADDRESS.format(one)}\n"
+        for one in versions
+    ]
+    index = plan.language.index
+    terms = (
+        f"The articles are of {index}: the terms of that wiki hold in place of these.\n\n" if index else ""
+    )
+    text = f"""The text of {plan.recipe.name} is by the editors of the articles that {ATTRIBUTION} names.
+
+{terms}{"".join(named)}Most of Wikipedia's text is also under the GNU Free Documentation License, {GFDL}
+
+Changes: WikiText Builder removed markup, tables, references and lists from the articles, split the rest into
+tokens, and replaced rare words by <unk> in the files of tokens. No author or wiki endorses the result.
+
+If you publish this dataset, or text from it: name the licence with its address, keep {ATTRIBUTION} (the
+history at each address there names the authors), say what you changed, and use the same licence, or a later
+version of it.
+"""
+    (directory / LICENCE).write_text(text, encoding="utf-8", newline="\n")
