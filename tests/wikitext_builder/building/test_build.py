@@ -180,10 +180,7 @@ def test_a_dataset_says_its_licences_in_the_folder_in_archives_and_in_parquet(tm
     for name, some, versions in (("both", pages, ["3.0", "4.0"]), ("old", PAGES, ["3.0"])):
         out = tmp_path / name
         built(store_of(tmp_path / f"{name}.store", some), out)
-        text, head = (
-            (out / "LICENSE").read_text(),
-            (out / "README.md").read_text().partition("task_categories")[0],
-        )
+        text, card = ((out / file).read_text() for file in ("LICENSE", "README.md"))
         assert re.findall(r"creativecommons\.org/licenses/by-sa/([0-9.]+)/", text) == versions
         assert re.findall(r"- cc-by-sa-([0-9.]+)\n", card) == versions
         for archive in out.glob("*.zip"):
