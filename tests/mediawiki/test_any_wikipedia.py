@@ -150,11 +150,12 @@ def test_a_snapshot_of_a_wiki_gives_the_files_of_html_that_was_fetched(
     report = wb.import_dump(tmp_path / "b.store", tmp_path / "snapshot.tar.gz", language=code, keep="all")
     assert (report.kept, report.rendered, report.rejected) == (4, 4, {})
 
-    lock, sizes = tmp_path / "titles.lock", {"train_articles": 2, "valid_articles": 1, "test_articles": 1}
+    lock = tmp_path / "titles.lock"
     lock.write_text(wb.lock(tmp_path / "a.store"), "utf-8")
+    how: dict[str, Any] = {"source": "rendered", "incomplete": "keep", "lock": lock}
     for one in "ab":
-        path, how = tmp_path / f"{one}.store", {"source": "rendered", "lock": lock, **sizes}
-        wb.build("demo", path, tmp_path / "of" / one, **how)  # type: ignore[arg-type]
+        store_path, out = tmp_path / f"{one}.store", tmp_path / "of" / one
+        wb.build("demo", store_path, out, **how, train_articles=2, valid_articles=1, test_articles=1)
     first, second = digests(tmp_path / "of" / "a"), digests(tmp_path / "of" / "b")
     assert first.pop("manifest.json") != second.pop("manifest.json")  # it has a digest of the HTML
     assert first == second
