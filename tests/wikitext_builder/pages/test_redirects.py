@@ -23,10 +23,11 @@ REDIRECTS = {
     "Film data": "Infobox film",
 }  # fmt: skip
 WIKITEXT = (
-    "{{{{film data|year=1950}}}} It is {{{{cvrt|10|km}}}} and {{{{convert units|5|km|abbr=on}}}}, "
-    "{{{{convert|1|km}}}} away in {{{{bda|a place}}}} of year {}. It has {{{{frm|x}}}} in it."
+    "{{{{film data|year=1950}}}}\n\nThe river flows north. It is {{{{cvrt|10|km}}}} and "
+    "{{{{convert units|5|km|abbr=on}}}}, {{{{convert|1|km}}}} away in "
+    "{{{{bda|a place}}}} {} of the sea. It has {{{{frm|x}}}} in it."
 )
-TEXT = "It is 10 kilometres (6.2 mi) and 5 km (3.1 mi), 1 kilometre (0.62 mi) away in a place of year"
+TEXT = "The river flows north. It is 10 kilometres (6.2 mi) and 5 km (3.1 mi), 1 kilometre (0.62 mi) away in a place"
 PAGES = [numbered_page(number, WIKITEXT.format(number), f"Place {number}") for number in range(1, 9)]
 SIZES: dict[str, Any] = {"train_articles": 4, "valid_articles": 2, "test_articles": 2}
 
@@ -103,7 +104,7 @@ def test_a_fetch_asks_once_where_names_lead(tmp_path: Path) -> None:
         assert len(asked) == 10
     with Store.open(store) as opened:
         assert redirects_of(opened, "en") == {**REDIRECTS, "Convert units": "Convert units"}
-    assert text_of(store) == f"{TEXT} 3."  # {{frm}} has a text in the store alone
+    assert text_of(store) == f"{TEXT} 3 of the sea."  # {{frm}} has a text in the store alone
 
 
 def test_a_wiki_is_asked_for_texts_that_nothing_shows(tmp_path: Path) -> None:
@@ -141,7 +142,7 @@ def dump(folder: Path, redirects: dict[str, str], site: str | None = None) -> Pa
 
 
 def test_the_redirects_of_a_dump_are_names_too(tmp_path: Path) -> None:
-    assert text_of(dump(tmp_path / "dump", REDIRECTS)) == f"{TEXT} 3."
+    assert text_of(dump(tmp_path / "dump", REDIRECTS)) == f"{TEXT} 3 of the sea."
 
 
 def test_another_machine_has_the_names_by_the_lock(tmp_path: Path) -> None:
@@ -165,7 +166,7 @@ def test_a_store_of_an_earlier_version_is_read_and_takes_redirects(tmp_path: Pat
     assert wb.store_language(store) == wb.store_language(store)
     assert "10 kilometres" not in text_of(store)
     wb.import_dump(store, dump(tmp_path / "later", REDIRECTS).with_name("dump.xml"), keep="all")
-    assert text_of(store) == f"{TEXT} 3."
+    assert text_of(store) == f"{TEXT} 3 of the sea."
 
 
 @pytest.mark.parametrize(
