@@ -27,7 +27,10 @@ WIKITEXT = (
     "{{{{convert units|5|km|abbr=on}}}}, {{{{convert|1|km}}}} away in "
     "{{{{bda|a place}}}} {} of the sea. It has {{{{frm|x}}}} in it."
 )
-TEXT = "The river flows north. It is 10 kilometres (6.2 mi) and 5 km (3.1 mi), 1 kilometre (0.62 mi) away in a place"
+TEXT = (
+    "The river flows north. It is 10 kilometres (6.2 mi) and 5 km (3.1 mi),"
+    " 1 kilometre (0.62 mi) away in a place"
+)
 PAGES = [numbered_page(number, WIKITEXT.format(number), f"Place {number}") for number in range(1, 9)]
 SIZES: dict[str, Any] = {"train_articles": 4, "valid_articles": 2, "test_articles": 2}
 
