@@ -8,19 +8,17 @@ with the separator that ends the piece before it: a full stop in Style 1, a comm
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from wikitext_builder.extraction.macros.call import Call, Macro, changed, macro, series
 from wikitext_builder.extraction.macros.citation_fields import IDENTIFIERS, KINDS, TYPES, Arguments
-from wikitext_builder.extraction.macros.dates import parts_of, written
+from wikitext_builder.extraction.macros.dates import order_of_dates, parts_of, written
 from wikitext_builder.extraction.macros.languages import LANGUAGE_NAMES
 from wikitext_builder.extraction.macros.php import whole_number
 
-QUOTED = frozenset(
-    ("web", "news", "journal", "magazine", "press release", "podcast", "newsgroup", "mailing list", "arxiv")
-)
-WITHOUT_VOLUME = QUOTED - {"news", "journal", "magazine"} | {"episode", "sign", "speech", "serial"}
-WITH_ISSUE = frozenset(("citation", "conference", "episode", "journal", "magazine", "map", "news", "podcast"))
+PAPERS = {"news", "journal", "magazine"}
+QUOTED = PAPERS | {"web", "press release", "podcast", "newsgroup", "mailing list", "arxiv"}
+WITHOUT_VOLUME = QUOTED - PAPERS | {"episode", "sign", "speech", "serial"}
+WITH_ISSUE = PAPERS | {"citation", "conference", "episode", "map", "podcast"}
 WITHOUT_PAGES = {"av media", "episode", "mailing list", "newsgroup", "podcast", "serial", "sign", "speech"}
 WITH_AGENCY = {"news", "web", "magazine", "press release"}
 RANGE = re.compile(r"\A(?:\d+(?=-\d+\Z)|[A-Za-z]+(?=-[A-Za-z]+\Z))-")
@@ -52,6 +50,7 @@ class _Citation:
             self.adapt_today(call.get("df")[:3] or order_of_dates(call.page.wikitext))
         self.in_journal = kind == "journal" or (kind in {"citation", "map"} and bool(call.get("journal")))
         self.adapt()
+        self.in_periodical = bool(self["periodical"]) and not self["encyclopedia"]  # an article of one
 
     def __getitem__(self, field: str) -> str:
         return self.fields[field]
@@ -91,7 +90,9 @@ class _Citation:
             fields["others"], fields["type"] = (
                 (who, "") if fields["others"] else ("(Interview)", fields["type"])
             )
-            fields["id"] = f"{self.separator} ".join(filter(None, map(self.__getitem__, _INTERVIEW)))
+            fields["id"] = f"{self.separator} ".join(
+                filter(None, map(self.__getitem__, ("id", "program", "callsign", "city")))
+            )
         if self.kind == "speech":
             fields["note"] = "(Speech)"
         self.adapt_dates()
@@ -142,11 +143,6 @@ class _Citation:
         if fields["published"] == fields["date"]:
             fields["published"] = ""
 
-    @property
-    def in_periodical(self) -> bool:
-        """True if the work is an article of a periodical."""
-        return bool(self["periodical"]) and not self["encyclopedia"]
-
     def word(self, value: str) -> str:
         """A fixed text, in lower case in Style 2."""
         return value.lower() if self.comma else value
@@ -167,8 +163,6 @@ class _Citation:
                 joined = joined.removesuffix(italics).removesuffix(self.separator) + italics
             joined += piece
         return joined
-
-    # --- the pieces
 
     def people(self, role: str) -> tuple[str, int]:
         """The names of the authors or editors, and how many are shown."""
@@ -207,8 +201,7 @@ class _Citation:
             shown = shown.removesuffix(self.separator)
         shown = f'"{shown}"' if quoted and shown else shown
         shown += f" {SCRIPT_CODE.sub('', self['script_title'])}"
-        if self["trans_title"]:
-            shown += f" &#91;{self['trans_title']}&#93;"
+        shown += f" &#91;{self['trans_title']}&#93;" if self["trans_title"] else ""
         shown = shown.strip()
         if not shown or not self["url"]:
             return shown
@@ -336,14 +329,10 @@ class _Citation:
         online = bool(self["url"] or self["chapter_url"]) or linked
         accessed = f"{self.word('Retrieved')} {self['accessed']}" if self["accessed"] and online else ""
         docket = f"Docket {self['docket']}" if self["docket"] and self.kind == "thesis" else ""
-        paid = (
-            "(subscription required (help))" if self["subscription"].lower() in {"yes", "true", "y"} else ""
-        )
+        paid = not self.today and self["subscription"].lower() in {"yes", "true", "y"}
         pieces = list(map(self.after, (docket, identifiers, self.archived(), accessed)))
-        pieces += [
-            f" – via {self['via']}" if self["via"] else "",
-            "" if self.today else self.after(paid),
-        ]
+        pieces.append(f" – via {self['via']}" if self["via"] else "")
+        pieces.append(self.after("(subscription required (help))" if paid else ""))
         quote = self["quote"].strip('"')
         page = f"p. {self['quote_page']}" if self["quote_page"] else f"pp. {self['quote_pages']}"
         quote = f'"{quote}"' if page == "pp. " or not quote else f'{page}: "{quote}"'
@@ -374,7 +363,7 @@ class _Citation:
         else:
             alone = self.after(f"{self['date']}{original}" if self["date"] else "")
             start = self.join(chapter, place, common)
-            kinds = {"journal", "citation"} if self.today else {"journal"}
+            kinds = {"journal", "citation" if self.today else "journal"}
             if self.kind in kinds and self["periodical"]:
                 return self.join(start, self.place_in_source(), alone, self.end())
             return self.join(start, alone, self.place_in_source(), self.end())
@@ -383,16 +372,6 @@ class _Citation:
     def gap(self, value: str) -> str:
         """What follows names: a separator, unless they end with one."""
         return " " if value.endswith(self.separator) else f"{self.separator} "
-
-
-@lru_cache(maxsize=16)
-def order_of_dates(wikitext: str) -> str:
-    """The order, dmy or mdy, that a page asks for with `{{Use dmy dates}}`; empty without such a call."""
-    found = re.search(r"\{\{\s*use (dmy|mdy) dates", wikitext, re.IGNORECASE)
-    return found[1].lower() if found else ""
-
-
-_INTERVIEW = ("id", "program", "callsign", "city")
 
 
 def citation(kind: str) -> Macro:
@@ -410,14 +389,12 @@ def citation(kind: str) -> Macro:
     return of_kind
 
 
-CITATIONS: dict[str, Macro] = {
-    f"Cite{gap}{shown}": function
+CITATIONS = {"Citation": "citation"} | {
+    f"Cite{gap}{shown}": kind
     for kind, names in KINDS.items()
-    for function in [citation(kind)]
     for name in names
     for gap in (" ", "-", "")
     for shown in (name, name[:1].upper() + name[1:])
 }
-CITATIONS["Citation"] = citation("citation")
-for _name, _macro in CITATIONS.items():
-    macro(_name)(_macro)
+for _name, _kind in CITATIONS.items():
+    macro(_name)(citation(_kind))

@@ -1,4 +1,4 @@
-"""Dates, ages and spans of time; times as `#time` reads and writes them.
+"""Dates, ages and spans of time; times as `#time` reads them.
 
 A time is that of the revision and never that of the clock, so that a page gives the same text forever.
 """
@@ -6,11 +6,11 @@ A time is that of the revision and never that of the clock, so that a page gives
 from __future__ import annotations
 
 import re
-from calendar import isleap, monthrange
+from calendar import monthrange
 from datetime import UTC, date, datetime
+from functools import lru_cache
 
-from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.macros import lookup, words
+from wikitext_builder.extraction.macros import words
 from wikitext_builder.extraction.macros.call import Call, Macro, macro, series
 from wikitext_builder.extraction.macros.numbers import ordinal
 from wikitext_builder.extraction.macros.php import whole_number
@@ -165,6 +165,13 @@ def parts_of(text: str) -> list[str]:
     """Year, month and day of a date in one text; the whole text in front if it has another form."""
     match = next(filter(None, (pattern.fullmatch(text) for pattern in DATES)), None)
     return [match["y"], match["m"], match["d"]] if match else [text, "", ""]
+
+
+@lru_cache(maxsize=16)
+def order_of_dates(wikitext: str) -> str:
+    """The order, dmy or mdy, that a page asks for with `{{Use dmy dates}}`; empty without such a call."""
+    found = re.search(r"\{\{\s*use (dmy|mdy) dates", wikitext, re.IGNORECASE)
+    return found[1].lower() if found else ""
 
 
 @macro("Age", "Age in years")
@@ -342,10 +349,6 @@ for _name, _units, _joint in (
     macro(_name)(age_in(_units, _joint))
 
 
-ENGLISH_FORMATS = "FMlD"  # they give names, which other languages write differently
-UNKNOWN_FORMATS = "creIOPTZo"  # time zones and the like; other letters stand for themselves
-NOT_ENGLISH = UNKNOWN_FORMATS + ENGLISH_FORMATS
-PIECE = re.compile(r"\"([^\"]*)\"|\\(.)|(x.?.?)|([A-Za-z])|(.)", re.DOTALL)
 CLOCK = r"(?:[ T]+(\d{1,2}):(\d{2})(?::(\d{2}))?(?: ?(?:Z|UTC))?)?"
 DATES = tuple(
     re.compile(pattern + CLOCK, re.ASCII)
@@ -359,39 +362,6 @@ DATES = tuple(
         r"(?P<y>\d{4})-(?P<m>\d{2})(?P<d>)",
     )
 )
-
-LETTERS = lookup("time letter")  # of #time: what str.format writes for a moment t
-
-
-def revision_time(timestamp: str) -> datetime:
-    """The time of a revision; the current time for wikitext without one."""
-    return datetime.fromisoformat(timestamp) if timestamp else datetime.now(UTC)
-
-
-def formatted_time(pattern: str, moment: datetime, language: str = "en") -> str:
-    r"""A time in the letters of `#time`.
-
-    Raises:
-        RejectedError: A letter is unknown, or stands for a name in another language than English.
-
-    >>> formatted_time('j F Y, H:i "UTC" \\a', datetime(2016, 8, 3, 9, 5, tzinfo=UTC))
-    '3 August 2016, 09:05 UTC a'
-    """
-    pieces = []
-    yearday = moment.timetuple().tm_yday - 1
-    for quoted, escaped, extended, letter, other in PIECE.findall(pattern):
-        if extended or (letter and letter in (UNKNOWN_FORMATS if language == "en" else NOT_ENGLISH)):
-            raise RejectedError("function", f"#time with {extended or letter}")
-        rest = {
-            "U": int(moment.timestamp()),
-            "z": yearday,
-            "t": monthrange(moment.year, moment.month)[1],
-            "L": int(isleap(moment.year)),
-        }
-        written = LETTERS[letter].format(t=moment) if letter in LETTERS else str(rest.get(letter, letter))
-        written = written.lower() if letter == "a" else written
-        pieces.append(written or quoted or escaped or other)
-    return "".join(pieces)
 
 
 def parsed_time(text: str, now: datetime) -> datetime | None:

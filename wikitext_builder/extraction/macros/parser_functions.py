@@ -13,7 +13,7 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.macros import lookup, words
 from wikitext_builder.extraction.macros.call import COMMENT, template_name
-from wikitext_builder.extraction.macros.dates import formatted_time, parsed_time, revision_time
+from wikitext_builder.extraction.macros.dates import parsed_time
 from wikitext_builder.extraction.macros.php import (
     ERROR,
     encoded,
@@ -21,8 +21,10 @@ from wikitext_builder.extraction.macros.php import (
     error,
     expression,
     formatted_number,
+    formatted_time,
     is_one,
     padded,
+    revision_time,
     thousands,
     title_parts,
     trimmed,

@@ -1,4 +1,4 @@
-"""What MediaWiki and PHP do with numbers and texts: `#expr`, comparison, padding, titles, addresses.
+"""What MediaWiki and PHP do with numbers and texts: `#expr`, comparison, padding, titles, addresses, times.
 
 Whole numbers from arguments are bounded, because Python converts 4,300 digits at most, and dates fewer.
 """
@@ -8,9 +8,14 @@ from __future__ import annotations
 import math
 import operator
 import re
+from calendar import isleap, monthrange
 from collections.abc import Callable
+from datetime import UTC, datetime
 from html import unescape
 from urllib.parse import quote, quote_plus
+
+from wikitext_builder.errors import RejectedError
+from wikitext_builder.extraction.macros import lookup
 
 TOKEN = re.compile(r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|<=|>=|!=|<>|[-+*/^()<>=]|[a-z]+)")
 MAX_LENGTH = 500
@@ -243,3 +248,41 @@ def encoded(text: str, mode: str = "QUERY") -> str:
     if mode == "WIKI":
         return quote(text.replace(" ", "_"), safe=WIKI_SAFE)
     return quote(text, safe="") if mode == "PATH" else quote_plus(text)
+
+
+ENGLISH_FORMATS = "FMlD"  # they give names, which other languages write differently
+UNKNOWN_FORMATS = "creIOPTZo"  # time zones and the like; other letters stand for themselves
+NOT_ENGLISH = UNKNOWN_FORMATS + ENGLISH_FORMATS
+PIECE = re.compile(r"\"([^\"]*)\"|\\(.)|(x.?.?)|([A-Za-z])|(.)", re.DOTALL)
+LETTERS = lookup("time letter")  # of #time: what str.format writes for a moment t
+
+
+def revision_time(timestamp: str) -> datetime:
+    """The time of a revision; the current time for wikitext without one."""
+    return datetime.fromisoformat(timestamp) if timestamp else datetime.now(UTC)
+
+
+def formatted_time(pattern: str, moment: datetime, language: str = "en") -> str:
+    r"""A time in the letters of `#time`.
+
+    Raises:
+        RejectedError: A letter is unknown, or stands for a name in another language than English.
+
+    >>> formatted_time('j F Y, H:i "UTC" \\a', datetime(2016, 8, 3, 9, 5, tzinfo=UTC))
+    '3 August 2016, 09:05 UTC a'
+    """
+    pieces = []
+    yearday = moment.timetuple().tm_yday - 1
+    for quoted, escaped, extended, letter, other in PIECE.findall(pattern):
+        if extended or (letter and letter in (UNKNOWN_FORMATS if language == "en" else NOT_ENGLISH)):
+            raise RejectedError("function", f"#time with {extended or letter}")
+        rest = {
+            "U": int(moment.timestamp()),
+            "z": yearday,
+            "t": monthrange(moment.year, moment.month)[1],
+            "L": int(isleap(moment.year)),
+        }
+        written = LETTERS[letter].format(t=moment) if letter in LETTERS else str(rest.get(letter, letter))
+        written = written.lower() if letter == "a" else written
+        pieces.append(written or quoted or escaped or other)
+    return "".join(pieces)
