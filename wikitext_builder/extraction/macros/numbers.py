@@ -6,7 +6,7 @@ import re
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
 from wikitext_builder.extraction.macros import lookup, words
-from wikitext_builder.extraction.macros.call import Call, macro
+from wikitext_builder.extraction.macros.call import Call, changed, macro
 from wikitext_builder.extraction.macros.php import whole_number
 from wikitext_builder.extraction.markers import formula
 
@@ -103,7 +103,9 @@ def wrong_number(value: str) -> bool:
 
 def signed(value: str, call: Call) -> str:
     """A number of `{{val}}` as it shows it."""
-    plain = re.sub(r"^([-−]?)\.", r"\g<1>0.", value.replace(",", ""))
+    plain = value.replace(",", "")
+    if changed(call, "val"):
+        plain = re.sub(r"^([-−]?)\.", r"\g<1>0.", plain)
     return grouped(plain) if call.get("fmt") == "commas" else plain.replace("-", "−")
 
 
