@@ -35,6 +35,7 @@ PART_OF = {
 }
 
 
+RANGE = re.compile(r"\A(?:\d+(?=-\d+\Z)|[A-Za-z]+(?=-[A-Za-z]+\Z))-")
 NUMBER = re.compile(r"[0-9]{1,3}")
 ET_AL = re.compile(r",? {0,9}'{0,9}et al[.']*$", re.IGNORECASE)
 
@@ -94,3 +95,8 @@ def _part_of(name: str) -> tuple[str, int, int, int] | None:
         return None
     role, part, rank = PART_OF[form]
     return role, part, 2 * rank + (number is not None), int(number[0]) if number else 1
+
+
+def dashed(value: str) -> str:
+    """A range of two numbers, or of two words, with a dash."""
+    return RANGE.sub(lambda start: start[0][:-1] + "–", value)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from wikitext_builder.extraction.macros.call import Call, Macro, changed, macro, series
-from wikitext_builder.extraction.macros.citation_fields import IDENTIFIERS, KINDS, TYPES, Arguments
+from wikitext_builder.extraction.macros.citation_fields import IDENTIFIERS, KINDS, TYPES, Arguments, dashed
 from wikitext_builder.extraction.macros.dates import order_of_dates, parts_of, written
 from wikitext_builder.extraction.macros.languages import LANGUAGE_NAMES
 from wikitext_builder.extraction.macros.php import whole_number
@@ -21,7 +21,6 @@ WITHOUT_VOLUME = QUOTED - PAPERS | {"episode", "sign", "speech", "serial"}
 WITH_ISSUE = PAPERS | {"citation", "conference", "episode", "map", "podcast"}
 WITHOUT_PAGES = {"av media", "episode", "mailing list", "newsgroup", "podcast", "serial", "sign", "speech"}
 WITH_AGENCY = {"news", "web", "magazine", "press release"}
-RANGE = re.compile(r"\A(?:\d+(?=-\d+\Z)|[A-Za-z]+(?=-[A-Za-z]+\Z))-")
 STRAIGHT = str.maketrans("‘’“”", "''\"\"")
 INITIAL = re.compile(r"(?:\.\s*|\s)[^\W\d_]\.$")  # a title that ends with one keeps its point
 NO_CHAPTER = QUOTED - {"mailing list"}
@@ -249,11 +248,9 @@ class _Citation:
         """A short volume stands next to the title, a long one alone; today `Vol. 5, no. 2` or `. 5 (2)`."""
         volume = self["volume"]
         if self.today:
-            volume = (
-                "" if self.kind in WITHOUT_VOLUME else RANGE.sub(lambda start: start[0][:-1] + "–", volume)
-            )
+            volume = "" if self.kind in WITHOUT_VOLUME else dashed(volume)
             needs_work = self.kind in {"citation", "conference", "map"} and not self["periodical"]
-            issue = self["issue"] if self.kind in WITH_ISSUE and not needs_work else ""
+            issue = dashed(self["issue"]) if self.kind in WITH_ISSUE and not needs_work else ""
             if self.in_journal:
                 return self.after(volume) + (f" ({issue})" if issue else "")
             number = f"no. {issue}" if volume else f"No. {issue}"

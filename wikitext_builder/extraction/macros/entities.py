@@ -213,7 +213,7 @@ def url(call: Call) -> str | None:
     """
     if call.get("2") or not call.get("1"):
         return call.get("2")
-    address = re.sub("(?i)^(?:https?:/{0,2}|//)", "", call.get("1"))
+    address = re.sub("(?i)^https?:/{0,2}", "", call.get("1"))
     host, slash, path = re.sub("[?#]$", "", address).partition("/")
     return host.lower() + (slash + path if path else "")
 
