@@ -74,7 +74,8 @@ def test_verbose_says_what_models_do(tmp_path: Path) -> None:
     arguments = ["train", "lstm", str(data), "--out", str(out), *options]
     quiet = CliRunner().invoke(ps_models, [*arguments, "-q"])
     assert (quiet.exit_code, quiet.stderr) == (0, "")
-    (out / "last.safetensors").unlink()
+    for name in ("last", "best"):
+        (out / f"{name}.safetensors").unlink()
     verbose = CliRunner().invoke(ps_models, [*arguments, "-v"])
     assert f"saved {out / 'last.safetensors'} after update " in verbose.stderr
     evaluated = CliRunner().invoke(ps_models, ["evaluate", str(out), str(data), "-v"])
