@@ -201,6 +201,9 @@ def _command(content: bytes) -> str:
     return f"{numbers}"
 
 
+OPTION: Final = [key for _, key in _places(_snapshot())].index(
+    "maximize"
+)  # any value of it is replaced by ours
 TARGETS: Final[dict[str, Target]] = {
     "results": target("results", _results, *RECORDS, refuses=REFUSES),
     "curve": target("curve", _curve, refuses=REFUSES),
@@ -212,7 +215,7 @@ TARGETS: Final[dict[str, Target]] = {
         _training,
         b"\0" + _saved(_snapshot()),
         b"\1" + json.dumps(checkpoints._plain(_snapshot(), checkpoints.TRAINING, {})).encode(),
-        *(b"\2\xff" + bytes((number,)) for number in range(2)),
+        *(bytes((2, OPTION, number)) for number in range(2)),
         longest=1 << 15,
         refuses=REFUSES,
     ),

@@ -39,7 +39,9 @@ def fetching(api: str, store: Path) -> subprocess.Popen[str]:
     """A fetch with one request per page, in a process of its own."""
     words = ("fetch", "--api", api, "--store", str(store), "--as-of", "2026-01-01", "--select", "category:X")
     pipe = subprocess.PIPE
-    return subprocess.Popen([*COMMAND, *words], stdout=pipe, stderr=pipe, text=True, env=environment())
+    return subprocess.Popen(
+        [*COMMAND, *words, "--no-expand"], stdout=pipe, stderr=pipe, text=True, env=environment()
+    )
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

@@ -185,6 +185,8 @@ def load(path: str | Path) -> Dataset:
         paths = {split: path / pattern.format(split=split) for split in SPLITS}
         if files := {split: file for split, file in paths.items() if file.is_file()}:
             return Dataset(path=path, layout=layout, files=files)
+    if not path.exists():
+        raise BuilderError(f"{path}: there is no such folder or file; expected a dataset")
     expected = ", ".join(pattern.format(split="train") for pattern in LAYOUTS.values())
     raise BuilderError(
         f"{path}: no file of tokens; expected a folder with {expected} (or valid, test in place of train),"

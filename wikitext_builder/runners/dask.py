@@ -122,7 +122,11 @@ class Cluster:
         self._scheduler, self._as_completed = scheduler, dask.as_completed
         try:
             self._client = dask.Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
-        except (OSError, ValueError, TimeoutError) as error:
+        except ValueError as error:
+            raise BuilderError(
+                f"--scheduler {scheduler}: no address; expected one as tcp://HOST:8786"
+            ) from error
+        except (OSError, TimeoutError) as error:
             raise BuilderError(
                 f"{scheduler}: no Dask scheduler answers ({error}); start one with `dask scheduler` and"
                 " workers with `dask worker`, both with wikitext-builder installed"

@@ -110,8 +110,11 @@ def months_of(text: str) -> list[str]:
     first, dots, last = text.partition("..")
     ends = [MONTH.fullmatch(one) for one in (first, last if dots else first)]
     numbers = [12 * int(one[1]) + int(one[2]) - 1 for one in ends if one]
-    if len(numbers) < 2 or numbers[0] > numbers[1]:
-        raise BuilderError(f"{text!r} is not a range of months; write 2026-08..2026-10")
+    if len(numbers) < 2:
+        wrong = next(one for one, end in zip((first, last if dots else first), ends, strict=True) if not end)
+        raise BuilderError(f"{text!r}: {wrong!r} is not a month from 01 to 12; write 2026-08..2026-10")
+    if numbers[0] > numbers[1]:
+        raise BuilderError(f"{text!r} ends before it begins; write the earlier month first")
     return [f"{number // 12:04}-{number % 12 + 1:02}" for number in range(numbers[0], numbers[1] + 1)]
 
 

@@ -99,8 +99,9 @@ def test_a_series_of_months_is_one_call_and_resumes(dated: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("months", "by", "words"),
     [
-        ("2026-13", "created", "is not a range of months"),
-        ("2026-10..2026-09", "created", "is not a range of months"),
+        ("2026-13", "created", "'2026-13' is not a month from 01 to 12; write 2026-08..2026-10"),
+        ("2026-01..2026-1", "created", "'2026-1' is not a month from 01 to 12"),
+        ("2026-10..2026-09", "created", "ends before it begins; write the earlier month first"),
         ("2026-01", "created", "no page was created in 2026-01"),
         ("2026-10", "read", "expected created or promoted"),
     ],

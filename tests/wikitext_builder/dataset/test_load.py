@@ -25,7 +25,7 @@ def test_each_layout_is_found(tmp_path: Path, layout: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(BuilderError, match=r"wiki\.train\.tokens, ptb\.train\.txt, train\.txt"):
         load(tmp_path / "empty")
-    with pytest.raises(BuilderError, match="no file of tokens"):
+    with pytest.raises(BuilderError, match="there is no such folder or file; expected a dataset"):
         load(tmp_path / "missing")
 
 

@@ -99,6 +99,14 @@ def test_an_address_where_no_scheduler_is_says_so(monkeypatch: pytest.MonkeyPatc
             Cluster(f"tcp://127.0.0.1:{bound.getsockname()[1]}")
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:8786x", "tcp://host:port"])
+def test_what_is_no_address_of_a_scheduler_says_so(address: str) -> None:
+    with pytest.raises(
+        BuilderError, match=rf"--scheduler {address}: no address; expected one as tcp://HOST:8786"
+    ):
+        Cluster(address)
+
+
 # --- the child of a worker's thread
 
 
