@@ -317,6 +317,7 @@ OURS = {  # rows of the README's second table, which say what was trained, and r
     "variational LSTM with Gal's settings, not tied": "LSTM Gal medium",
     "tied variational LSTM, our training": "LSTM zoneout medium",
     "the same with a neural cache": "LSTM zoneout + neural cache",
+    "the same, trained like the pointer": "LSTM zoneout medium",
     "tied pointer sentinel-LSTM, our training": "Pointer Sentinel-LSTM medium",
 }
 
@@ -336,7 +337,8 @@ def test_the_readme_shows_numbers_of_the_page():
     for name, *numbers in ours:
         for dataset, number in enumerate(numbers):
             row = cells(page, OURS[name], dataset) if number != "–" else []
-            assert number == "–" or any(cell.startswith(number) for cell in row[1:]), (name, number)
+            shown = re.compile(rf"(?:^|Also ){re.escape(number)}")
+            assert number == "–" or any(map(shown.search, row[1:])), (name, number)
 
 
 def test_csv_has_the_same_numbers_not_rounded():
