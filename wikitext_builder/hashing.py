@@ -46,8 +46,8 @@ def lines_sha256(lines: Iterable[str]) -> str:
 
 
 @cache
-def code_sha256() -> str:
-    """SHA-256 of the code and tables that decide the bytes of a dataset, hexadecimal.
+def code_hash() -> str:
+    """What the code and tables that decide the bytes of a dataset are: 16 hexadecimal digits of SHA-256.
 
     All files of this package count, but those of rooms that only show and compare.
     """
@@ -55,7 +55,7 @@ def code_sha256() -> str:
     files = (path for path in package.rglob("*") if path.suffix in (".py", ".tsv", ".toml", ".txt", ".jinja"))
     names = sorted(path.relative_to(package).as_posix() for path in files)
     deciding = (name for name in names if name.partition("/")[0] not in UNDECIDING)
-    return lines_sha256(f"{name} {file_sha256(package / name)}" for name in deciding)
+    return lines_sha256(f"{name} {file_sha256(package / name)}" for name in deciding)[:16]
 
 
 @cache

@@ -153,8 +153,8 @@ class Training:
         self.all_rows = rows
         self.loss = world.wrapped(ChunkLoss(model))
         self.optimizer = make_optimizer(model, config)
-        self.trained = [weight for weight in model.parameters() if weight.requires_grad]
-        self.ema = [weight.detach().clone() for weight in self.trained] if config.ema else []
+        weights = (weight for weight in model.parameters() if weight.requires_grad and config.ema)
+        self.ema = {weight: weight.detach().clone() for weight in weights}
         self.position = Position()
         self.state = self._initial_state()
         self.compiled = self._compiled() if compiled else None
@@ -195,13 +195,13 @@ class Training:
         with scaled_learning_rate(self.optimizer, share):
             self.optimizer.step()
         if self.ema:
-            torch._foreach_lerp_(self.ema, [*self.trained], 1 - self.config.ema)
+            torch._foreach_lerp_([*self.ema.values()], [*self.ema], 1 - self.config.ema)
         return torch.stack([sum(sums[1:], sums[0]), norm]).double()
 
     @property
     def averages(self) -> dict[nn.Parameter, Tensor]:
         """What replaces the weights at evaluation; empty if nothing is averaged."""
-        return averaged_weights(self.optimizer) or dict(zip(self.trained, self.ema, strict=bool(self.ema)))
+        return averaged_weights(self.optimizer) or self.ema
 
     def read(self, updates: Sequence[tuple[Tensor, int]]) -> list[tuple[float, float]]:
         """The numbers of the updates since `position`, each given with its targets; waits for the device.
@@ -248,7 +248,7 @@ class Training:
             "position": asdict(self.position),
             "optimizer": self.optimizer.state_dict(),
             "processes": self.world.gathered(own),
-            **({"ema": [average.cpu() for average in self.ema]} if self.ema else {}),
+            **({"ema": [average.cpu() for average in self.ema.values()]} if self.ema else {}),
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
@@ -268,7 +268,7 @@ class Training:
                 f" {self.world.size}; resume it with the same number"
             )
         own = snapshot["processes"][self.world.rank]
-        for average, saved in zip(self.ema, snapshot.get("ema", ()), strict=True):
+        for average, saved in zip(self.ema.values(), snapshot.get("ema", ()), strict=True):
             if saved.shape != average.shape:
                 raise ValueError(f"an average of shape {tuple(saved.shape)}, expected {tuple(average.shape)}")
             average.copy_(saved)

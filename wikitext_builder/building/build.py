@@ -20,11 +20,8 @@ from wikitext_builder.building.plan import (
     BuildOptions,
     Plan,
     built_already,
-    disk_errors,
     identity_of,
     make_plan,
-    remove_leftovers,
-    working_folder,
 )
 from wikitext_builder.building.stages import (
     NoArticlesError,
@@ -36,6 +33,7 @@ from wikitext_builder.building.stages import (
     warnings_of,
     write_batches,
 )
+from wikitext_builder.building.work_folder import disk_errors, remove_leftovers, working_folder
 from wikitext_builder.dataset.manifest import Manifest
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError

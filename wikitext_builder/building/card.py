@@ -15,12 +15,12 @@ from typing import Final
 from jinja2 import Environment, StrictUndefined
 
 from wikitext_builder.building.batches import LeftOutCalls
-from wikitext_builder.building.licence import versions_of
+from wikitext_builder.building.licence import licences_in
 from wikitext_builder.building.plan import LEFT_OUT, REJECTED, Plan
 from wikitext_builder.dataset.manifest import CARD, SplitCounts
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
-from wikitext_builder.hashing import code_sha256
-from wikitext_builder.pages.lock import LOCK, read_attribution, write_lock
+from wikitext_builder.hashing import code_hash
+from wikitext_builder.pages.lock import LOCK, write_lock
 from wikitext_builder.pages.store import Rejected, Revision
 from wikitext_builder.wiki.languages import Language
 
@@ -105,9 +105,9 @@ def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], v
         vocabulary=[f"{vocabulary:,}", *[""] * (len(names) - 1)],
         newness=_newness(plan.revisions) if "train" not in names else "",
         names="{" + ",".join(names) + "}" if len(names) > 1 else names[0],
-        licences=versions_of(one.timestamp for one in read_attribution(directory)) or ("4.0",),
+        licences=licences_in(directory),
         rebuild=rebuild_commands(plan),
-        code=code_sha256()[:16],
+        code=code_hash(),
         size=_size_category(sum(one.lines for one in counts.values())),
     )
     (directory / CARD).write_text(text, encoding="utf-8", newline="\n")

@@ -12,7 +12,7 @@ from wikitext_builder.pages.lock import ATTRIBUTION, read_attribution
 LICENCE: Final = "LICENSE"
 # Terms of Use of the Wikimedia Foundation of this day, https://foundation.wikimedia.org/wiki/Policy:Terms_of_Use;
 # announced in https://signpost.news/2023-06-19/News_and_notes.
-SINCE: Final = {"3.0": "", "4.0": "2023-06-07"}  # from which date of a revision on, by version of CC BY-SA
+SINCE_4: Final = "2023-06-07"  # revisions of that day and later are under CC BY-SA 4.0, older ones under 3.0
 ADDRESS: Final = "https://creativecommons.org/licenses/by-sa/{}/"
 GFDL: Final = "https://www.gnu.org/licenses/fdl-1.3.html"
 NOTE: Final = (
@@ -27,17 +27,21 @@ def versions_of(timestamps: Iterable[str]) -> tuple[str, ...]:
     >>> versions_of(["2023-06-06T23:59:59Z", "2023-06-07T00:00:00Z"]), versions_of(["2016-01-01T00:00:00Z"])
     (('3.0', '4.0'), ('3.0',))
     """
-    return tuple(sorted({"4.0" if time >= SINCE["4.0"] else "3.0" for time in timestamps}))
+    return tuple(sorted({"4.0" if time >= SINCE_4 else "3.0" for time in timestamps}))
+
+
+def licences_in(directory: Path) -> tuple[str, ...]:
+    """The versions of CC BY-SA in a dataset, by its attribution; that of today if it has no article."""
+    return versions_of(one.timestamp for one in read_attribution(directory)) or ("4.0",)
 
 
 def write_licence(directory: Path, plan: Plan) -> None:
     """Write the licence of a dataset, whose attribution is there already."""
-    versions = versions_of(one.timestamp for one in read_attribution(directory)) or ("4.0",)
     by_date = {"3.0": "from before 7 June 2023", "4.0": "of 7 June 2023 and later"}
     named = [
         f"Text of revisions {by_date[one]}:\n"
         f"  Creative Commons Attribution-ShareAlike {one}, {ADDRESS.format(one)}\n"
-        for one in versions
+        for one in licences_in(directory)
     ]
     index = plan.language.index
     terms = (

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
 import os
-import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
@@ -20,14 +16,13 @@ from wikitext_builder import __version__
 from wikitext_builder.dataset.manifest import Manifest, compared_files, read_manifest
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.hashing import code_sha256, lines_sha256
+from wikitext_builder.hashing import code_hash, lines_sha256
 from wikitext_builder.pages.lock import names_in_lock, read_lock, read_titles
 from wikitext_builder.pages.page_filters import chosen
 from wikitext_builder.pages.reading import templates_in
 from wikitext_builder.pages.rules import with_old_names
 from wikitext_builder.pages.store import Revision, Store, items_of
 from wikitext_builder.pages.store_languages import language_in, stored_language
-from wikitext_builder.runners import blobs
 from wikitext_builder.wiki.dates import parse_date
 from wikitext_builder.wiki.languages import Language, language_of
 from wikitext_builder.wiki.names import names_said, with_names
@@ -38,8 +33,6 @@ NO_TEXT = "no-text"  # the reason of a rejection that a template could change
 LONGEST_NAME = 255  # bytes, on the file systems of Linux and macOS
 # The others of `BuildOptions` are fields of a recipe.
 PAGE_OPTIONS = ("as_of", "lock", "include", "exclude", "within", "without", "valid_titles", "test_titles")
-MARK = "a build of wikitext-builder works in this folder\n"  # in the lock of a working folder
-OURS = re.compile(r"lock|dataset|[0-9a-f]{24}")  # what a build makes in it; the last: results of an identity
 DECIDING_PACKAGES = ("pyarrow", "regex", "sacremoses")  # their versions decide bytes
 
 
@@ -282,7 +275,7 @@ def identity_of(plan: Plan) -> Identity:
     versions = {name: version(name) for name in DECIDING_PACKAGES}
     if plan.recipe.source == "rendered":
         versions["lxml"] = version("lxml")
-    versions |= {"wikitext-builder": __version__, "code": code_sha256()[:16], "unicode": unidata_version}
+    versions |= {"wikitext-builder": __version__, "code": code_hash(), "unicode": unidata_version}
     return Identity(plan.recipe, lines_sha256(chain(rows, dates, given, texts)), versions, templates)
 
 
@@ -344,89 +337,3 @@ def _differences(there: Identity, wanted: Identity) -> Iterator[str]:
                 yield f"{name} {one.get(name)!r}, not {other.get(name)!r}"
     if there.source != wanted.source:
         yield "other pages, given titles or texts of templates"
-
-
-@contextlib.contextmanager
-def working_folder(plan: Plan, identity: Identity) -> Iterator[str]:
-    """Make or find the working folder, lock it, and remove it after success.
-
-    Yields:
-        The location of intermediate results; those of another dataset are removed.
-    """
-    _expect_ours(plan.work)
-    plan.work.mkdir(parents=True, exist_ok=True)
-    with (plan.work / "lock").open("w", encoding="utf-8") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise BuilderError(f"{plan.work}: another build is running there; wait for it") from error
-        lock.write(MARK)
-        lock.flush()
-        if plan.work_url:
-            location = f"{plan.work_url.rstrip('/')}/{identity.digest()}"
-        else:  # absolute: a cluster's workers run in other folders
-            location = str(plan.work.resolve() / identity.digest())
-            _remove_others(plan.work, keep=identity.digest())
-        yield location
-        blobs.remove_folder(location)
-        (plan.work / "lock").unlink()
-        with contextlib.suppress(OSError):  # something else lies there too
-            plan.work.rmdir()
-
-
-def remove_leftovers(plan: Plan, identity: Identity) -> None:
-    """Remove the working folder of a build that was killed after its dataset had its name."""
-    if plan.work.exists():
-        # An error says that a build is running there.
-        with contextlib.suppress(BuilderError), working_folder(plan, identity):
-            pass
-
-
-def _expect_ours(work: Path) -> None:
-    """Refuse a working folder that no build of ours has made, before anything in it is removed.
-
-    Raises:
-        BuilderError: It is a link, or it has something in it that is not ours.
-    """
-    if work.is_symlink() or (work.exists() and not work.is_dir()):
-        raise BuilderError(f"{work}: a link or a file; a build needs this name for its own folder: move it")
-    names = sorted(path.name for path in work.iterdir()) if work.exists() else []
-    lock = work / "lock"
-    marked = lock.is_file() and not lock.is_symlink() and lock.read_bytes()[:99] in (MARK.encode(), b"")
-    if foreign := [name for name in names if not (marked and OURS.fullmatch(name))]:
-        raise BuilderError(
-            f"{work}: has {foreign[0]!r}, which no build has made there; a build needs this name for its own"
-            " folder: move it"
-        )
-
-
-def _remove_others(folder: Path, *, keep: str) -> None:
-    for path in folder.iterdir():
-        if path.is_dir() and path.name != keep and not path.is_symlink():
-            shutil.rmtree(path)
-    for part in (folder / keep).rglob("*.part"):
-        part.unlink()
-
-
-@contextlib.contextmanager
-def disk_errors(out: Path) -> Iterator[None]:
-    """Turn an error of the disk into one that names the file and says what to do.
-
-    Raises:
-        BuilderError: The disk reported an error.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise BuilderError(
-            f"{error.filename or out}: {error.strerror or error}; check the space and the rights on the disk,"
-            " then run it again to resume"
-        ) from error
-
-
-def sync(folder: Path) -> None:
-    """Write a folder to the disk for certain, before it gets its final name."""
-    for path in [*folder.rglob("*"), folder]:
-        descriptor = os.open(path, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)

@@ -15,7 +15,7 @@ import click
 
 import wikitext_builder as wb
 from wikitext_builder.errors import RejectedError, ToolkitError, is_short_memory
-from wikitext_builder.hashing import code_sha256, commit
+from wikitext_builder.hashing import code_hash, commit
 from wikitext_builder.progress import set_verbosity
 from wikitext_builder.wiki.languages import language_of
 
@@ -225,9 +225,7 @@ def version_option(program: Callable[..., Any]) -> Callable[..., Any]:
     def show(context: click.Context, _option: click.Parameter, asked: bool) -> None:
         if asked and not context.resilient_parsing:
             of = f", commit {found}" if (found := commit()) else ""
-            click.echo(
-                f"{context.find_root().info_name}, version {wb.__version__}, code {code_sha256()[:16]}{of}"
-            )
+            click.echo(f"{context.find_root().info_name}, version {wb.__version__}, code {code_hash()}{of}")
             context.exit()
 
     options: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": show}

@@ -21,7 +21,7 @@ from wikitext_builder.article import Page, heading_level
 from wikitext_builder.dataset.load import LAYOUTS, load
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.page import NO_EXPANSIONS, extract
-from wikitext_builder.pages.decompress import DumpFile, decompressed
+from wikitext_builder.pages.decompress import EXPANSION_LIMIT, READ, DumpFile, decompressed
 from wikitext_builder.pages.lock import FORMAT as LOCK_FORMAT
 from wikitext_builder.pages.lock import Attribution
 from wikitext_builder.pages.reading import stored_pages
@@ -34,7 +34,7 @@ from wikitext_builder.wiki.languages import Language
 
 HEAD: Final = 2**12  # bytes that say what a file is
 LINE_LIMIT: Final = 2**26  # bytes of a line of JSON
-EXPANSION: Final = 1024  # times the size of a Parquet file that its text may have
+EXPANSION: Final = EXPANSION_LIMIT // READ  # times the size of a Parquet file that its text may have
 NO_TEXT: Final = "no text is packed so small, but files that are made to fill the memory"
 LINES: Final = 200  # of a dataset without articles, per piece
 SUFFIXES: Final = {"gz", "bz2", "zst"}

@@ -176,11 +176,10 @@ def _preset_and_settings(
     return preset, settings
 
 
-def settings_of(checkpoint: Checkpoint, preset: str | None, model: str | ModelKind = "") -> tuple[str, ...]:
+def settings_of(checkpoint: Checkpoint, preset: str | None, model: str | ModelKind) -> tuple[str, ...]:
     """What differs from a preset, as `key=value`; nothing if there is no such preset."""
     from ps_models.configs import completed_fields, make_configs
 
-    model = model or checkpoint.model
     try:
         configs = make_configs(model, preset, (), len(checkpoint.vocabulary))
     except ModelError:  # of another version: the record has the whole configurations

@@ -44,7 +44,7 @@ from wikitext_builder.dataset.manifest import read_articles
 from wikitext_builder.dataset.recipes import RECIPES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.hashing import UNDECIDING, code_sha256
+from wikitext_builder.hashing import UNDECIDING, code_hash
 from wikitext_builder.pages.reading import StoredTemplates
 from wikitext_builder.pages.store import Store
 from wikitext_builder.progress import Progress
@@ -205,9 +205,9 @@ def test_a_damaged_list_of_rejected_pages_is_named(small: Path, tmp_path: Path, 
 def test_other_code_is_another_dataset(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, out = small / "pages.store", tmp_path / "out"
     code = built(store, out).manifest.versions["code"]
-    assert code == code_sha256()[:16]
+    assert code == code_hash()
     assert f"(code\n`{code}`" in (out / "README.md").read_text()
-    monkeypatch.setattr("wikitext_builder.building.plan.code_sha256", lambda: "f" * 64)
+    monkeypatch.setattr("wikitext_builder.building.plan.code_hash", lambda: "f" * 64)
     with pytest.raises(
         BuilderError, match=rf"was built by code {code}, and this is f+, whose text may differ"
     ):
