@@ -11,7 +11,6 @@ import importlib
 import inspect
 import logging
 import re
-import shutil
 import sys
 from dataclasses import fields
 from importlib.machinery import PathFinder, SourceFileLoader
@@ -130,7 +129,8 @@ def keep_source(kind: ModelKind, folder: Path) -> None:
     if kind.source is None or copy.suffix != ".py":
         return
     if not copy.exists():
-        shutil.copyfile(kind.source, copy)
+        with copy.open("xb") as file:  # not through a link to nowhere
+            file.write(kind.source.read_bytes())
     elif file_sha256(copy) != kind.source_sha256:
         raise ModelError(f"{copy}: is not {kind.source}, which is kept beside checkpoints; use another --out")
 

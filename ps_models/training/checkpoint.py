@@ -12,9 +12,10 @@ import hashlib
 import io
 import json
 import os
+import re
+import secrets
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ FORMAT = "ps-models-1"
 BEST, LAST = "best.safetensors", "last.safetensors"
 WEIGHTS = "model."  # the prefix of the names of weights
 TRAINING = "training"  # the name of what a resumed run needs, and the prefix of its tensors
+# A folder in which a checkpoint is written: safetensors puts a file of a random name there first.
+UNFINISHED = re.compile(rf"\.({re.escape(BEST)}|{re.escape(LAST)})\.[0-9a-f]{{16}}\.part")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,20 +139,19 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:
         **({} if training is None else {TRAINING: json.dumps(training)}),
     }
     header["check"] = _check(header, tensors)
-    unfinished = _unfinished(path)
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     part = unfinished / path.name
     try:
-        _remove(unfinished)
         unfinished.mkdir()
         save_file(tensors, part, header)
-        part.chmod(0o644)  # safetensors lets only the owner read it
+        # As the user's umask says; safetensors lets only the owner read it.
+        part.chmod(unfinished.stat().st_mode & 0o666)
         with part.open("rb+") as file:
             os.fsync(file.fileno())
         part.replace(path)
         unfinished.rmdir()
     except (OSError, SafetensorError) as error:
-        with suppress(OSError):
-            _remove(unfinished)
+        shutil.rmtree(unfinished, ignore_errors=True)
         raise ModelError(
             f"{path}: cannot be written ({error}); make room, then train again to resume"
         ) from error
@@ -158,20 +160,9 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:
 
 def remove_unfinished(folder: Path) -> None:
     """Remove what a save left in the folder of a run when it was killed."""
-    for name in (LAST, BEST):
-        _remove(_unfinished(folder / name))
-
-
-def _unfinished(path: Path) -> Path:
-    """The folder in which a checkpoint is written; safetensors puts a file of a random name there first."""
-    return path.with_name(f".{path.name}.part")
-
-
-def _remove(unfinished: Path) -> None:
-    if unfinished.is_dir() and not unfinished.is_symlink():
-        shutil.rmtree(unfinished)
-    else:
-        unfinished.unlink(missing_ok=True)
+    for path in list(folder.iterdir()):
+        if UNFINISHED.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
 
 
 def checkpoint_file(path: Path) -> Path:

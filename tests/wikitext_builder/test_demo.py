@@ -37,5 +37,9 @@ def test_the_demo_stops_at_the_first_error_with_its_status(tmp_path: Path) -> No
     assert found.returncode == 1
     assert found.stderr.splitlines()[-1].startswith("wikitext-builder: demo/wikitext-demo: holds something")
     assert "verify" not in found.stdout
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "sample.xml").write_text("a sample of mine")
+    assert "mine/sample.xml: is not the sample" in demo(tmp_path, "--out", "mine").stderr
+    assert (tmp_path / "mine" / "sample.xml").read_text() == "a sample of mine"
     (tmp_path / "file").touch()
     assert "another --out" in demo(tmp_path, "--out", "file/demo").stderr

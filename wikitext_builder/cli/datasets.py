@@ -233,7 +233,11 @@ def demo(out: Path) -> None:
     has_models = all(find_spec(package) for package in MODELS_NEED)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(SAMPLE_DUMP, out / "sample.xml")
+        if (sample := out / "sample.xml").exists() and not SAMPLE_DUMP.read_bytes().startswith(
+            sample.read_bytes()
+        ):
+            raise BuilderError(f"{sample}: is not the sample; name another --out")
+        shutil.copyfile(SAMPLE_DUMP, sample)
     except OSError as error:
         raise BuilderError(f"{out}: cannot be written ({error.strerror}); name another --out") from error
     for line in (DATASET + MODEL * has_models).split("\n"):

@@ -29,7 +29,8 @@ def only_fetch(store: Path, progress: Progress) -> Iterator[None]:
             try:
                 yield
             finally:
-                path.unlink(missing_ok=True)
+                if not os.fstat(lock.fileno()).st_size:  # ours is empty
+                    path.unlink(missing_ok=True)
             return
 
 

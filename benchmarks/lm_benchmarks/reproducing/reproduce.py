@@ -19,6 +19,7 @@ from wikitext_builder.article import SPLITS
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import cores
 
 REFRESH: Final = 60  # seconds after which a browser reads the page again, while something runs
@@ -125,6 +126,4 @@ def _show(made: Reproduction, progress: Progress) -> None:
     report = make_report(title, made.read_results(), published=PUBLISHED, logs=list(logs.values()))
     first = {"title": "How far it is", "text": made.summary, "frame": made.frame}
     report = replace(report, first=first, refresh=REFRESH if RUNNING in made.states.values() else 0)
-    fresh = made.folder / "report.html.new"
-    fresh.write_text(report_text(report, ".html"), encoding="utf-8")
-    fresh.replace(fresh.with_suffix(""))
+    blobs.write(str(made.folder / "report.html"), report_text(report, ".html").encode())

@@ -28,6 +28,7 @@ from ps_models.training.checkpoint import (
     checkpoint_file,
     load_weights,
     read_checkpoint,
+    remove_unfinished,
     save_checkpoint,
     weights_of,
 )
@@ -72,6 +73,29 @@ def test_what_is_written_is_read(saved):
     assert torch.equal(model.output.weight, written.weights["embedding.weight"])
     assert read_checkpoint(path).training is None
     assert list(path.parent.iterdir()) == [path]  # no other file is left
+
+
+@pytest.mark.parametrize("umask", [0o077, 0o022, 0o002])
+def test_the_umask_decides_who_may_read(saved, umask):
+    written, path = saved
+    before = os.umask(umask)
+    try:
+        save_checkpoint(path, written)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+def test_only_what_a_save_of_ours_left_is_removed(tmp_path):
+    ours, foreign = f".{LAST}.{'0f' * 8}.part", f".{LAST}.part"
+    for name in (ours, foreign, "home"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "letters").touch()
+    link = tmp_path / f".{BEST}.{'ab' * 8}.part"
+    link.symlink_to("home")
+    remove_unfinished(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {foreign, "home", link.name}
+    assert (link / "letters").exists()
 
 
 def test_weights_can_be_read_by_safetensors_alone(saved):

@@ -84,6 +84,8 @@ def test_neither_machine_nor_order_decides_the_bytes(
     given = ("build", "demo", "--store", "pages.store", "--out", "another name", "--workers", workers)
     done(*given, cwd=tmp_path, env=environment(**changes), umask=umask)
     assert digests(tmp_path / "another name") == digests(small / "demo")
+    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "another name").rglob("*") if path.is_file()}
+    assert modes == {0o666 & ~umask}
 
 
 def test_what_a_store_holds_besides_does_not_matter(tmp_path: Path) -> None:

@@ -1,0 +1,19 @@
+"""Files that are complete or absent, under names that nobody can prepare."""
+
+import secrets
+from pathlib import Path
+
+import pytest
+
+from wikitext_builder.runners import blobs
+
+
+def test_a_temporary_file_is_new_even_if_its_name_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "token_hex", lambda count: "0" * 2 * count)
+    (tmp_path / "letters").write_text("mine")
+    (tmp_path / f"piece.{'0' * 16}.part").symlink_to("letters")
+    with pytest.raises(FileExistsError):
+        blobs.write(str(tmp_path / "piece"), b"ours")
+    assert (tmp_path / "letters").read_text() == "mine"
