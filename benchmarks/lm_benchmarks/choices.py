@@ -124,11 +124,7 @@ DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType({name: one.default for nam
 
 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """All options, with defaults for those that are absent.
-
-    Raises:
-        HarnessError: There is no such option, or its value is out of range.
-    """
+    """All options, with defaults for absent ones; unknown names and values out of range are refused."""
     if unknown := options.keys() - OPTIONS.keys():
         raise HarnessError(f"option {min(unknown)!r}; expected {', '.join(OPTIONS)}")
     for name, value in options.items():

@@ -70,9 +70,6 @@ def read_pages(path: Path) -> Iterator[str]:
 
     A paragraph that begins and ends with `=` looks like a title: the official test file has 62 pages but 60
     articles. The lines before the first title are a page if they are not blank.
-
-    Raises:
-        HarnessError: The file cannot be read, or is blank.
     """
     yield from pages_of(read_text(path))
 
@@ -88,11 +85,7 @@ def title_of(page: str) -> str:
 
 
 def raw_file(dataset: Dataset, split: str) -> Path:
-    """The file of a split with its rare words, which most tools read.
-
-    Raises:
-        HarnessError: There is no such file beside the file of tokens.
-    """
+    """The file of a split with its rare words, which most tools read."""
     path = dataset.file(split)
     raw = path if path.suffix == ".raw" else path.with_suffix(".raw")
     if not raw.is_file():
@@ -101,11 +94,7 @@ def raw_file(dataset: Dataset, split: str) -> Path:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file.
-
-    Raises:
-        HarnessError: The file cannot be read, or is blank.
-    """
+    """The text of a file, which is refused if it is blank."""
     try:
         text = path.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:

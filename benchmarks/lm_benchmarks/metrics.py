@@ -77,15 +77,10 @@ def sums_of(
     page: str = "",
     read: Tensor | None = None,
 ) -> Sums:
-    """The sums of a text that was scored token by token.
+    """The sums of a text that was scored token by token: `nats` are -log p of each, (time,).
 
-    Args:
-        text: The text.
-        nats: -log p of each of its tokens, (time,).
-        vocabulary: Of its ids.
-        pieces: The number of predictions of the model itself.
-        page: The text as it is in the file, if pages are counted.
-        read: The tokens as the model reads them, if it knows fewer words: more of them are `<unk>`, 0.
+    `page` is the text as it is in the file, if pages are counted. `read` are the tokens as the model reads
+    them, if it knows fewer words: more of them are `<unk>`, 0.
     """
     eos = text.tokens == vocabulary.ids[EOS]
     unknown = (text.tokens if read is None else read) == vocabulary.ids[UNK]
@@ -107,13 +102,7 @@ def sums_of(
 
 
 def sums_of_page(page: str, nats: float, *, pieces: int) -> Sums:
-    """The sums of a page that was scored as plain text, as lm-evaluation-harness does.
-
-    Args:
-        page: The page as it is in the file, tokenized.
-        nats: -log p of the whole page.
-        pieces: The number of predictions of the model.
-    """
+    """The sums of a page of a file that was scored as plain text, as lm-evaluation-harness does."""
     return Sums(
         nats=nats,
         pieces=pieces,

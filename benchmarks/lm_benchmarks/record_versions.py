@@ -66,11 +66,7 @@ R = TypeVar("R", bound=Record)
 
 
 def append_record(path: Path, record: Record) -> None:
-    """Append a record to a file, whole or not at all, even if several processes write.
-
-    Raises:
-        HarnessError: The file cannot be written, or its last line is incomplete.
-    """
+    """Append a record to a file, whole or not at all, even if several processes write."""
     content = (to_line(record) + "\n").encode()
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
@@ -103,12 +99,7 @@ def to_line(record: Record) -> str:
 
 
 def of_line(line: str, kind: type[R], what: str) -> R:
-    """The record in a line of JSON.
-
-    Args:
-        line: The line.
-        kind: The class of the record.
-        what: What the record is, for errors.
+    """The record of a class in a line of JSON; `what` it is, for errors.
 
     Raises:
         ValueError: The line is not such a record. It is an UnknownFieldError if a newer version wrote it.
@@ -132,15 +123,9 @@ def has_lines(path: Path) -> bool:
 
 
 def read_lines(path: Path, parse: Callable[[str], R], *, writer: str) -> list[R]:
-    """The records of a file, in order.
+    """The records of a file, in order, which `parse` makes of lines or refuses by ValueError.
 
-    Args:
-        path: The file.
-        parse: Returns the record of a line, or raises ValueError.
-        writer: The command that writes such files, for errors.
-
-    Raises:
-        HarnessError: The file cannot be read, or a line is not such a record.
+    `writer` is the command that writes such files, for errors.
     """
     records = []
     try:

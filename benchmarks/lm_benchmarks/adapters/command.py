@@ -86,11 +86,7 @@ class Command:
         return torch.empty(batch_size, 0, dtype=torch.int64)
 
     def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Score tokens (batch, time), in float64; see `LanguageModel`.
-
-        Raises:
-            HarnessError: The program ends, does not answer, or answers something else.
-        """
+        """Score tokens (batch, time), in float64; see `LanguageModel`."""
         try:
             rows = [self._row(row, past) for row, past in zip(tokens.cpu(), state.cpu(), strict=True)]
         except HarnessError:

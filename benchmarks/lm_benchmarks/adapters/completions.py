@@ -66,14 +66,8 @@ class Endpoint(PieceModel):
     ) -> None:
         """Ask a server what it has, and score a line to see whether it keeps the protocol.
 
-        Args:
-            url: Without `/completions`: http://localhost:8000/v1.
-            vocabulary: See `PieceModel`.
-            tokenizer: Of the model: a folder of `transformers`, or a name.
-            served_model: What the server calls the model; None: the only one that it has.
-            longest: Pieces that the server holds at once; None: what it says.
-            patience: Seconds to wait for an answer.
-            windows: `window` and `stride`, see `PieceModel`.
+        `url` is without `/completions`: http://localhost:8000/v1. `served_model` is what the server calls
+        the model (None: the only one), `longest` how many pieces it holds at once (None: what it says).
 
         Raises:
             HarnessError: The server does not keep the protocol, or reads pieces otherwise.
@@ -223,11 +217,7 @@ class Endpoint(PieceModel):
 
 
 def checked(found: dict[str, Any], pieces: int) -> dict[str, Any]:
-    """The log-probabilities of an answer, if they are what they must be.
-
-    Args:
-        found: `logprobs` of a choice.
-        pieces: Of the prompt.
+    """The log-probabilities of an answer, `logprobs` of a choice, if they are what they must be.
 
     Raises:
         ValueError: There are too few or too many, one is none, or the places in the text do not fit.

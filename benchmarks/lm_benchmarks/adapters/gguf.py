@@ -38,16 +38,9 @@ class GgufModel(PieceModel):
     ) -> None:
         """Load a model.
 
-        Args:
-            path: The file.
-            vocabulary: See `PieceModel`.
-            longest: Pieces that it reads at once, at most; None: as many as it was trained with. Memory grows
-                with its product with the vocabulary of pieces.
-            dtype: Of the cache of keys and values: `float32`; None: `float16`, as llama.cpp has it.
-            windows: `window` and `stride`, see `PieceModel`.
-
-        Raises:
-            HarnessError: The package is not installed, or the file is not such a model.
+        `longest` is how many pieces it reads at once, at most (None: as many as it was trained with); memory
+        grows with its product with the vocabulary of pieces. `dtype` is that of the cache of keys and values:
+        `float32`, or None for `float16`, as llama.cpp has it.
         """
         try:
             library: Any = importlib.import_module("llama_cpp")

@@ -46,11 +46,7 @@ class ArpaFile:
     """The probabilities of an ARPA file, looked up in a table."""
 
     def __init__(self, path: Path) -> None:
-        """Read a file.
-
-        Raises:
-            HarnessError: The file cannot be read, or is not of the format.
-        """
+        """Read a file."""
         self._grams: dict[tuple[str, ...], tuple[float, float]] = {}
         self.order = 0
         try:
@@ -104,11 +100,7 @@ class KenlmFile:
     """The probabilities of a file that KenLM reads."""
 
     def __init__(self, path: Path) -> None:
-        """Load a file.
-
-        Raises:
-            HarnessError: The package is not installed, or the file is not in one of its formats.
-        """
+        """Load a file."""
         try:
             self._kenlm: Any = importlib.import_module("kenlm")
         except ImportError as error:
@@ -153,15 +145,9 @@ class NGramFile:
     """
 
     def __init__(self, grams: NGrams, vocabulary: Vocabulary, *, unknown: str | None = None) -> None:
-        """Match the words of a vocabulary with those of a file.
+        """Match the words of a dataset with those of a file, whose word for `<unk>` is `unknown`.
 
-        Args:
-            grams: The file.
-            vocabulary: The words of a dataset.
-            unknown: The word of the file for `<unk>`. KenLM's estimator does not accept `<unk>` itself.
-
-        Raises:
-            HarnessError: The file does not have this word, or no end of a line.
+        KenLM's estimator does not accept `<unk>` itself.
         """
         self.joined = EOS in grams
         spellings = SPELLINGS[UNK] if unknown is None else (unknown,)

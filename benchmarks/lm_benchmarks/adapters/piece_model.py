@@ -42,11 +42,7 @@ class WordPieces:
     """Cuts words into pieces, each after the word before it."""
 
     def __init__(self, tokenizer: Any, vocabulary: Vocabulary) -> None:  # noqa: ANN401 - of transformers
-        """Find how the tokenizer starts a line, and cut each word after a plain one.
-
-        Raises:
-            HarnessError: A word has no piece, so that its probability would be one.
-        """
+        """Find how the tokenizer starts a line, and cut each word after a plain one."""
         self._tokenizer = tokenizer
         self._words = vocabulary.tokens
         self._eos = vocabulary.ids[EOS]
@@ -138,11 +134,7 @@ class TextPieces:
     """A tokenizer as conventions see it: `lm_benchmarks.conventions.convention.Tokenizer`."""
 
     def __init__(self, tokenizer: Any) -> None:  # noqa: ANN401 - of transformers
-        """Find the marks of a tokenizer.
-
-        Raises:
-            HarnessError: It has no mark for the start or the end of a text.
-        """
+        """Find the marks of a tokenizer."""
         self._tokenizer = tokenizer
         self._last: tuple[str, bool, Cut] | None = None
         found = tokenizer.bos_token_id
@@ -158,12 +150,7 @@ class TextPieces:
         return bool(self._tokenizer.is_fast)
 
     def cut(self, text: str, *, marks: bool) -> Cut:
-        """Cut a text into pieces; the last text is remembered, because conventions share texts.
-
-        Args:
-            text: The text.
-            marks: Add the marks that the tokenizer adds by itself.
-        """
+        """Cut a text; the last one is remembered, because conventions share texts. See `Tokenizer`."""
         if self._last is None or self._last[:2] != (text, marks):
             self._last = (text, marks, self._cut(text, marks=marks))
         return self._last[2]
@@ -182,9 +169,6 @@ def begin_mark(tokenizer: Any) -> int:  # noqa: ANN401
     """The piece before a text: the mark of a start or, if there is none, the mark of an end.
 
     lm-evaluation-harness uses the same order.
-
-    Raises:
-        HarnessError: The tokenizer has neither.
     """
     for found in (tokenizer.bos_token_id, tokenizer.eos_token_id):
         if found is not None:
@@ -240,15 +224,8 @@ class PieceModel(ABC):
     ) -> None:
         """Match the words of a vocabulary with pieces.
 
-        Args:
-            tokenizer: Of the model.
-            vocabulary: Of the ids that are scored.
-            longest: Pieces that the model can read at once; None: any number.
-            window: W; None: as many as the model can read, at most MOST.
-            stride: Pieces per block; None: half of a window.
-
-        Raises:
-            HarnessError: The window or stride is out of range, or a word has no piece.
+        The model reads at most `longest` pieces at once (None: any number). Without a `window` it reads as
+        many, at most MOST; without a `stride`, blocks are half of a window.
         """
         self.longest = longest
         self.window = _window(window, longest)
@@ -285,11 +262,7 @@ class PieceModel(ABC):
         return None
 
     def all_log_probs_of(self, window: Window, rows: int) -> Iterator[Tensor]:
-        """Natural log-probabilities of all pieces in place of each target, in blocks of (rows, pieces).
-
-        Raises:
-            HarnessError: The model gives only those of given pieces.
-        """
+        """Natural log-probabilities of all pieces in place of each target, in blocks of (rows, pieces)."""
         del window, rows
         raise HarnessError(
             "the model gives log-probabilities of given pieces only; expected `transformers:…` or `gguf:…`,"
@@ -361,13 +334,7 @@ class PieceModel(ABC):
 
 
 def page_nats(reader: Reader, window: int, text: str) -> tuple[float, int]:
-    """-log p of a plain text, and the number of its pieces, as lm-evaluation-harness scores a page.
-
-    Args:
-        reader: The model.
-        window: Pieces that it reads at once.
-        text: The text.
-    """
+    """-log p of a plain text, and the number of its pieces, as lm-evaluation-harness scores a page."""
     windows = list(filled_up(text, reader.text_pieces, Lengths(window, None)))
     return sum(reader.window_nats(windows)), sum(len(one.targets) for one in windows)
 

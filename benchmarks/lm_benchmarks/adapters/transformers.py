@@ -42,15 +42,10 @@ class CausalModel(PieceModel):
         device: torch.device | str | None = "cpu",
         **windows: int | None,
     ) -> None:
-        """Put a model on a device.
+        """Put a model on a device; None: it stays where it is.
 
-        Args:
-            module: A causal model of transformers.
-            tokenizer: Its tokenizer.
-            vocabulary: Of the ids that are scored.
-            device: Of the model; None: it stays where it is.
-            windows: `window` and `stride`, see `PieceModel`; without a window, what the configuration allows,
-                at most MOST. A recurrent model such as Mamba has no limit.
+        Without a window it reads what the configuration allows, at most MOST. A recurrent model such as Mamba
+        has no limit.
         """
         longest = getattr(module.config.get_text_config(), "max_position_embeddings", None)
         super().__init__(tokenizer, vocabulary, longest=longest, **windows)
@@ -157,22 +152,10 @@ def load_causal_model(
     attention: str | None = None,
     **windows: int | None,
 ) -> CausalModel:
-    """A model and its tokenizer from a folder, or from Hugging Face's hub.
+    """A model and its tokenizer from a folder or Hugging Face's hub. Code that comes with it does not run.
 
-    Code that comes with a model does not run.
-
-    Args:
-        name: The folder or the name.
-        vocabulary: See `CausalModel`, like `device` and `windows`.
-        device: See `CausalModel`.
-        device_map: How transformers spreads the layers over several devices: `auto`, `balanced`, …; it needs
-            the package accelerate. None: all are on `device`.
-        dtype: Of the weights: `float32`, `bfloat16` or `float16`; None: as they are stored.
-        attention: Its implementation: `eager`, `sdpa`, …; None: transformers decides.
-        windows: See `CausalModel`.
-
-    Raises:
-        HarnessError: The library is not installed, there is no such model, or it does not fit on the devices.
+    `device_map` (`auto`, `balanced`, …) spreads the layers over several devices, with the package
+    accelerate. Without a `dtype` the weights are as they are stored.
     """
     tokenizer = load_tokenizer(name)
     options = {"device_map": device_map, "dtype": dtype, "attn_implementation": attention}
@@ -189,14 +172,7 @@ def load_causal_model(
 
 
 def load_tokenizer(name: str) -> Any:  # noqa: ANN401 - of transformers
-    """A tokenizer from a folder, or from Hugging Face's hub.
-
-    Args:
-        name: The folder or the name.
-
-    Raises:
-        HarnessError: The library is not installed, or there is no such tokenizer.
-    """
+    """A tokenizer from a folder, or from Hugging Face's hub."""
     with _loading(name) as library:
         return library.AutoTokenizer.from_pretrained(name)
 

@@ -32,14 +32,7 @@ class Cut:
     ends: tuple[int, ...]  # UTF-8 bytes of the text up to the end of each piece; never decreasing
 
     def window(self, inputs: Sequence[int], begin: int, end: int, *, weight: float = 1.0) -> Window:
-        """A window whose targets are pieces begin to end - 1.
-
-        Args:
-            inputs: All that is read before the last target.
-            begin: The first target.
-            end: One past the last target.
-            weight: See `Window`.
-        """
+        """A window with pieces begin to end - 1 as targets; `inputs` are all before the last of them."""
         before = self.ends[begin - 1] if begin else 0
         return Window(inputs, self.pieces[begin:end], self.ends[end - 1] - before, weight)
 
@@ -62,12 +55,7 @@ class Tokenizer(Protocol):
     adds_bos: bool  # it puts the mark of a start before a text
 
     def cut(self, text: str, *, marks: bool) -> Cut:
-        """Cut a text into pieces.
-
-        Args:
-            text: The text.
-            marks: Add the marks that the tokenizer adds by itself.
-        """
+        """Cut a text into pieces, with the marks that the tokenizer adds by itself or without."""
 
 
 class Reader(Protocol):
@@ -141,12 +129,9 @@ class Convention:
     rule: Rule | None = None  # None: it is measured word by word
 
     def lengths(self, longest: int | None, window: int | None = None, stride: int | None = None) -> Lengths:
-        """How long the windows are for a model.
+        """How long the windows are for a model that can read `longest` pieces; None: any number.
 
-        Args:
-            longest: Pieces that the model can read; None: any number.
-            window: What the user asks for; None: the rule's, or the model's if that is shorter.
-            stride: As `window`.
+        Without a window that the user asks for it is the rule's, or the model's if that is shorter.
         """
         rule = min(one for one in (self.window, longest, 2**31) if one is not None)
         chosen = rule if window is None else window

@@ -116,11 +116,7 @@ def first_chunks(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[
 
 
 def second_halves_after_bos(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
-    """AutoGPTQ: BOS replaces the first piece of each chunk; the second half is scored.
-
-    Raises:
-        HarnessError: The tokenizer has no BOS: the tool fails too.
-    """
+    """AutoGPTQ: BOS replaces the first piece of each chunk; the second half is scored."""
     if tokenizer.bos is None:
         raise HarnessError("the tokenizer has no mark of a start (BOS); autogptq's convention needs one")
     cut, length = tokenizer.cut(text, marks=True), lengths.window
@@ -136,9 +132,6 @@ def second_halves(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator
     Half of a chunk is read before the first prediction that counts. With a stride, chunks overlap and the
     last `stride` pieces of each are scored; there BOS has no effect, because it is set too late. That is
     the tool's number for one sequence per batch: `-c WINDOW -b WINDOW --ppl-stride STRIDE`.
-
-    Raises:
-        HarnessError: The text is shorter than two chunks, which the tool refuses.
     """
     cut, length = tokenizer.cut(text, marks=True), _llama_cpp_length(lengths)
     pieces = cut.pieces
@@ -228,9 +221,6 @@ def single_row(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Wi
     """The metric of `evaluate`: a row after BOS; without BOS its first piece is not scored.
 
     A window that the user chose is the metric's `max_length`: a longer row is cut off.
-
-    Raises:
-        HarnessError: A row has nothing to score, or is longer than the model reads: the metric fails too.
     """
     cut = tokenizer.cut(text, marks=False)
     start = () if tokenizer.bos is None else (tokenizer.bos,)

@@ -52,11 +52,7 @@ class Chance:
 
 
 def expect_level(level: float) -> None:
-    """Check the level of an interval.
-
-    Raises:
-        HarnessError: It is not a fraction.
-    """
+    """Refuse a level of an interval that is not a fraction."""
     if not 0 < level < 1:
         raise HarnessError(f"level {level}; expected one between 0 and 1")
 
@@ -71,12 +67,7 @@ def why_no_sample(counts: Numbers) -> str:
 
 
 def jackknife(without: Numbers, counts: Numbers) -> Chance:
-    """The variance of a number.
-
-    Args:
-        without: The number without each passage.
-        counts: How many tokens each passage has.
-    """
+    """The variance of a number, from the number without each passage, and how many tokens each has."""
     count = len(without)
     variance = (count - 1) / count * ((without - without.mean()) ** 2).sum()
     return Chance(float(variance), degrees_of_freedom(counts))

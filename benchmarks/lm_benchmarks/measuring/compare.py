@@ -133,18 +133,7 @@ def compare_runs(
     level: float = LEVEL,
     allow: Collection[str] = (),
 ) -> ModelDifference:
-    """Compare two models, each by its runs with different seeds.
-
-    Args:
-        first: Results of the model that is the reference.
-        second: Results of the model that may be better.
-        metric: As in `compare`, like all that follow.
-        level: As in `compare`.
-        allow: As in `compare`.
-
-    Raises:
-        HarnessError: They measure different things, or the counts that the metric needs are missing.
-    """
+    """Compare two models, each by its runs with different seeds; see `compare`."""
     expect_level(level)
     for run in (*first[1:], *second):
         expect_alike(first[0], run, allow)
@@ -205,11 +194,7 @@ def _rounding(first: Result, second: Result) -> float:
 
 
 def metric_named(name: str) -> Metric:
-    """A metric by its name.
-
-    Raises:
-        HarnessError: There is none.
-    """
+    """A metric by its name; another name is refused."""
     if name not in METRICS:
         raise HarnessError(f"metric {name!r}; expected one of {', '.join(METRICS)}")
     return METRICS[name]
@@ -234,12 +219,8 @@ def _counted(result: Result) -> str:
 def chance_of(models: Sequence[Numbers], metric: Metric) -> tuple[Chance | None, str]:
     """What chance adds to the number of a model, or to the difference of two on the same passages.
 
-    Args:
-        models: One or two; of each, sums of its runs, (runs, passages, 2), as `sums_of_passages` gives them.
-        metric: What is compared.
-
-    Returns:
-        The chance of passages and of seeds; or None and why it is not known.
+    Of each model there are the sums of its runs, (runs, passages, 2), as `sums_of_passages` gives
+    them. Returns the chance of passages and of seeds; or None and why it is not known.
     """
     counts = sum(sums[..., 1].mean(axis=0) for sums in models)
     if why := why_no_sample(np.asarray(counts)):

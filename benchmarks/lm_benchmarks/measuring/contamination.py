@@ -258,11 +258,7 @@ def _measured(
 
 
 def measured_articles(dataset: Dataset, split: str, result: Result, months: Sequence[str]) -> list[Measured]:
-    """The articles of a split with what a model made of them, and what matching needs to know.
-
-    Raises:
-        HarnessError: The split has no articles.
-    """
+    """The articles of a split with what a model made of them, and what matching needs to know."""
     articles = list(dataset.articles(split))
     if len(articles) != len(result.articles) or not articles[0].title:
         raise HarnessError(f"{dataset.path}: {split} has no articles; expected the layout of WikiText")
@@ -289,18 +285,7 @@ def difference_of(
     *,
     level: float = LEVEL,
 ) -> Difference:
-    """After minus before of some pairs, with an interval.
-
-    Args:
-        name: Of the metric, for the result.
-        metric: What is compared.
-        pairs: An article of before and one of after.
-        control: The same articles as the reference model predicts them; its difference is subtracted.
-        level: Of the interval.
-
-    Raises:
-        HarnessError: One article has nearly all of a side's text.
-    """
+    """After minus before of some pairs, with an interval; the difference of a reference is subtracted."""
     models = [pairs] if control is None else [pairs, control]
     sides = [[[pair[side].sums for pair in model] for model in models] for side in (0, 1)]
     values = [[metric.of(sum(articles, Sums())) or 0.0 for articles in side] for side in sides]
@@ -328,16 +313,9 @@ def chance_of_easier(
 ) -> tuple[float, float]:
     """How often the articles of before are as much easier if it is chance on which side each one is.
 
-    Args:
-        pairs: An article of before and one of after.
-        control: The same articles as the reference model predicts them; its logarithms are subtracted.
-        level: Of the interval beside it: the test is one-sided, at half of the rest.
-        resamples: Permutations of the articles over both sides.
-        seed: Of the permutations.
-
-    Returns:
-        The fraction of permutations; and the smallest difference in bits per byte that is less probable than
-        half of the rest, if it is the same fraction of each article's bits.
+    `control` are the same articles as the reference model predicts them; its logarithms are subtracted. The
+    test is one-sided, at half of what `level` leaves. Returns the fraction of permutations; and the smallest
+    difference in bits per byte that is less probable, if it is the same fraction of each article's bits.
     """
     bits = _logarithms(pairs) - (0 if control is None else _logarithms(control))  # (pairs, sides)
     every, found = bits.T.ravel(), bits[:, 1].mean() - bits[:, 0].mean()

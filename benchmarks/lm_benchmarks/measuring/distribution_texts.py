@@ -69,19 +69,7 @@ def read_words(
     check: bool = True,
     progress: Progress = no_progress,
 ) -> ComparedText:
-    """Compare two models word by word.
-
-    Args:
-        pair: The models.
-        inputs: The dataset and the device.
-        split: Of the dataset.
-        tokens: Only the first so many; None: all.
-        check: Try the laws on the beginning of the text first.
-        progress: Receives the number of tokens done.
-
-    Raises:
-        HarnessError: They predict other words, break a law, or cost too much.
-    """
+    """Compare two models word by word, with laws tried on the beginning of the text first."""
     one, other = pair
     if one.vocabulary.tokens != other.vocabulary.tokens:
         raise HarnessError(
@@ -150,19 +138,9 @@ def read_pieces(
     check: bool = True,
     progress: Progress = no_progress,
 ) -> ComparedText:
-    """Compare two models piece by piece.
+    """Compare two models piece by piece, with laws tried on the first windows.
 
-    Args:
-        pair: The models.
-        readers: The same as readers of windows.
-        inputs: The dataset, and the length of windows.
-        split: Of the dataset.
-        tokens: Only the first windows, with at most so many pieces but at least one; None: all.
-        check: Try the laws on the first windows.
-        progress: Receives the number of windows done.
-
-    Raises:
-        HarnessError: They cut the text into other pieces, break a law, or the text is too short.
+    Of `tokens`, the first whole windows are read, but one at least.
     """
     path = raw_file(inputs.dataset, split)
     (text,) = file_without_last_newline(read_text(path))
@@ -238,11 +216,7 @@ def _compared_window(
 
 
 def _finite(values: Tensor, pair: Sequence[LoadedModel], seen: int) -> Tensor:
-    """The values, on the CPU.
-
-    Raises:
-        HarnessError: A divergence is infinite.
-    """
+    """The values, on the CPU; an infinite divergence is refused."""
     values = values.cpu()
     if not values.isfinite().all():
         row = seen + int((~values.isfinite()).any(dim=0).nonzero()[0])
@@ -277,12 +251,7 @@ def _by_label(labels: Sequence[str], items: Ints) -> Grouping:
 
 
 def _articles(text: str, ends: Sequence[int]) -> tuple[Ints, dict[int, str]]:
-    """The article of each piece, and their titles.
-
-    Args:
-        text: The text.
-        ends: The UTF-8 bytes of the text up to the end of each piece.
-    """
+    """The article of each piece, and all titles; `ends` are the pieces' ends in bytes."""
     pages = list(pages_of(text))
     first = len(text[: text.index(pages[0])].encode())  # blank lines before the first title
     starts = list(accumulate([first, *(len(page.encode()) + 1 for page in pages[:-1])]))

@@ -40,13 +40,8 @@ IN_PLACE: Final = dict.fromkeys((torch.ops.aten.addmm_, torch.ops.aten.baddbmm_)
 def flops_per_token(model: LanguageModel[Any], tokens: Tensor, device: torch.device | str) -> float | None:
     """FLOPs per token of a scoring call of CHUNK tokens, of one text, after READ others.
 
-    Args:
-        model: In the precision of the measurement.
-        tokens: The text, (time,); of a shorter one the last CHUNK tokens count.
-        device: Where the model is.
-
-    Returns:
-        None if there is no module of torch in the model, or if it fails while it counts.
+    Of a shorter text, (time,), the last CHUNK tokens count. None if there is no module of torch in the model,
+    or if it fails while it counts.
     """
     if not _has_module(model):
         return None  # the counter takes seconds to start

@@ -159,11 +159,7 @@ class Checks:
         return Watched(self.loaded.model, seed=self.seed, reread=self.loaded.reread)
 
     def of_text(self, stream: Tensor) -> Findings:
-        """Try the laws on the beginning of a text, (time,), and if it keeps them, at random places of it.
-
-        Raises:
-            ToolkitError: The program of an adapter fails.
-        """
+        """Try the laws on the beginning of a text, (time,), and if it keeps them, at random places of it."""
         findings, watched = self.of_beginning(self.of_fresh(stream)), self.watched()
         if any(findings.values()):
             return findings
@@ -356,11 +352,7 @@ def _drawn_change(trials: Trials, begin: Trial, at: int) -> tuple[Tensor, int]:
 
 
 def _contract(trial: Trial) -> Iterator[str]:
-    """All laws, on random texts of frequent words; another entry tries the sums over all words.
-
-    Raises:
-        HarnessError: A state has another shape than all laws need.
-    """
+    """All laws, on random texts of frequent words; another entry tries the sums over all words."""
     if other := next(filter(None, state_law(trial)), ""):
         raise HarnessError(f"state: {other}. docs/own-model.md shows a GRU")
     check_language_model(

@@ -42,11 +42,7 @@ def _in_windows(result: Result) -> bool:
 
 
 def expect_alike(first: Result, second: Result, allow: Collection[str] = ()) -> None:
-    """Refuse results that cannot be compared, with the options that help.
-
-    Raises:
-        HarnessError: They measure different things.
-    """
+    """Refuse results that cannot be compared, with the options that help."""
     if reasons := why_unlike(first, second, allow):
         raise HarnessError(
             f"{first.model} and {second.model} cannot be compared: {'; '.join(reasons)}. "

@@ -82,11 +82,9 @@ class LoadedModel:
         return self.model.piece_count(tokens) if isinstance(self.model, PieceModel) else len(tokens)
 
     def said_unknown(self, read: Tensor, written: Tensor) -> str:
-        """How much of a text is its `<unk>`, as KenLM says it: much of it makes a low perplexity.
+        """How much of a text, (time,), is its `<unk>`, as KenLM says it: much of it makes a low perplexity.
 
-        Args:
-            read: The text in the model's own vocabulary, (time,).
-            written: The same in the words of the dataset.
+        `read` is in the model's own vocabulary, `written` in the words of the dataset.
         """
         words = len(self.words or self.vocabulary)
         lost = int(((read == self.vocabulary.ids[UNK]) & (written != self.vocabulary.ids[UNK])).sum())
@@ -126,11 +124,7 @@ BETWEEN: Final = tuple(Path(module.__path__[0]).resolve() for module in (lm_benc
 
 
 def user_function(module: str, name: str) -> Callable[..., Any]:
-    """A function by the name of its module and its own.
-
-    Raises:
-        HarnessError: There is no such module or function, or the module fails as it is imported.
-    """
+    """A function by the name of its module and its own."""
     with user_code(f"{module}:{name}"):
         try:
             found = importlib.import_module(module)
@@ -161,13 +155,9 @@ def source_hash(function: Callable[..., Any]) -> str:
 
 @contextmanager
 def user_code(name: str) -> Iterator[None]:
-    """Turn whatever the user's code raises into one error that ends in the user's traceback.
+    """Turn whatever code of the user's raises into one error that ends in the user's traceback.
 
-    Args:
-        name: `module:function`; with "" no error changes.
-
-    Raises:
-        HarnessError: The code raised an exception.
+    `name` is `module:function`; with "" no error changes.
     """
     try:
         yield

@@ -108,11 +108,7 @@ def measure(
 
 
 def named_models(specifications: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:
-    """Specifications with the names that the user gives them, "" for none.
-
-    Raises:
-        HarnessError: There are more or fewer names than models, or a name is empty.
-    """
+    """Specifications with the names that the user gives them, "" for none."""
     if names and (len(names) != len(specifications) or not all(name.strip() for name in names)):
         raise HarnessError(
             f"{len(names)} names for {len(specifications)} models; expected --name once per model, in their"

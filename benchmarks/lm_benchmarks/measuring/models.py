@@ -51,16 +51,7 @@ from wikitext_builder.hashing import file_sha256
 
 
 def make_inputs(data: str | Path, split: str, **options: Any) -> Inputs:
-    """Find a dataset and a device.
-
-    Args:
-        data: The dataset: a folder, or a file of tokens.
-        split: The split whose words are the vocabulary if there is no train file.
-        options: See `lm_benchmarks.choices.OPTIONS`.
-
-    Raises:
-        ToolkitError: The dataset or the device is missing, or an option is unknown or out of range.
-    """
+    """Find a dataset and a device. Without a train file the words of the split are the vocabulary."""
     chosen = checked(options)
     dataset = load_dataset(Path(data))
     return Inputs(
@@ -73,16 +64,7 @@ def make_inputs(data: str | Path, split: str, **options: Any) -> Inputs:
 
 
 def open_model(specification: str, inputs: Inputs) -> LoadedModel:
-    """Open a model.
-
-    Args:
-        specification: A name in NAMES, `KIND:what` with a kind of KINDS, the path of a checkpoint, or
-            `module:function`: a function of the user that takes `Inputs` and returns a `LanguageModel`.
-        inputs: The dataset and more.
-
-    Raises:
-        HarnessError: There is no such model, or it does not fit this dataset.
-    """
+    """Open a model by one of the forms that `models` lists."""
     kind, colon, rest = specification.partition(":")
     if specification in NAMES:
         return NAMES[specification][1](specification, inputs)

@@ -73,11 +73,7 @@ class Step:
 
 
 def dates_of(dataset: Dataset, split: str) -> list[Dates]:
-    """The dates of each article of a split that the dataset's files give.
-
-    Raises:
-        HarnessError: The files have another number of articles.
-    """
+    """The dates of each article of a split that the dataset's files give."""
     if not (dataset.path / ATTRIBUTION).is_file():
         return [dict.fromkeys(DATES, "") for _ in dataset.articles(split)]
     locked = {}
@@ -101,12 +97,7 @@ def dates_of(dataset: Dataset, split: str) -> list[Dates]:
 def months_of(dates: Sequence[Sequence[Dates]], by: str = "") -> tuple[str, list[list[str]]]:
     """By which date months are counted, and the month of each article of some datasets.
 
-    Args:
-        dates: Of the articles of each dataset, see `dates_of`.
-        by: One of `DATES`; empty: the first one that is known for all articles.
-
-    Raises:
-        HarnessError: `by` is something else, or this date is known for no article.
+    It is the date `by`, one of `DATES`, or without it the first one that is known for all articles.
     """
     if by and by not in DATES:
         raise HarnessError(f"--by {by}: expected {', '.join(DATES)}")
@@ -154,10 +145,7 @@ def by_month(
 ) -> list[Month]:
     """The months of some articles, in order; articles without a date are left out.
 
-    Args:
-        articles: As a model predicts them.
-        reference: The same articles as another model does.
-        level: Of the intervals.
+    `reference` are the same articles as another model predicts them.
     """
     counts, kinds = _sorted(articles, reference)
     found, start = [], 0
@@ -198,14 +186,8 @@ def find_step(
     """Where one level before and a higher one after fit the months best: least squares by articles.
 
     None if there is no step: chance alone, articles in a random order, makes one as large in more than
-    1 - `level` of all cases.
-
-    Args:
-        articles: As a model predicts them.
-        reference: The same articles as another model does: the step is then in the difference.
-        level: How sure a step must be.
-        resamples: Permutations.
-        seed: Of the permutations.
+    1 - `level` of all cases. With a `reference`, which are the same articles as another model predicts them,
+    the step is in the difference.
     """
     counts, kinds = _sorted(articles, reference)
     if len(counts) < 2:

@@ -30,11 +30,7 @@ def rows_of(vocab_size: int) -> int:
 
 
 def expect_affordable(loaded: LoadedModel, tokens: int, device: torch.device) -> None:
-    """Check what the probabilities of all words cost.
-
-    Raises:
-        HarnessError: The model scores words only one by one, and the text is too long for that.
-    """
+    """Check what the probabilities of all words cost."""
     if _gives_all(loaded, device):
         return
     size = len(loaded.vocabulary)
@@ -51,14 +47,7 @@ def expect_affordable(loaded: LoadedModel, tokens: int, device: torch.device) ->
 def distributions(loaded: LoadedModel, stream: Tensor, device: torch.device, rows: int) -> Iterator[Tensor]:
     """Natural log-probabilities of all words in place of each token, in blocks of (tokens, words).
 
-    Args:
-        loaded: The model of words; it starts at the beginning of a text.
-        stream: The text, (time,).
-        device: Of the model.
-        rows: Tokens per block.
-
-    Raises:
-        HarnessError: The first scores are others than the model gives for the text itself.
+    The stream, (time,), starts at the beginning of a text; `rows` are the tokens per block.
     """
     model = loaded.model
     whole, gives_all = isinstance(model, Distributed), _gives_all(loaded, device)
@@ -136,14 +125,7 @@ def _expect_same(loaded: LoadedModel, scores: Tensor, table: Tensor, tokens: Ten
 def normalized(name: str, table: Tensor, *, is_open: bool, seen: int) -> tuple[Tensor, Tensor]:
     """Log-probabilities in float64 that sum to one, and the logarithm of what they summed to, (tokens,).
 
-    Args:
-        name: Of the model, for the error.
-        table: What the model gives.
-        is_open: Words outside the vocabulary have probability too: they may sum to less than one.
-        seen: Tokens before the first row, for the error.
-
-    Raises:
-        HarnessError: They are no probabilities.
+    If the vocabulary is open, words outside it have probability too: those in it may sum to less than one.
     """
     exact = table.double()
     totals = exact.logsumexp(-1)
@@ -161,15 +143,9 @@ def normalized(name: str, table: Tensor, *, is_open: bool, seen: int) -> tuple[T
 
 
 def compared(first: Tensor, second: Tensor, targets: Sequence[int] | Tensor) -> Tensor:
-    """What two normalized distributions are to each other at each token.
+    """What two normalized distributions, p and q, are to each other at each token.
 
-    Args:
-        first: Log-probabilities by the first model, the reference p.
-        second: The same by the second, q.
-        targets: The word of the text at each token.
-
-    Returns:
-        (4, tokens): the divergence KL(p || q); log p and log q of the word; 1 if the best word is the same.
+    Returns (4, tokens): KL(p || q); log p and log q of the word of the text; 1 if the best word is the same.
     """
     terms = first.exp()
     terms = torch.where(terms > 0, terms * (first - second), 0.0)  # 0 log 0 = 0

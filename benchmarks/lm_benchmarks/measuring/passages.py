@@ -54,9 +54,6 @@ def read_passages(
 
     A file without articles is cut into blocks of lines, so that an interval can be given for a difference. If
     each passage starts without context it is not cut: it would be a different text.
-
-    Raises:
-        HarnessError: The split is missing, empty or not of the format, or there is no such convention.
     """
     if convention not in CONVENTIONS:
         raise HarnessError(f"convention {convention!r}; expected {' or '.join(CONVENTIONS)}")
@@ -112,15 +109,10 @@ def groups_of(
     articles: bool = True,
     topics: Sequence[Sequence[str]] = (),
 ) -> tuple[TokenGroup, ...]:
-    """The groups of all groupings that can be computed.
+    """The groups of all groupings that can be computed, of passages with -log p of each token.
 
-    Args:
-        passages: The tokens of each in order, and -log p of each of them.
-        vocabulary: Of the ids.
-        counts: Of each word in train; None: there is no train file, and no grouping by frequency.
-        context: `carried`, or `article`: each passage starts without context.
-        articles: Whether passages are articles, so that positions in them mean something.
-        topics: Of each passage, as `topics_of` returns them; or none.
+    `counts` are those of each word in train; without a train file there is no grouping by frequency.
+    Positions mean something if passages are articles. `topics` are those of each passage, see `topics_of`.
     """
     sums: dict[tuple[str, str], list[list[float]]] = defaultdict(lambda: [[0, 0.0] for _ in range(PARTS)])
     total, done = sum(len(tokens) for tokens, _ in passages), 0
@@ -167,12 +159,7 @@ def topics_of(dataset: Dataset, split: str, lengths: Sequence[int]) -> list[tupl
 
     Topics are the TOPICS categories that most articles of the split have, of equals those with more tokens. A
     topic has two articles or more and LEAST_TOKENS, and not every article. An article has no topic, one or
-    several: the groups overlap.
-
-    Args:
-        dataset: With the export `articles/`.
-        split: Whose articles.
-        lengths: The tokens of each article, as it is scored.
+    several: the groups overlap. `lengths` are the tokens of each article, as it is scored.
     """
     if not (dataset.path / ARTICLES).is_dir():
         return []

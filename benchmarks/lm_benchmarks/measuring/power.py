@@ -148,9 +148,6 @@ def nats_of(difference: str | float, perplexity: float | None = None) -> float:
 
     >>> round(nats_of("50%"), 4), round(nats_of(32, 64), 4)
     (0.6931, 0.6931)
-
-    Raises:
-        HarnessError: It is no difference between two perplexities.
     """
     text = str(difference).strip()
     try:
@@ -180,14 +177,8 @@ def power_of(
 ) -> float:
     """How often an interval is without zero, and on the right side of it.
 
-    A difference of perplexities is larger on hard passages, even if that of nats is the same on all.
-
-    Args:
-        difference: In nats per token.
-        spread: Standard deviation of the difference over passages.
-        counts: Tokens of each passage.
-        level: Of the interval.
-        hardness: Standard deviation of the nats per token of one model over passages.
+    A difference of perplexities is larger on hard passages, even if that of nats is the same on all. `spread`
+    is the standard deviation of the difference over passages, `hardness` that of one model's nats per token.
     """
     spread = math.hypot(spread, hardness * difference)
     weights = counts / counts.sum()
@@ -245,11 +236,7 @@ def known_spreads() -> Spreads:
 
 
 def measured_spreads(paths: Iterable[Path]) -> Spreads:
-    """Those of all pairs of results whose perplexities are near each other.
-
-    Raises:
-        HarnessError: There is no such pair.
-    """
+    """Those of all pairs of results whose perplexities are near each other."""
     paths = list(paths)
     found, tokens = list[float](), list[float]()
     for path in paths:

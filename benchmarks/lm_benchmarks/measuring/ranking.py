@@ -153,11 +153,7 @@ def rank(
     allow: Collection[str] = (),
     left_out: Iterable[tuple[str, str]] = (),
 ) -> Ranking:
-    """Rank models that can be compared, each by its runs.
-
-    Raises:
-        HarnessError: Two of them measure different things, or the metric was not counted.
-    """
+    """Rank models that can be compared, each by its runs."""
     counted = metric_named(metric)
     ordered = _best_first(models, counted)
     places = list(combinations(range(len(ordered)), 2))

@@ -105,16 +105,8 @@ def measure_loaded(
 ) -> Result:
     """Measure a model that is open.
 
-    Args:
-        loaded: The model.
-        inputs: The dataset, and the device of the model.
-        protocol: How to measure.
-        stored: Results: the last one of the same signature is returned, and nothing is measured. Code and
-            programs of the user's can change, so they are always measured.
-        progress: Receives the number of tokens done.
-
-    Raises:
-        HarnessError: The split is missing, or the model fails.
+    Of `stored` results the last one of the same signature is returned, and nothing is measured. Code and
+    programs of the user's can change, so they are always measured.
     """
     if protocol.convention not in CONVENTIONS:
         raise HarnessError(f"convention {protocol.convention!r}; expected {' or '.join(CONVENTIONS)}")

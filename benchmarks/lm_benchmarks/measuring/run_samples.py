@@ -249,16 +249,9 @@ class _WindowTrials(Trials):
 def try_windows(
     watched: WatchedReader, reader: Reader, *, tolerance: float = 1e-3, seed: int = 1
 ) -> tuple[dict[str, str], Tried]:
-    """Try the laws at random windows of a run.
+    """Try the laws at random windows of a run that was watched; `reader` is the model itself.
 
-    Args:
-        watched: The reader of the run.
-        reader: The model itself.
-        tolerance: Nats that the score of a piece may differ by.
-        seed: Of the places.
-
-    Returns:
-        By law, what breaks it, "" if the model keeps it; and what was tried.
+    Returns by law, what breaks it, "" if the model keeps it; and what was tried.
     """
     sample = watched.sample()
     some = list(dict.fromkeys(piece for window, _ in sample for piece in window.targets))[:FEW]

@@ -30,11 +30,7 @@ class ScoreCache:
     """A reader that remembers scores: windows that several conventions share are read once."""
 
     def __init__(self, reader: Reader, path: Path | None = None) -> None:
-        """Open the memory.
-
-        Args:
-            reader: The model.
-            path: Where scores are kept; None: in memory.
+        """Open the memory; without a path it is not on disk.
 
         Raises:
             StorageError: The file cannot be written, or is not such a memory.
@@ -88,12 +84,8 @@ def cached_scores(
 ) -> Iterator[LoadedModel]:
     """A model whose scores of windows are kept until the block ends; after an error they stay on disk.
 
-    Args:
-        loaded: The model. One that does not read windows is yielded as it is.
-        dataset: What is measured.
-        results: The file of results; scores are beside it. None: they are in memory.
-        precision: Of the arithmetic.
-        text: What of the dataset. Measurements of other texts have a file of their own: each removes its own.
+    They are beside the file of results, in a file per text, because each measurement removes its own; without
+    results they are in memory. A model that does not read windows is yielded as it is.
     """
     if loaded.reader is None:
         yield loaded

@@ -20,16 +20,9 @@ LISTED: Final = 5  # models in an error, those with the nearest names
 def find_runs(results: Sequence[Result], name: str, split: str, path: Path) -> list[Result]:
     """The last result of a model on a split, or those of one recipe with several seeds, in their order.
 
-    Args:
-        results: In the order in which they were measured.
-        name: What the model was called when it was measured (for a checkpoint also its folder), or its name
-            in tables or in signatures. Upper and lower case are the same. `name[key=value,…]` chooses by
-            fields of the signature.
-        split: The split. A result on a single file is of every split.
-        path: The file of the results, for errors.
-
-    Raises:
-        HarnessError: There is no such result, or the name fits several models.
+    The name is what the model was called when it was measured (for a checkpoint also its folder), or its name
+    in tables or in signatures. Upper and lower case are the same. `name[key=value,…]` chooses by fields of
+    the signature. A result on a single file is of every split. The path is for errors.
     """
     name, fields = _chosen(name)
     wanted = _spellings(name)

@@ -56,16 +56,7 @@ def measure_windows(
 ) -> Measured:
     """Measure a model by a convention of windows. Only a few of them are in memory at once.
 
-    Args:
-        convention: One that has windows.
-        reader: The model.
-        path: The file that it reads.
-        window: Pieces per window; None: the convention's, or the model's if that is shorter.
-        stride: Pieces from one window to the next; None: the convention's.
-        progress: Receives the number of windows done.
-
-    Raises:
-        HarnessError: The text, the window or the tokenizer does not fit the convention.
+    Without a window it is the convention's, or the model's if that is shorter.
     """
     rule = convention.rule
     assert rule is not None  # noqa: S101 - for mypy: the caller has looked
@@ -123,11 +114,7 @@ def _windows(
 def window_fields(
     convention: Convention, reader: Reader, window: int | None, stride: int | None
 ) -> dict[str, str]:
-    """What the windows of `measure_windows` write into a signature.
-
-    Raises:
-        HarnessError: The window or the stride does not fit the convention.
-    """
+    """What the windows of `measure_windows` write into a signature."""
     lengths, tokenizer = _lengths(convention, reader, window, stride), reader.text_pieces
     step = {} if lengths.stride is None else {"windows_every": str(lengths.stride)}
     return {

@@ -91,11 +91,7 @@ def decisive_settings(settings: Iterable[str]) -> frozenset[str]:
 
 
 def read_curve(folder: Path) -> tuple[Epoch, ...]:
-    """The epochs of a training run; none if its folder has no log.
-
-    Raises:
-        HarnessError: The log is not of the format.
-    """
+    """The epochs of a training run; none if its folder has no log."""
     path = folder / EPOCHS
     if not path.is_file():
         return ()
@@ -118,13 +114,9 @@ def read_curve(folder: Path) -> tuple[Epoch, ...]:
 def training_of(
     checkpoint: Checkpoint, path: Path, train_tokens: int | None, kind: ModelKind | None = None
 ) -> Trained:
-    """How a checkpoint was trained.
+    """How a checkpoint was trained, of so many tokens if known. The log is in the folder of `path`.
 
-    Args:
-        checkpoint: The checkpoint.
-        path: Its file or folder. The log is in the same folder.
-        train_tokens: The number of tokens in the text that it was trained on, if known.
-        kind: Its model, if it is not one of ours.
+    `kind` is its model, if it is not one of ours.
     """
     from ps_models.configs import completed_fields
     from ps_models.training.checkpoint import checkpoint_file

@@ -46,18 +46,12 @@ def tables_of(results: Iterable[Result], published: Sequence[Published] = ()) ->
 def arranged(
     tables: Sequence[Table], *, columns: Sequence[str] = (), sort: str = "", csv: bool = False
 ) -> tuple[Table, ...]:
-    """The tables with the columns that a reader wants, sorted by one of them.
+    """The tables with the columns that a reader wants, sorted by one of them, the least value first.
 
-    Args:
-        tables: The tables.
-        columns: Names as they are printed: headings of tables, names in CSV. The beginning of a heading is
-            enough: `perplexity` is that of all splits. Tables have the column `model` in any case.
-        sort: The column to sort by, the least value first; `-` before it: the greatest. Rows without a value
-            come after those with one, and models that break laws last.
-        csv: Whether the names are those in CSV.
-
-    Raises:
-        HarnessError: No table has a column of this name.
+    Columns are named as they are printed: by headings of tables, or by names in CSV. The beginning of a
+    heading is enough: `perplexity` is that of all splits. Tables have the column `model` in any case. `-` in
+    front of the column to sort by puts the greatest value first. Rows without a value come after those
+    with one, and models that break laws last.
     """
     there = [table.keys if csv else table.heads for table in tables]
     every = dict.fromkeys(name for each in there for name in each)

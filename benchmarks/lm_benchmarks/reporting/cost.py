@@ -18,10 +18,8 @@ CPU, GPU = "core", "GPU"
 def core_hours(result: Result) -> float | None:
     """Hours of all trainings on CPUs up to their checkpoints, only of updates, times the threads.
 
-    Sessions have no seconds of their own: of several with other threads the largest number counts.
-
-    Returns:
-        None if nothing was trained there, or if the seconds or the device of a training are unknown.
+    Sessions have no seconds of their own: of several with other threads the largest number counts. None if
+    nothing was trained there, or if the seconds or the device of a training are unknown.
     """
     return _training_hours(result, CPU)
 

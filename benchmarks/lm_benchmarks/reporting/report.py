@@ -140,11 +140,7 @@ def report_text(report: Report, ending: str) -> str:
 
 
 def write_figures(report: Report, folder: Path) -> None:
-    """Write each chart of a report in each kind of picture; the files are named by the titles.
-
-    Raises:
-        HarnessError: A file cannot be written.
-    """
+    """Write each chart of a report in each kind of picture; the files are named by the titles."""
     charts = list(report.charts)
     charts += [(f"{one.title} by {by.by}", by.chart) for one in report.tables for by in groupings_of(one)]
     names = Counter[str]()
@@ -161,11 +157,7 @@ def write_figures(report: Report, folder: Path) -> None:
 
 
 def write_text(out: Path, text: str) -> Path:
-    """Write a report to a file; return its path.
-
-    Raises:
-        HarnessError: The file cannot be written.
-    """
+    """Write a report to a file; return its path."""
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -181,11 +173,7 @@ def make_report(
     logs: Sequence[Path] = (),
     dataset: Dataset | None = None,
 ) -> Report:
-    """Collect what a report shows; see `report`.
-
-    Raises:
-        HarnessError: A log is missing or not of the format.
-    """
+    """Collect what a report shows; see `report`."""
     results = _told_apart(results)
     runs, names = _curves(one for result in results for one in result.trained), Counter(p.name for p in logs)
     for path in logs:
@@ -368,10 +356,8 @@ def two_errors(first: Parts, second: Parts) -> float | None:
 
     The parts of the text are the units: the difference of each part varies around that of the whole, and the
     error of a ratio of sums follows (Cochran 1977, section 6.4). Words of one part may depend on each other.
-
-    Returns:
-        None if parts are unknown or of other tokens, if fewer than LEAST_PARTS of them have tokens, or if it
-            is not finite.
+    None if parts are unknown or of other tokens, if fewer than LEAST_PARTS of them have tokens, or if it is
+    not finite.
 
     >>> round(two_errors(((10, 30.0),) * 5, ((10, 10.0), (10, 20.0)) * 2 + ((10, 15.0),)), 3)
     0.447

@@ -68,9 +68,6 @@ def plan(table: str, size: str, *, names: Sequence[str] = (), seeds: Sequence[in
 
     Names, of rows or of recipes, choose some, in this order; without names it has those published there or
     nowhere, and models that only count. What is not trained has one row, whatever the seeds.
-
-    Raises:
-        HarnessError: There is no such row, or it cannot be run at this size.
     """
     elsewhere = {row.model for row in PUBLISHED} - published_on(table).keys()
     there = [row for row in ROWS if row.recipe(table, size)]
