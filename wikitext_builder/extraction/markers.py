@@ -63,6 +63,7 @@ class LeftOut:
 
     def __init__(self) -> None:
         self.sources: list[str] = []
+        self.errors: set[str] = set()  # those in place of which the wiki shows an error
 
     def mark(self, source: str) -> str:
         """Return the mark to leave in place of the call."""

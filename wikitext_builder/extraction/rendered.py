@@ -23,14 +23,14 @@ from wikitext_builder.extraction.macros.registry import is_removed
 from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut, formula
 from wikitext_builder.extraction.markup import BLOCKS, HIDDEN
 from wikitext_builder.extraction.page import check_choices, lay_out
-from wikitext_builder.extraction.trim import CONTROLS, POINTS, close_gap
+from wikitext_builder.extraction.trim import CONTROLS, POINTS, REMOVED_TAGS, close_gap
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
 
 MAX_HTML_BYTES = 32 * 2**20  # the largest of the shared pages has 1.4 MB for 0.2 MB of wikitext
 PIECE = 1 << 16  # characters; libxml2 reads a piece to its end even if the walker rejects it
 MAX_HTML_DEPTH = 1_000  # nested elements; the shared pages have 28 at most
 
-REMOVED_TAGS = frozenset(words("rendered tags removed"))
+REMOVED_ELEMENTS = frozenset(words("rendered tags removed"))
 REMOVED_CLASSES = frozenset(words("rendered classes removed"))
 REMOVED_IDS = frozenset(
     ["contentSub", "coordinates", "pcs-edit-section-title-description", "siteNotice", "siteSub", "toc"]
@@ -45,6 +45,8 @@ HEADINGS = {f"h{level}": max(level, 2) for level in range(1, 7)}  # level 1 is f
 # {{'}} and similar templates put thin spaces around an apostrophe; they do not separate words.
 PADDED = re.compile("\u200d?\u200a(['\"]+)\u200b?")
 LISTEN = re.compile(rf"\([\s{GONE}]*listen[\s{GONE}]*\)|ⓘ")  # links to sounds beside pronunciations
+EXTENSION, TRANSCLUSION = "mw:Extension/", "mw:Transclusion"  # what an element is of, in Parsoid's `typeof`
+TARGET = re.compile(r'"wt":\s*"([^"|{}\\<]+)')  # the name of a template, in Parsoid's `data-mw`
 NOT_THERE = re.compile(r" \([^()]*\)$")  # of the title of a red link: `Template:A (page does not exist)`
 # The element of the article in a page with its skin: the first of these that the HTML has.
 ROOTS = (("class", "mw-parser-output"), ("id", "mw-content-text"))
@@ -67,8 +69,8 @@ def extract_rendered(
         page: The page; its wikitext is not read.
         language: Code of the Wikipedia, or its names.
         sections: Which sections to remove, see `extract`.
-        incomplete: What happens to sentences that lack the words of a template that the wiki does not have:
-            it shows a red link, which is a call left out.
+        incomplete: What happens to sentences that lack the words of a call: of a template that the wiki does
+            not have, which shows as a red link, or of one that Parsoid marks as an error.
 
     Raises:
         RejectedError: The HTML cannot be used; the reason is `too-large` or `too-deep`.
@@ -85,7 +87,8 @@ def extract_rendered(
     found = split_rendered_blocks(page_html, names, left_out)
     kept = select_sections(found, removed=names.removed_sections, mode=sections)
     article = lay_out(page, kept, left_out, sections=sections, incomplete=incomplete)
-    return replace(article, reasons=("no-template",) * len(article.left_out))
+    reasons = ("error" if call in left_out.errors else "no-template" for call in article.left_out)
+    return replace(article, reasons=tuple(reasons))
 
 
 def split_rendered_blocks(
@@ -149,6 +152,8 @@ class _Walker:
         mark = _replacement(tag, attributes)
         if mark is None and "new" in attributes.get("class", "").split():
             mark = self.missing(attributes)
+        elif mark is None and "mw:Error" in attributes.get("typeof", ""):
+            mark = self.failed(attributes)
         if mark is not None:
             self.remove(tag, mark)
             if self.in_formula:
@@ -237,11 +242,25 @@ class _Walker:
             return GONE
         title = attributes.get("title", "")
         namespace, _, name = (title if "rel" in attributes else NOT_THERE.sub("", title)).partition(":")
-        if namespace not in self.names.template_namespaces:
-            return None
+        return self.unknown(name) if namespace in self.names.template_namespaces else None
+
+    def failed(self, attributes: Mapping[str, str]) -> str:
+        """Return the mark for what the wiki could not show: a call, a tag with text, or a picture."""
+        kinds = attributes["typeof"].split()
+        tags = [kind.removeprefix(EXTENSION) for kind in kinds if kind.startswith(EXTENSION)]
+        if tags:
+            return GONE if tags[0] in REMOVED_TAGS else self.unknown(f"#tag:{tags[0]}", is_error=True)
+        target = TARGET.search(attributes.get("data-mw", ""))
+        name = target[1] if target else attributes.get("about", "")
+        return self.unknown(name, is_error=True) if TRANSCLUSION in kinds else GONE
+
+    def unknown(self, name: str, *, is_error: bool = False) -> str:
+        """Return the mark for a call of this name that has no text here."""
         if is_removed(name) or LOCAL.get(self.names.code, NO_TEMPLATES).removed.fullmatch(name):
             return GONE
-        return self.left_out.mark(f"{{{{{name}|…}}}}")  # nobody knows its arguments
+        call = f"{{{{{name}|…}}}}"  # nobody knows its arguments
+        self.left_out.errors.update([call] if is_error else [])
+        return self.left_out.mark(call)
 
     def read_latex(self, attributes: Mapping[str, str]) -> None:
         """Give the formula that is being left out its LaTeX, if an element of it has that as another text."""
@@ -273,7 +292,7 @@ def _replacement(tag: str, attributes: Mapping[str, str]) -> str | None:
     classes = attributes.get("class", "").split()
     if tag in FORMULA_TAGS or not FORMULAS.isdisjoint(classes):
         return FORMULA
-    if tag in REMOVED_TAGS or tag == "img":
+    if tag in REMOVED_ELEMENTS or tag == "img":
         return GONE
     if not attributes:
         return None
@@ -282,8 +301,6 @@ def _replacement(tag: str, attributes: Mapping[str, str]) -> str | None:
     if not REMOVED_CLASSES.isdisjoint(classes) or attributes.get("id") in REMOVED_IDS:
         return GONE
     if classes == ["noexcerpt"]:  # a loudspeaker; together with other classes it is a pronunciation
-        return GONE
-    if "mw:Error" in attributes.get("typeof", ""):  # Parsoid's, of what the wiki could not show
         return GONE
     hidden = "style" in attributes and tag != "section" and HIDDEN.search(attributes["style"])
     return GONE if hidden else None

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.cases import each
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.extraction.holes import WENT, close_calls
+from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -86,6 +87,27 @@ def test_a_template_that_a_wiki_does_not_have_is_a_call_left_out(link):
     assert article.left_out == ("{{Math|…}}", "{{Quote|…}}")
     assert article.cuts == ("sentence", "nothing")
     assert article.reasons == ("no-template", "no-template")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "call"),
+    [
+        ("mw:Transclusion mw:Error", "{{Convert|…}}"),
+        ("mw:Extension/poem mw:Error", "{{#tag:poem|…}}"),
+        ("mw:Extension/imagemap mw:Error", ""),
+        ("mw:Transclusion mw:Extension/ref mw:Error", ""),
+        ("mw:Error mw:File/Frameless", ""),
+    ],
+)
+def test_what_parsoid_marks_as_an_error_is_a_call_left_out_if_it_has_text(kinds, call):
+    data = '{"parts":[{"template":{"target":{"wt":"convert\\n","href":"./Template:Convert"},"params":{}}}]}'
+    failed = f"<span about='#mwt1' typeof='{kinds}' data-mw='{data}'>Error</span>"
+    article = extract_rendered(f"<p>It is old. It is {failed} from Ayr.</p>", page(""))
+    assert [call_name(one) for one in article.left_out] == [call_name(call)] * bool(call)
+    assert article.lines[3] == ("It is old." if call else "It is old. It is from Ayr.")
+    assert (article.cuts, article.reasons) == ((("sentence",), ("error",)) if call else ((), ()))
+    bare = failed.replace("data-mw", "data-x")
+    assert len(extract_rendered(f"<p>It is {bare} away.</p>", page("")).left_out) == bool(call)
 
 
 def test_red_links_to_other_pages_and_to_templates_without_text_leave_no_hole():
