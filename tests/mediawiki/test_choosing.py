@@ -2,21 +2,27 @@
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import wikitext_builder as wb
 from tests.command import done, refused
 from tests.mediawiki.asking import ask, stored
 from tests.mediawiki.load import LoadedWiki
 from tests.mediawiki.loopback import by_kind, send, server
 from tests.mediawiki.wiki import Wiki
+from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages import categories
 from wikitext_builder.pages.categories import Category
 from wikitext_builder.pages.lookup import Lookup
+from wikitext_builder.wiki.client import Wikipedia
 
 TREE = {  # category: its sub-categories, in circles, and its pages
     "Root": (["A", "B"], [1, 2]),
@@ -94,6 +100,16 @@ def rendering(pages: int) -> Rendering:
     return Rendering(pages=pages, fault_of=lambda _: "")
 
 
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The clock of all clients: it stands still unless they wait, however busy this machine is."""
+    seconds: list[float] = []
+    monkeypatch.setattr(Wikipedia, "sleep", lambda _client, wait: seconds.append(wait))
+    monkeypatch.setattr(Wikipedia, "clock", lambda _client: sum(seconds))
+    return seconds
+
+
+@pytest.mark.usefixtures("waits")
 def test_a_dry_run_asks_for_the_listing_only_and_counts_what_the_fetch_asks_for(tmp_path: Path) -> None:
     wiki, store = rendering(120), tmp_path / "a.store"
     with server(wiki, protocol="HTTP/1.1") as api:
@@ -119,14 +135,52 @@ def test_a_dry_run_asks_for_the_listing_only_and_counts_what_the_fetch_asks_for(
     assert (again["plan"]["pages"], again["plan"]["html"], again["fetch"]["present"]) == (0, 0, 120)
 
 
-def test_a_dry_run_lists_what_nobody_listed_and_says_the_most_for_templates(tmp_path: Path) -> None:
-    wiki = rendering(700)
-    with server(wiki, protocol="HTTP/1.1") as api:
-        words = ("fetch", "--store", tmp_path / "a.store", "--api", api, "--select", "category:X")
-        out = done(*words, "--dry-run", "--as-of", "2026-01-01", "--per-minute", 1000)
-    assert wiki.requests == 1 + 2
-    assert "  requests  700 for pages, at most 700 for templates" in out
-    assert "43 s to 86 s" in out
+class Slow(Rendering):
+    """Takes two seconds for each answer."""
+
+    def __init__(self, waits: list[float], **options: Any) -> None:
+        super().__init__(**options)
+        self.waits = waits
+
+    def __call__(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        self.waits.append(2.0)
+        super().__call__(handler, query)
+
+
+def test_a_dry_run_lists_what_nobody_listed_and_says_the_most_for_templates(
+    tmp_path: Path, waits: list[float]
+) -> None:
+    options: dict[str, Any] = {"pages": 700, "fault_of": lambda _: ""}
+    pace, answers = "43 s to 86 s", "24 minutes to 47 minutes"
+    for wiki, time in ((Rendering(**options), pace), (Slow(waits, **options), answers)):
+        with server(wiki, protocol="HTTP/1.1") as api:
+            words = ("fetch", "--store", tmp_path / f"{time}.store", "--api", api, "--select", "category:X")
+            out = done(*words, "--dry-run", "--as-of", "2026-01-01", "--per-minute", 1000)
+        assert wiki.requests == 1 + 2
+        assert "  requests  700 for pages, at most 700 for templates, 1 per 50 names of templates in" in out
+        assert f"  time      {time}\n" in out
+
+
+def test_a_real_wiki_is_asked_for_as_many_names_as_a_dry_run_says(
+    wiki: Wiki, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: Counter[str] = Counter()
+    request = Wikipedia.request
+
+    def counted(client: Wikipedia, parameters: Mapping[str, str]) -> object:
+        asked[parameters.get("prop", "")] += 1
+        return request(client, parameters)
+
+    monkeypatch.setattr(Wikipedia, "request", counted)
+    calls = "".join(f"{{{{cvrt {number}}}}}" for number in range(101))
+    with stored(tmp_path) as store:
+        store.add("en", [page(f"It is a page. <!-- {calls} -->", "Names")], origin="test")
+    fetch = partial(wb.fetch, tmp_path / "a.store", api=wiki.api, select="category:Mostly talk")
+    for renew, expected in ((False, 3), (False, 0), (True, 3)):
+        plan = fetch(dry_run=True, renew=renew).plan
+        assert (plan and plan.redirects, asked["redirects"]) == (expected, 0)
+        fetch(renew=renew)
+        assert asked.pop("redirects", 0) == expected
 
 
 def test_a_sample_of_a_fetch(tmp_path: Path) -> None:

@@ -118,8 +118,10 @@ def _print_plan(pages: PagesReport, plan: FetchPlan) -> None:
     click.echo(f"{pages.selected:,} selected: {todo:,} to fetch, {pages.present:,} already done")
     click.echo(f"  rejected  {listed(pages.rejected)}")
     parts = {"pages": plan.pages, "HTML": plan.html, "conditions": plan.conditions}
+    parts["names of templates"] = plan.redirects
     texts = [f"{count:,} for {name}" for name, count in parts.items() if count]
     texts += [f"at most {plan.expansions:,} for templates"] if plan.expansions else []
+    texts += ["1 per 50 names of templates in new pages"] if plan.expansions and todo else []
     click.echo(f"  requests  {', '.join(texts) or 'none'}")
     least, most = (duration(seconds) for seconds in plan.seconds)
     click.echo(f"  time      {least}" + (f" to {most}" if most != least else ""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wikitext_builder.pages.redirects import to_ask as names_to_ask
 from wikitext_builder.pages.rules import ASKS
 from wikitext_builder.pages.selections import Choice
 from wikitext_builder.pages.store import Store, Wanted
@@ -19,12 +20,13 @@ class FetchPlan:
     html: int  # if it was asked for
     conditions: int  # about: a page that is rejected early needs fewer, `promoted-since` more
     expansions: int  # at most: pages without unknown template calls need none
+    redirects: int  # of names of templates, of pages in the store; new pages add one per 50 names
     seconds_per_request: float  # by the pace, or by the answers so far if these are slower
 
     @property
     def seconds(self) -> tuple[float, float]:
         """The shortest and the longest time that it takes."""
-        least = self.pages + self.html + self.conditions
+        least = self.pages + self.html + self.conditions + self.redirects
         return least * self.seconds_per_request, (least + self.expansions) * self.seconds_per_request
 
 
@@ -47,6 +49,7 @@ def plan_of(
     batches: int,
     here: Sequence[int],
     expand: bool,
+    renew: bool,
     rendered: bool,
 ) -> FetchPlan:
     """Count the requests of a fetch.
@@ -59,6 +62,7 @@ def plan_of(
         batches: How many requests bring them.
         here: The revisions that the store has, and whose templates and HTML a fetch also asks for.
         expand: Whether templates are asked for.
+        renew: Whether the wiki is asked again where names of templates lead.
         rendered: Whether HTML is asked for.
     """
     code = wikipedia.language.code
@@ -71,5 +75,6 @@ def plan_of(
         html=len(todo) + sum(number not in with_html for number in here) if rendered else 0,
         conditions=dear * len(todo) + sum(one in choice.unless for one in todo),
         expansions=len(todo) + sum(number not in expanded for number in here) if expand else 0,
+        redirects=len(names_to_ask(store, wikipedia.language, here, renew=renew)) if expand else 0,
         seconds_per_request=wikipedia.seconds_per_request,
     )

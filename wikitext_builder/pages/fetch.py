@@ -132,7 +132,7 @@ def fetch(
         lookup = Lookup(store=opened, wikipedia=wikipedia, as_of=date, progress=shown)
         choice = select_pages(lookup, selections, wishes=wishes, limit=limit, sample=sample, seed=seed)
         if dry_run:
-            return _dry_run(lookup, choice, expand=expand, rendered=rendered)
+            return _dry_run(lookup, choice, expand=expand, renew=renew, rendered=rendered)
         found = fetch_choice(lookup, choice)
         chosen = opened, wikipedia, found.revision_ids
         expansions = fetch_expansions(*chosen, renew=renew, progress=shown) if expand else None
@@ -140,15 +140,13 @@ def fetch(
     return FetchReport(pages=found.report, expansions=expansions, html=html)
 
 
-def _dry_run(lookup: Lookup, choice: Choice, *, expand: bool, rendered: bool) -> FetchReport:
+def _dry_run(lookup: Lookup, choice: Choice, **asked: bool) -> FetchReport:
     store, wikipedia, selected = lookup.store, lookup.wikipedia, choice.selected
     code = wikipedia.language.code
     todo = to_ask(store, code, choice)
     here = revisions_to_build(store, code, selected.locked, lookup.as_of)
     batches = sum(1 for _ in _batches(todo))
-    plan = plan_of(
-        store, wikipedia, choice, todo=todo, batches=batches, here=here, expand=expand, rendered=rendered
-    )
+    plan = plan_of(store, wikipedia, choice, todo=todo, batches=batches, here=here, **asked)
     report = _pages_report(wikipedia, selected, todo, Counter(), Counter())
     return FetchReport(pages=report, expansions=None, html=None, plan=plan)
 

@@ -13,6 +13,7 @@ from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.store_languages import add_redirects, redirects_of
 from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.client import BATCH, Wikipedia
+from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import expected_fields
 
 TEMPLATE = 10  # the namespace, which every wiki also calls Template
@@ -32,13 +33,20 @@ def fetch_redirects(
         renew: Ask again for names that it was asked for before.
     """
     language = wikipedia.language
-    asked = set() if renew else {*redirects_of(store, language.code)}
-    called = {name for page in store.pages(language.code, revision_ids) for name in names_in(page.wikitext)}
-    names = sorted(name for name in called - asked if not is_known(name, language))
-    batches = [names[start : start + BATCH] for start in range(0, len(names), BATCH)]
+    batches = to_ask(store, language, revision_ids, renew=renew)
     for found in wikipedia.map(lambda some: _ask(wikipedia, some), batches):
         today = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         add_redirects(store, language.code, {name: (target, today) for name, target in found.items()})
+
+
+def to_ask(
+    store: Store, language: Language, revision_ids: Sequence[int], *, renew: bool = False
+) -> list[list[str]]:
+    """The names for one request each: those that pages call, we do not know and the wiki did not tell."""
+    asked = set() if renew else {*redirects_of(store, language.code)}
+    called = {name for page in store.pages(language.code, revision_ids) for name in names_in(page.wikitext)}
+    names = sorted(name for name in called - asked if not is_known(name, language))
+    return [names[start : start + BATCH] for start in range(0, len(names), BATCH)]
 
 
 def names_in(wikitext: str) -> Iterator[str]:

@@ -189,7 +189,7 @@ class Wikipedia:
         self._stopped.wait(seconds)
 
     def clock(self) -> float:
-        """Return the seconds that waits are measured with."""
+        """Return the seconds that waits and answers are measured with."""
         return time.monotonic()
 
     @property
@@ -222,9 +222,9 @@ class Wikipedia:
                 self.sleep(wait)
             if self._stopped.is_set():
                 raise BuilderError(f"{self.api}: no more requests, the client was closed")
-            started = time.monotonic()
+            started = self.clock()
             reply = self._transport.send({**self._common, **parameters})
-        seconds = time.monotonic() - started
+        seconds = self.clock() - started
         LOG.info("%s: %d, %d bytes, %.2f s", shown(parameters), reply.status, len(reply.body), seconds)
         with self._lock:
             self._seconds += seconds
