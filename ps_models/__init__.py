@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ps_models.configs import list_models
     from ps_models.evaluation.signature import Score, Signature
     from ps_models.invariants import BrokenLawError, check_generative, check_language_model, check_trainable
+    from ps_models.layers.softmax import Softmax
     from ps_models.models.add_ons import NeuralCacheConfig
     from ps_models.models.stream import loss_of_scores
     from ps_models.own_models import trust
@@ -47,6 +48,7 @@ __all__ = [
     "RunLimits",
     "Score",
     "Signature",
+    "Softmax",
     "StoppedError",
     "TextScore",
     "TrainedModel",

@@ -24,6 +24,7 @@ class GPTConfig:
     heads: int = 4
     window: int = 128
     dropout: float = 0.1
+    sampled: int = 0  # words that training scores besides the right ones; 0: all
 
 
 def rotate(x_BNSD: Tensor) -> Tensor:
@@ -41,19 +42,17 @@ class Block(nn.Module):
         super().__init__()
         self.config, width = config, config.width
         self.before_attention, self.before_mlp = nn.RMSNorm(width), nn.RMSNorm(width)
-        self.query, self.keys_values = (
-            nn.Linear(width, width, bias=False),
-            nn.Linear(width, 2 * width, bias=False),
-        )
-        self.out, self.up = nn.Linear(width, width, bias=False), nn.Linear(width, 4 * width, bias=False)
-        self.down, self.drop = nn.Linear(2 * width, width, bias=False), nn.Dropout(config.dropout)
+        self.query = nn.Linear(width, width, bias=False)
+        self.keys_values = nn.Linear(width, 2 * width, bias=False)
+        self.out = nn.Linear(width, width, bias=False)
+        self.up = nn.Linear(width, 4 * width, bias=False)
+        self.down = nn.Linear(2 * width, width, bias=False)
+        self.drop = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor, past: Tensor, seen: Tensor) -> tuple[Tensor, Tensor]:
         """The outputs, (B, T, width), and keys and values of all S positions."""
-        heads, normed = (
-            (len(x), -1, self.config.heads, self.config.width // self.config.heads),
-            self.before_attention(x),
-        )
+        heads = len(x), -1, self.config.heads, self.config.width // self.config.heads
+        normed = self.before_attention(x)
         kept = torch.cat([past, self.keys_values(normed)], dim=1)
         keys, values = (part.view(heads).transpose(1, 2) for part in kept.chunk(2, dim=-1))
         queries = torch.cat([past[..., : x.shape[-1]], self.query(normed)], dim=1).view(heads).transpose(1, 2)
@@ -71,6 +70,7 @@ class GPT(nn.Module):
         self.words = nn.Embedding(config.vocab_size, config.width)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.norm, self.drop = nn.RMSNorm(config.width), nn.Dropout(config.dropout)
+        self.softmax = pm.Softmax(self.words.weight, bias=False, sampled=config.sampled)  # tied
         for name, weight in self.named_parameters():
             if weight.dim() > 1:
                 deep = name.endswith(("out.weight", "down.weight"))
@@ -98,13 +98,10 @@ class GPT(nn.Module):
 
     def forward(self, tokens: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
         x, state = self.outputs(tokens, state)
-        logits = F.linear(x, self.words.weight).float()
-        return -F.cross_entropy(logits.flatten(0, 1), tokens.flatten(), reduction="none").view_as(
-            tokens
-        ), state
+        return self.softmax(x.flatten(0, 1), tokens.flatten()).view_as(tokens), state
 
     def next_log_probs(self, state: tuple[Tensor, ...]) -> Tensor:
         x, _ = self.outputs(state[2][:, None], state)
-        return F.linear(x[:, 0], self.words.weight).float().log_softmax(-1)
+        return self.softmax.log_probs(x[:, 0])
 
     loss = pm.loss_of_scores

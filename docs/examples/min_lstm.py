@@ -23,6 +23,7 @@ class MinLSTMConfig:
     width: int = 512
     layers: int = 2
     dropout: float = 0.3
+    sampled: int = 0  # words that training scores besides the right ones; 0: all
 
 
 class Layer(nn.Module):
@@ -51,6 +52,7 @@ class MinLSTM(nn.Module):
         self.words, self.norm = nn.Embedding(config.vocab_size, config.width), nn.RMSNorm(config.width)
         self.layers = nn.ModuleList(Layer(config.width, config.dropout) for _ in range(config.layers))
         self.drop = nn.Dropout(config.dropout)
+        self.softmax = pm.Softmax(self.words.weight, bias=False, sampled=config.sampled)  # tied
         nn.init.normal_(self.words.weight, std=0.02)
 
     def initial_state(self, batch_size: int) -> tuple[Tensor, Tensor]:
@@ -70,13 +72,10 @@ class MinLSTM(nn.Module):
 
     def forward(self, tokens: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         x, state = self.outputs(tokens, state)
-        logits = F.linear(x, self.words.weight).float()
-        return -F.cross_entropy(logits.flatten(0, 1), tokens.flatten(), reduction="none").view_as(
-            tokens
-        ), state
+        return self.softmax(x.flatten(0, 1), tokens.flatten()).view_as(tokens), state
 
     def next_log_probs(self, state: tuple[Tensor, Tensor]) -> Tensor:
         x, _ = self.outputs(state[1][:, None], state)
-        return F.linear(x[:, 0], self.words.weight).float().log_softmax(-1)
+        return self.softmax.log_probs(x[:, 0])
 
     loss = pm.loss_of_scores

@@ -52,14 +52,16 @@ class Softmax(nn.Module):
         super().__init__()
         self.weight = weight_VH  # a parameter, the embedding's where they are tied
         self.bias = nn.Parameter(torch.zeros(len(weight_VH))) if bias else None
-        self.chances_V = inclusion_chances(len(weight_VH), sampled) if sampled else None
+        chances_V = inclusion_chances(len(weight_VH), sampled) if sampled else None
+        self.register_buffer("chances_V", chances_V, persistent=False)
 
     def forward(self, hidden_NH: Tensor, targets_N: Tensor) -> Tensor:
         """Natural log-probability of each target; with a sample an estimate of it."""
         weight_VH: Tensor = self.weight
         bias_V: Tensor | None = self.bias
-        if self.chances_V is not None and self.training:
-            words_S, targets_N, offset_S = _sample(self.chances_V.to(targets_N.device), targets_N)
+        chances_V: Any = self.chances_V  # a buffer: it moves with the model
+        if chances_V is not None and self.training:
+            words_S, targets_N, offset_S = _sample(chances_V, targets_N)
             weight_VH = weight_VH.index_select(0, words_S)
             bias_V = offset_S if bias_V is None else bias_V.index_select(0, words_S) + offset_S
         kept = torch.is_grad_enabled() and len(hidden_NH) * len(weight_VH) <= KEPT

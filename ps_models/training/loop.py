@@ -161,6 +161,11 @@ def _sessions(resume: Checkpoint | None, device: torch.device) -> tuple[str, ...
     return before if before[-1:] == (now,) else (*before, now)
 
 
+def _spent(device: torch.device) -> float:
+    """A clock of what a run costs: on a CPU that of its own work, so that other programs do not count."""
+    return time.process_time() / torch.get_num_threads() if device.type == "cpu" else time.monotonic()
+
+
 @dataclass
 class _Session:
     """One session of a run: everything around the updates."""
@@ -176,7 +181,8 @@ class _Session:
     sessions: tuple[str, ...]  # the code and the device of each, for the checkpoint
     # Updates after the run's position: their numbers, targets and learning rates.
     unread: list[tuple[Tensor, int, float]] = field(default_factory=list)
-    last_read: float = 0.0
+    last_read: float = 0.0  # in seconds of time.monotonic
+    last_spent: float = 0.0  # in seconds of `_spent`
     last_save: float = 0.0
 
     def run_all(self) -> None:
@@ -200,6 +206,7 @@ class _Session:
         run.model.train()
         of_epoch = learning_rate(run.config, run.position.losses)
         self.last_read = self.last_save = time.monotonic()
+        self.last_spent = _spent(run.device)
         for chunk, targets in run.chunks():
             rate = of_epoch * self._factor()
             set_learning_rate(run.optimizer, rate)
@@ -234,12 +241,14 @@ class _Session:
         """Read the losses of the updates, advance the position, and sum the votes over all processes."""
         found = self.run.read([(numbers, targets) for numbers, targets, _ in self.unread])
         nats, norms = zip(*found, strict=True)
-        seconds = (time.monotonic() - self.last_read) / len(found)
+        spent = (_spent(self.run.device) - self.last_spent) / len(found)
+        pace = sum(targets for _, targets, _ in self.unread) / max(time.monotonic() - self.last_read, 1e-9)
         summed = self.run.world.summed([*nats, *votes])
         for total, norm, (_, targets, rate) in zip(summed, norms, self.unread, strict=False):
-            self._advance(total, targets, {"gradient_norm": norm, "learning_rate": rate}, seconds)
+            known = {"gradient_norm": norm, "learning_rate": rate, "tokens_per_second": pace}
+            self._advance(total, targets, known, spent)
         self.unread.clear()
-        self.last_read = time.monotonic()
+        self.last_read, self.last_spent = time.monotonic(), _spent(self.run.device)
         return summed[len(found) :]
 
     def _updates_are_done(self) -> bool:
@@ -257,8 +266,8 @@ class _Session:
             seconds=position.seconds + seconds,
         )
         if self.log is not None and position.update % self.limits.log_every == 0:
-            numbers = {"loss": nats / targets, **known, "tokens_per_second": targets / max(seconds, 1e-9)}
-            self.log.update({"update": position.update, "epoch": position.epoch + 1, **numbers})
+            numbers = {"update": position.update, "epoch": position.epoch + 1, "loss": nats / targets}
+            self.log.update({**numbers, **known})
         mean = position.nats / position.targets
         note = f"epoch {position.epoch + 1} loss {mean:.3f} perplexity {_perplexity(mean):.1f}"
         note += f" rate {known['learning_rate']:.4g} gradient {known['gradient_norm']:.3g}"
