@@ -32,9 +32,8 @@ MAX_HTML_DEPTH = 1_000  # nested elements; the shared pages have 28 at most
 
 REMOVED_ELEMENTS = frozenset(words("rendered tags removed"))
 REMOVED_CLASSES = frozenset(words("rendered classes removed"))
-REMOVED_IDS = frozenset(
-    ["contentSub", "coordinates", "pcs-edit-section-title-description", "siteNotice", "siteSub", "toc"]
-)
+REMOVED_IDS = frozenset(["contentSub", "coordinates", "siteNotice", "siteSub", "toc"])
+REMOVED_ROLES = frozenset(["navigation", "note"])  # a list of links, a hatnote
 REFERENCE = frozenset(["reference", "mw-ref"])
 FORMULAS = frozenset(
     ["mwe-math-element", "mwe-math-fallback-image-inline", "tex", "texhtml-formula", "texerror"]
@@ -50,6 +49,7 @@ TARGET = re.compile(r'"wt":\s*"([^"|{}\\<]+)')  # the name of a template, in Par
 NOT_THERE = re.compile(r" \([^()]*\)$")  # of the title of a red link: `Template:A (page does not exist)`
 # The element of the article in a page with its skin: the first of these that the HTML has.
 ROOTS = (("class", "mw-parser-output"), ("id", "mw-content-text"))
+ROOT = r"""\s{}=["']?[^"'<>]*\b{}\b"""  # not only the name, which style sheets have too
 
 
 def extract_rendered(
@@ -106,7 +106,7 @@ def split_rendered_blocks(
     text = CONTROLS.sub("", page_html)
     if not text.strip():
         return []
-    root = next(((key, name) for key, name in ROOTS if name in page_html), None)
+    root = next((one for one in ROOTS if re.search(ROOT.format(*one), page_html)), None)
     walker = _Walker(root, names, left_out or LeftOut())
     target: Any = walker  # lxml's types only describe targets for XML
     parser = etree.HTMLParser(target=target, encoding="utf-8", huge_tree=True)
@@ -299,6 +299,8 @@ def _replacement(tag: str, attributes: Mapping[str, str]) -> str | None:
     if not REFERENCE.isdisjoint(classes) and tag in {"sup", "span"}:
         return ""
     if not REMOVED_CLASSES.isdisjoint(classes) or attributes.get("id") in REMOVED_IDS:
+        return GONE
+    if attributes.get("role") in REMOVED_ROLES:
         return GONE
     if classes == ["noexcerpt"]:  # a loudspeaker; together with other classes it is a pronunciation
         return GONE
