@@ -1,5 +1,5 @@
-# make demo    builds a dataset from the bundled sample and shows it; it keeps words that occur twice (--min-count 2),
-#              because the sample is small: otherwise its pointer would have few names to copy
+# make demo    builds a dataset from the bundled sample and shows it, then installs torch and trains a small model; it keeps
+#              words that occur twice (--min-count 2), because the sample is small: else the pointer has few names to copy
 # make test    runs all tests
 # make lint    checks style and types
 # make docs    builds the pages of docs/ and the API reference into build/site; a broken link is an error
@@ -34,6 +34,10 @@ COVERED := tests/wikitext_builder/tokens tests/wikitext_builder/dataset tests/ps
 	touch $@
 
 # A stamp for each set of extras.
+.venv/base: .venv/python
+	$(PIP) --editable .
+	touch $@
+
 .venv/models: .venv/python
 	$(PIP) --editable '.[models]'
 	touch $@
@@ -50,9 +54,11 @@ COVERED := tests/wikitext_builder/tokens tests/wikitext_builder/dataset tests/ps
 	$(PIP) --editable '.[docs]'
 	touch $@
 
-demo: .venv/models
+demo: .venv/base
 	rm -rf $(DEMO)
-	$(BIN)/wikitext-builder demo --out $(DEMO)
+	$(BIN)/wikitext-builder demo --out $(DEMO) --part dataset
+	$(MAKE) --silent .venv/models
+	$(BIN)/wikitext-builder demo --out $(DEMO) --part model
 	@echo
 	@echo "Before you type these commands: source .venv/bin/activate"
 

@@ -26,6 +26,8 @@ def test_the_demo_shows_each_command_and_can_be_repeated(tmp_path: Path) -> None
     assert "OoV rate" in first.stdout
     assert "pip install 'wikitext-builder[models]'" in first.stdout
     assert (tmp_path / "demo" / "zipf.png").stat().st_size > 1000
+    half = demo(tmp_path, "--part", "dataset").stdout.splitlines()
+    assert half[-1].startswith("A small model follows")
     again = demo(tmp_path, "--quiet")
     assert "demo/wikitext-demo: is built already" in again.stdout
     assert again.stderr == ""

@@ -209,28 +209,34 @@ wikitext-builder stats {out}/wikitext-demo
 wikitext-builder plot zipf {out}/wikitext-demo --out {out}/zipf.png
 """
 MODEL = """
-ps-models train pointer-sentinel-lstm {out}/wikitext-demo --out {out}/model --preset tiny
+ps-models train pointer-sentinel-lstm {out}/wikitext-demo --out {out}/model --preset tiny --set epochs=6
 ps-models evaluate {out}/model {out}/wikitext-demo --split test
 ps-models explain {out}/model {out}/wikitext-demo --split test --start best --out {out}/explain.html
 """
-NEXT = """
-The dataset is in {out}/wikitext-demo, its Zipf plot in {out}/zipf.png.
-{model} Next:
+MADE = "\nThe dataset is in {out}/wikitext-demo, its Zipf plot in {out}/zipf.png.\n"
+NEXT = """ Next:
   head -5 {out}/wikitext-demo/wiki.train.tokens
   wikitext-builder extract --store {out}/pages.store --title Octopus | wikitext-builder tokenize
   wikitext-builder fetch --store wikipedia.store --contact YOUR-MAIL --limit 20   # real articles"""
 EXPLAINED = "{out}/explain.html shows how a small model predicts: open it in a browser."
 NO_MODEL = "To train a model and look into it: pip install 'wikitext-builder[models]', and run this again."
+PARTS = {
+    "dataset": (DATASET, MADE + "A small model follows, when torch is installed."),
+    "model": (MODEL, MADE + EXPLAINED + NEXT),
+}
 
 
 @click.command()
 @click.option("--out", type=FOLDER, default="demo", help="Folder for everything that it makes.")
-def demo(out: Path) -> None:
+@click.option("--part", type=click.Choice(list(PARTS)), help="Only this half.  [default: both, with torch]")
+def demo(out: Path, part: str | None) -> None:
     """Run the whole pipeline once, on 28 bundled articles: a dataset, its statistics and plot, a small model.
 
-    Prints each command and runs it. The model needs the extra `models` (torch), and about a minute.
+    Prints each command and runs it. The model needs the extra `models` (torch), and a quarter of a minute.
     """
     has_models = all(find_spec(package) for package in MODELS_NEED)
+    both = (DATASET + MODEL, MADE + EXPLAINED + NEXT) if has_models else (DATASET, MADE + NO_MODEL + NEXT)
+    commands, said = PARTS[part] if part else both
     try:
         out.mkdir(parents=True, exist_ok=True)
         if (sample := out / "sample.xml").exists() and not SAMPLE_DUMP.read_bytes().startswith(
@@ -240,11 +246,10 @@ def demo(out: Path) -> None:
         shutil.copyfile(SAMPLE_DUMP, sample)
     except OSError as error:
         raise BuilderError(f"{out}: cannot be written ({error.strerror}); name another --out") from error
-    for line in (DATASET + MODEL * has_models).split("\n"):
+    for line in commands.split("\n"):
         if line:
             _run([word.format(out=out) for word in line.split()])
-    where = shlex.quote(str(out))
-    click.echo(NEXT.format(out=where, model=(EXPLAINED if has_models else NO_MODEL).format(out=where)))
+    click.echo(said.format(out=shlex.quote(str(out))))
 
 
 def _run(words: list[str]) -> None:
