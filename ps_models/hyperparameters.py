@@ -176,6 +176,7 @@ class TrainingConfig(Config):
     averaging_interval: Count = 5  # n of NT-ASGD: average once worse than the best before the last n epochs
     ema: Rate = 0.0  # decay of the average of weights that is evaluated and kept as the best; 0: none
     micro_batch: Count = 0  # rows of one pass; an update takes so many passes as the batch needs; 0: one
+    recompute: bool = False  # layers keep less for the gradient and compute it again: the same numbers
     # tf32: on a GPU; bf16: autocast, weights stay fp32; auto: bf16 where the device has it, else fp32
     precision: Annotated[str, OneOf((*PRECISIONS, "auto"))] = "fp32"
     seed: Annotated[int, Range(end=2.0**63)] = 1  # of torch's generators

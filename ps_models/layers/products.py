@@ -42,3 +42,8 @@ def near_rows(values_NV: Tensor) -> int:
 def masked(value: Tensor, mask: Tensor | None) -> Tensor:
     """The value with the mask applied, if there is a mask."""
     return value if mask is None else value * mask
+
+
+def read_at_once(value: Tensor) -> bool:
+    """Whether its numbers can be read without waiting for a device; the work of a GPU would have gaps."""
+    return value.device.type == "cpu"

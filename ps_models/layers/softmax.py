@@ -8,6 +8,7 @@ those of all words, for generation.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from ps_models.layers.products import near_rows, product_type, wide
+from ps_models.layers.products import near_rows, product_type, read_at_once, wide
 
 CHUNK = 512  # rows per product: nearly full speed, and logits of 33,278 words take 68 MB
 KEPT = 2**28  # at most as many logits are kept for their gradient, 1 GiB in float32
@@ -54,6 +55,7 @@ class Softmax(nn.Module):
         self.bias = nn.Parameter(torch.zeros(len(weight_VH))) if bias else None
         chances_V = inclusion_chances(len(weight_VH), sampled) if sampled else None
         self.register_buffer("chances_V", chances_V, persistent=False)
+        self.most_drawn = math.ceil(sampled + 8 * math.sqrt(sampled))  # 8 standard deviations above the mean
 
     def forward(self, hidden_NH: Tensor, targets_N: Tensor) -> Tensor:
         """Natural log-probability of each target; with a sample an estimate of it."""
@@ -61,7 +63,7 @@ class Softmax(nn.Module):
         bias_V: Tensor | None = self.bias
         chances_V: Any = self.chances_V  # a buffer: it moves with the model
         if chances_V is not None and self.training:
-            words_S, targets_N, offset_S = _sample(chances_V, targets_N)
+            words_S, targets_N, offset_S = _sample(chances_V, targets_N, self.most_drawn)
             weight_VH = weight_VH.index_select(0, words_S)
             bias_V = offset_S if bias_V is None else bias_V.index_select(0, words_S) + offset_S
         kept = torch.is_grad_enabled() and len(hidden_NH) * len(weight_VH) <= KEPT
@@ -94,7 +96,7 @@ def inclusion_chances(vocab_size: int, sampled: int) -> Tensor:
     return (shares_V * high).clamp(max=1)
 
 
-def _sample(chances_V: Tensor, targets_N: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _sample(chances_V: Tensor, targets_N: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor]:
     """Words to score in place of all: their ids, the places of the targets among them, what to add to scores.
 
     Each word is drawn by itself, once for all positions, and counts 1 / chance times: -log of the chance is
@@ -104,11 +106,17 @@ def _sample(chances_V: Tensor, targets_N: Tensor) -> tuple[Tensor, Tensor, Tenso
     """
     drawn_V = torch.rand_like(chances_V) < chances_V
     drawn_V[targets_N] = True
-    words_S = drawn_V.nonzero()[:, 0]
     places_V = drawn_V.cumsum(0) - 1
     offset_V = -chances_V.log()
     offset_V[targets_N] = 0
-    return words_S, places_V[targets_N], offset_V[words_S].float()
+    if read_at_once(drawn_V):
+        words_S = drawn_V.nonzero()[:, 0]
+        return words_S, places_V[targets_N], offset_V[words_S].float()
+    size = min(len(drawn_V), most + len(targets_N))
+    words_S = drawn_V.nonzero_static(size=size, fill_value=0)[:, 0]
+    is_drawn_S = torch.arange(size, device=words_S.device) <= places_V[-1]
+    offset_S = offset_V[words_S].float().masked_fill(~is_drawn_S, -math.inf)
+    return words_S, places_V[targets_N], offset_S
 
 
 class _TargetLogProbs(torch.autograd.Function):

@@ -67,6 +67,8 @@ class Outputs(NamedTuple):
 class AWDLSTM(StreamModel[AWDLSTMState]):
     """Embedding, layers of LSTM with dropped weights, the embedding again as softmax."""
 
+    layers_can_recompute = False  # not with the weights that were dropped
+
     def __init__(self, config: AWDLSTMConfig) -> None:
         super().__init__()
         self.config = config

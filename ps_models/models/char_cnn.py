@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ps_models.hyperparameters import Count, Finite, Rate, Size
-from ps_models.layers.products import wide
+from ps_models.layers.products import read_at_once, wide
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
 from ps_models.models.stream import StreamModel
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -68,7 +68,7 @@ class Highway(nn.Module):
 
 
 class SpelledWords(nn.Module):
-    """Vectors of words, computed from their letters in each call, once for each distinct word."""
+    """Vectors of words, computed from their letters in each call; on a CPU once for each distinct word."""
 
     codes_VC: Tensor
 
@@ -86,14 +86,17 @@ class SpelledWords(nn.Module):
 
     def forward(self, words_BT: Tensor) -> Tensor:
         """The vector of each word, (B, T, features)."""
+        if not read_at_once(words_BT):  # how many are distinct is not known here
+            return self.vectors(words_BT.flatten()).view(*words_BT.shape, -1)
         words_N, place_BT = torch.unique(words_BT, return_inverse=True)
         return functional.embedding(place_BT, self.vectors(words_N))
 
     def vectors(self, words_N: Tensor) -> Tensor:
         """The vectors of words, (N, features)."""
         codes_NC = self.codes_VC[words_N]
-        longest = int((codes_NC != FILL[0]).sum(dim=1).max())
-        codes_NC = functional.pad(codes_NC[:, :longest], (0, self.widest))
+        if read_at_once(codes_NC):
+            codes_NC = codes_NC[:, : int((codes_NC != FILL[0]).sum(dim=1).max())]
+        codes_NC = functional.pad(codes_NC, (0, self.widest))
         windows_NPX = self.letters(codes_NC.int()).unfold(1, self.widest, 1).flatten(2)
         # One product of windows as wide as the widest filter takes half the time of one for each width.
         weights, biases = zip(*(bank.parameters() for bank in self.filters), strict=True)

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from typing import Annotated, Any, cast
 
 import msgspec
@@ -18,6 +19,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.checkpoint import checkpoint
 
 from ps_models.data.dataset import Chunk, Rows, even_ends, random_ends
 from ps_models.devices import use_products
@@ -134,6 +136,23 @@ class ChunkLoss(nn.Module):
         return chunk.total(nats), 0.0, after
 
 
+def recompute_layers(model: nn.Module) -> None:
+    """Let the layers keep only their inputs for the gradient, and compute the rest again: in less memory.
+
+    Layers are what stands in a `nn.ModuleList`. Numbers stay the same (Chen et al. 2016, arXiv 1604.06174).
+
+    Raises:
+        ModelError: There are none, or the model calls them with weights that are not theirs.
+    """
+    if not all(getattr(one, "layers_can_recompute", True) for one in model.modules()):
+        raise ModelError("recompute=yes: the weights of its layers differ in each call; train without it")
+    layers = {layer for lists in model.modules() if isinstance(lists, nn.ModuleList) for layer in lists}
+    if not layers:
+        raise ModelError(f"recompute=yes: {type(model).__name__} has no layers in a torch.nn.ModuleList")
+    for layer in layers:
+        layer.forward = partial(checkpoint, layer.forward, use_reentrant=False)
+
+
 class Training:
     """A run in progress: model, optimizer, hidden state, position."""
 
@@ -151,6 +170,8 @@ class Training:
         self.batch_size = len(rows)
         self.rows = rows.of_rank(world.rank, world.size).to(device)
         self.all_rows = rows
+        if config.recompute:
+            recompute_layers(model)
         self.loss = world.wrapped(ChunkLoss(model))
         self.optimizer = make_optimizer(model, config)
         weights = (weight for weight in model.parameters() if weight.requires_grad and config.ema)
@@ -350,7 +371,7 @@ def _same_settings(saved: Mapping[str, Any], wanted: TrainingConfig, position: P
             f"epochs={wanted.epochs}, patience={wanted.patience}: the run in --out would have ended after"
             f" epoch {ended}, but epoch {position.begun} has begun; give more of them, or use another --out"
         )
-    names = [field.name for field in fields(wanted) if field.name not in ("epochs", "patience")]
+    names = [field.name for field in fields(wanted) if field.name not in ("epochs", "patience", "recompute")]
     # Fields newer than the run had their defaults.
     then = TrainingConfig.completed(saved)
     before = TrainingConfig(**{name: then[name] for name in names if name in then})

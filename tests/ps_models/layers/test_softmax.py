@@ -145,6 +145,18 @@ def test_evaluation_takes_all_words_and_draws_nothing():
     assert torch.equal(torch.get_rng_state(), before)
 
 
+@pytest.mark.parametrize(("vocabulary", "sampled"), [(200, 20), (V, 10 * V), (40, 1)])
+def test_a_sample_of_a_fixed_size_as_on_a_gpu_gives_the_same(vocabulary: int, sampled: int, monkeypatch: Any):
+    softmax, hidden = sampling(vocabulary, sampled), torch.randn(N, H).double()
+    targets, found = torch.randint(vocabulary, (N,)), []
+    for at_once in (True, False):
+        monkeypatch.setattr("ps_models.layers.softmax.read_at_once", lambda _, at_once=at_once: at_once)
+        torch.manual_seed(1)
+        log_probs = softmax(hidden, targets)
+        found.append([log_probs, *torch.autograd.grad(log_probs.sum(), [softmax.weight, softmax.bias])])
+    torch.testing.assert_close(*found)
+
+
 def test_a_sample_is_a_loop_over_the_words_that_were_drawn():
     """Values and gradients; targets have a chance of 1, and words that are not drawn have no gradient."""
     softmax, targets = sampling(200, 20), torch.tensor([3, 150, 150, 199])

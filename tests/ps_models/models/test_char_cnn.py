@@ -41,6 +41,13 @@ def test_convolutions_are_computed_once_per_distinct_word():
     assert rows == [3]
 
 
+def test_words_of_a_gpu_are_not_looked_at_and_have_the_same_vectors(monkeypatch):
+    words, ids = spelled_model().words, torch.randint(len(WORDS), (3, 7))
+    wanted = words(ids)
+    monkeypatch.setattr("ps_models.models.char_cnn.read_at_once", lambda _: False)
+    torch.testing.assert_close(words(ids), wanted)
+
+
 def test_spellings_are_bytes_between_marks_and_are_cut_if_too_long():
     assert [bytes(row).strip(b"\0") for row in spelled(WORDS, 9).tolist()] == [
         b"\xfe<unk>\xff",

@@ -24,6 +24,7 @@ RECURRENT = ("zoneout_cell=0.2", "type_dropout=0.2", "recurrent_dropout=0.2")
 TRANSFORMER = ("layers=1", "heads=2", "inner_size=12", "window=4", "attention_dropout=0.2")
 TINY = {  # with all that is drawn at random
     "awd-lstm": ("layers=2", "embedding_size=4"),
+    "char-cnn": ("layers=1", "character_size=3", "widths=1,2", "features=4,4", "word_length=6"),
     "lstm": ("layers=1", *RECURRENT),
     "pointer-sentinel-awd-lstm": ("layers=2", "embedding_size=4", "window=4"),
     "pointer-sentinel-lstm": ("layers=1", "window=4", *RECURRENT, "per_gate=yes"),
@@ -85,22 +86,53 @@ def no_autocast_of_meta(monkeypatch):
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda kind: kind != "meta" and enabled(kind))
 
 
-def test_every_model_but_one_is_tried():
-    """The character-aware CNN asks which words are there, to make each one's letters once."""
-    assert MODELS.keys() - TINY.keys() == {"char-cnn"}
+def test_every_model_is_tried():
+    assert MODELS.keys() == TINY.keys()
 
 
 @pytest.mark.usefixtures("no_autocast_of_meta")
-@pytest.mark.parametrize("model", TINY)
-def test_an_update_neither_waits_for_its_device_nor_makes_a_tensor_elsewhere(model):
+@pytest.mark.parametrize(("model", "more"), [*((one, ()) for one in TINY), ("lstm", ("sampled=5",))])
+def test_an_update_neither_waits_for_its_device_nor_makes_a_tensor_elsewhere(model, more):
     config = TrainingConfig(batch_size=4, stride=3, bptt=6, weight_decay=0.01)
-    run, watched = training(model, config, device="meta", more=TINY[model]), Watched()
+    run, watched = training(model, config, device="meta", more=(*TINY[model], *more)), Watched()
     for watching in (nullcontext(), watched):  # without, too: torch avoids to wait where it is watched
         with watching:
             for chunk, targets in run.chunks():
                 run.update(chunk, targets)
             run.next_epoch()
     assert watched.elsewhere == []
+
+
+class Kept:
+    """Counts the bytes that a gradient will need."""
+
+    def __init__(self):
+        self.bytes = 0
+
+    def __call__(self, tensor):
+        self.bytes += tensor.numel() * tensor.element_size()
+        return tensor
+
+
+@pytest.mark.parametrize("model", ["lstm", "pointer-sentinel-lstm", "transformer", "char-cnn"])
+def test_layers_that_are_computed_again_give_the_same_gradients_from_less_memory(model):
+    found, kept = [], [Kept(), Kept()]
+    for recompute, counted in zip((False, True), kept, strict=True):
+        config = TrainingConfig(batch_size=4, stride=9, bptt=6, recompute=recompute)
+        run = training(model, config, more=(*TINY[model], "layers=3"))
+        torch.manual_seed(2)
+        with torch.autograd.graph.saved_tensors_hooks(counted, lambda tensor: tensor):
+            nats, penalty, _ = run.loss(next(run.chunks())[0], run.state)
+        (nats + penalty).backward()
+        found.append([weight.grad for weight in run.model.parameters()])
+    torch.testing.assert_close(*found, rtol=0, atol=0)
+    assert kept[1].bytes < 0.8 * kept[0].bytes
+
+
+@pytest.mark.parametrize(("model", "why"), [("rhn", "has no layers"), ("awd-lstm", "differ in each call")])
+def test_a_model_that_cannot_compute_layers_again_is_refused(model, why):
+    with pytest.raises(ModelError, match=f"recompute=yes: .*{why}"):
+        training(model, TrainingConfig(batch_size=4, recompute=True), more=TINY[model])
 
 
 @pytest.mark.parametrize("save_seconds", [0.0, 1000.0])
