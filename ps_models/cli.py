@@ -7,6 +7,7 @@ runs: help and version are quick, also where it is missing.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -125,24 +126,40 @@ def list_models(*, as_json: bool) -> None:
     multiple=True,
     help="Also hand the numbers on to this tracker, if it is installed; repeatable.",
 )
+@click.option("--processes", default=1, type=COUNT, help="Processes that train as one, each on its own GPU.")
 @device_option
 def train(
-    *, save_minutes: float, log_every: int, max_updates: int | None, max_minutes: float | None, **options: Any
+    *,
+    save_minutes: float,
+    log_every: int,
+    max_updates: int | None,
+    max_minutes: float | None,
+    processes: int,
+    **options: Any,
 ) -> None:
-    """Train MODEL on DATA; under torchrun, on several GPUs.
+    """Train MODEL on DATA.
 
     MODEL is a name of `ps-models list`, or a class of yours: my_model.py:GPT, or my_package.models:GPT.
     Files in --out: last.safetensors (to resume), best.safetensors (to use), updates.jsonl, epochs.csv.
     Ctrl-C saves and stops. The same command resumes, also after a kill, to the same result as without a stop.
     """
+    if processes > 1 and "RANK" not in os.environ:
+        from ps_models.training.processes import run_processes
+
+        raise click.exceptions.Exit(run_processes(sys.argv[1:], processes))
     limits = pm.RunLimits(
         save_seconds=save_minutes * 60,
         log_every=log_every,
         max_updates=max_updates,
         max_seconds=None if max_minutes is None else max_minutes * 60,
     )
-    with shown_progress() as progress:
-        found = pm.train(**options, limits=limits, progress=progress)
+    try:
+        with shown_progress() as progress:
+            found = pm.train(**options, limits=limits, progress=progress)
+    except pm.StoppedError:
+        if os.environ.get("RANK", "0") == "0":
+            raise
+        raise click.exceptions.Exit(1) from None  # the first process says it
     if found.rank == 0:
         counts = f"{found.epochs} epochs, {found.updates} updates"
         already = "is trained already: " if found.trained_before else ""

@@ -56,6 +56,14 @@ def read_stream(dataset: Dataset, split: str, vocabulary: Vocabulary) -> Tensor:
     return torch.cat([text.tokens for text in read_texts(dataset, split, vocabulary)])
 
 
+def share(texts: Sequence[Text], rank: int, ranks: int) -> list[Text]:
+    """What one of several processes reads of texts: its part of all tokens, which begins without context."""
+    if ranks == 1:
+        return list(texts)
+    part = torch.cat([text.tokens for text in texts]).tensor_split(ranks)[rank]
+    return [Text(part, sum(text.bytes for text in texts) // ranks)]
+
+
 def vocabulary_hash(vocabulary: Vocabulary) -> str:
     """sha256 of the tokens in the order of their ids; models share weights only if it is the same."""
     return hashlib.sha256("\n".join(vocabulary.tokens).encode()).hexdigest()

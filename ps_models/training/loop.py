@@ -15,7 +15,7 @@ import msgspec
 import torch
 from torch import Tensor, nn
 
-from ps_models.data.dataset import Text, to_rows
+from ps_models.data.dataset import Text, share, to_rows
 from ps_models.devices import device_name, warn_if_slow
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluating, score_texts
@@ -283,15 +283,17 @@ class _Session:
     def _end_epoch(self) -> None:
         run, position = self.run, self.run.position
         with _swapped(run.averages), evaluating(run.model):
+            valid = share(self.data.valid, run.world.rank, run.world.size)
             scores = score_texts(
                 run.model,  # type: ignore[arg-type]
-                self.data.valid,
+                valid,
                 device=run.device,
                 progress=self._validating,
-                total=sum(len(text.tokens) for text in self.data.valid),
+                total=sum(len(text.tokens) for text in valid),
             )
             score = sum(scores, Score())
-            loss = run.world.first(score.nats / score.tokens)
+            nats, tokens = run.world.summed([score.nats, score.tokens])
+            loss = nats / tokens
             if not math.isfinite(_perplexity(loss)):
                 raise ModelError(
                     f"epoch {position.epoch + 1}: the loss of valid is {loss:.4g}, which is no perplexity;"

@@ -56,10 +56,6 @@ class DistributedContext:
         dist.all_reduce(tensor)
         return [float(value) for value in tensor.tolist()]
 
-    def first(self, value: float) -> float:
-        """The number of the first process, so that all processes decide the same."""
-        return self.summed([value if self.rank == 0 else 0.0])[0]
-
     def gathered(self, own: Any) -> list[Any]:  # noqa: ANN401 - any tree of tensors
         """What each process gives, in the order of ranks."""
         if self.size == 1:

@@ -7,7 +7,6 @@ import re
 import resource
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -142,9 +141,10 @@ def test_a_killed_run_resumes_to_the_same_result(tiny_dataset, tmp_path):
     assert read_checkpoint(killed).digest == read_checkpoint(whole).digest
 
 
-def test_ctrl_c_saves_and_says_how_to_resume(tiny_dataset, tmp_path):
+@pytest.mark.parametrize("processes", ["1", pytest.param("2", marks=pytest.mark.slow)])
+def test_ctrl_c_saves_and_says_how_to_resume(tiny_dataset, tmp_path, processes):
     settings = settings_of("lstm", "epochs=64", "patience=0")
-    arguments = command("lstm", tiny_dataset, tmp_path / "out", settings)
+    arguments = command("lstm", tiny_dataset, tmp_path / "out", settings, "--processes", processes)
     process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
     while not (tmp_path / "out" / UPDATES).exists():
         assert process.poll() is None
@@ -153,12 +153,12 @@ def test_ctrl_c_saves_and_says_how_to_resume(tiny_dataset, tmp_path):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 1
-    assert "all is saved" in errors
+    assert errors.count("all is saved") == 1
     assert "`ps-models train` resumes it" in errors
     assert "Traceback" not in errors
     assert read_checkpoint(tmp_path / "out" / LAST, training=True).training is not None
     before = losses(tmp_path / "out")
-    stopped(tiny_dataset, tmp_path / "out", len(before) + 5, *settings)
+    subprocess.run([*arguments, "--max-updates", str(len(before) + 5)], capture_output=True, check=False)
     assert losses(tmp_path / "out")[: len(before)] == before
     assert len(losses(tmp_path / "out")) == len(before) + 5
 
@@ -191,14 +191,6 @@ def test_a_finished_run_says_so_and_stays_as_it_is(tiny_dataset, run):
     assert done.stdout.startswith(f"{run}: is trained already: 2 epochs, ")
 
 
-TORCHRUN = """
-import sys, torch
-import ps_models as pm
-torch.set_num_threads(1)
-pm.train(sys.argv[1], sys.argv[2], sys.argv[3], settings=sys.argv[4:], device="cpu")
-"""
-
-
 AWD = ("embedding_size=6", "random_strides=yes", "type_dropout=0", "weight_dropout=0", *QUIET[:-1])
 
 
@@ -214,25 +206,26 @@ AWD = ("embedding_size=6", "random_strides=yes", "type_dropout=0", "weight_dropo
 def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path, model, more):
     settings = settings_of(model, *more, "loss=token")
     train(tiny_dataset, tmp_path / "one", *settings, model=model)
-    script = tmp_path / "script.py"
-    script.write_text(TORCHRUN)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    # By address: torchrun's --standalone asks for this machine's name, and not every machine knows its own.
-    launcher = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2")
-    address = ("--master-addr", "127.0.0.1", "--master-port", str(port))
-    done = subprocess.run(
-        [*launcher, *address, str(script), model, str(tiny_dataset), str(tmp_path / "two"), *settings],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "GLOO_SOCKET_IFNAME": "lo"},
-        capture_output=True,
-        text=True,
-    )
+    arguments = command(model, tiny_dataset, tmp_path / "two", settings, "--processes", "2")
+    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
+    assert len(done.stdout.splitlines()) == 1
     one, two = losses(tmp_path / "one"), losses(tmp_path / "two")
     assert [update for update, _ in one] == [update for update, _ in two]
     torch.testing.assert_close([loss for _, loss in one], [loss for _, loss in two], rtol=1e-5, atol=1e-5)
     weights = [read_checkpoint(tmp_path / name).weights for name in ("one", "two")]
     torch.testing.assert_close(*weights, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_an_error_of_any_process_is_said_and_ends_all(tiny_dataset, tmp_path):
+    """Three processes and two rows: the third has none."""
+    arguments = command("lstm", tiny_dataset, tmp_path / "out", settings_of("lstm", "batch_size=2"))
+    done = subprocess.run(
+        [*arguments, "--processes", "3"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "3 processes need a row each" in done.stderr
 
 
 @pytest.mark.slow
