@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ps_models.configs import ModelKind, config_of, make_configs, make_model
-from ps_models.data.dataset import read_stream, read_texts
+from ps_models.data.dataset import read_texts
+from ps_models.data.token_cache import read_train
 from ps_models.devices import best_precision, choose_device
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Score
@@ -92,7 +93,7 @@ def train(
     """
     data, out = Path(data), Path(out)
     dataset = _training_data(data)
-    vocabulary = dataset.vocabulary
+    vocabulary, stream = read_train(dataset)
     kind = named_kind(model)
     model_config, training = make_configs(kind, preset, settings, len(vocabulary))
     out.mkdir(parents=True, exist_ok=True)
@@ -102,7 +103,7 @@ def train(
         if training.precision == "auto":
             before = saved.settings.get("precision") if saved else None
             training = replace(training, precision=before or best_precision(chosen))
-        texts = _texts(kind, model_config, preset, dataset, vocabulary)
+        texts = _texts(kind, model_config, preset, dataset, vocabulary, stream)
         _check_same_text(saved, texts.describe, data)
         fresh = saved is None
         made = _new_model(kind, texts, model_config, training.seed, world.rank, prepare=fresh).to(chosen)
@@ -133,7 +134,12 @@ def _training_data(data: Path) -> Dataset:
 
 
 def _texts(
-    kind: ModelKind, config: Config, preset: str | None, dataset: Dataset, vocabulary: Vocabulary
+    kind: ModelKind,
+    config: Config,
+    preset: str | None,
+    dataset: Dataset,
+    vocabulary: Vocabulary,
+    stream: Tensor,
 ) -> TrainingData:
     """The text of a run, and what its checkpoints say besides the weights."""
     hashes = {f"{split}_sha256": file_sha256(dataset.file(split)) for split in ("train", "valid")}
@@ -141,8 +147,7 @@ def _texts(
     if kind.source_sha256:
         facts["source_sha256"] = kind.source_sha256
     run = Checkpoint(model=kind.name, config=asdict(config), weights={}, vocabulary=vocabulary, facts=facts)
-    stream, valid = read_stream(dataset, "train", vocabulary), list(read_texts(dataset, "valid", vocabulary))
-    return TrainingData(stream=stream, valid=valid, describe=run)
+    return TrainingData(stream=stream, valid=list(read_texts(dataset, "valid", vocabulary)), describe=run)
 
 
 def _new_model(

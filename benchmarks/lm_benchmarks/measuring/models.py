@@ -35,7 +35,8 @@ from lm_benchmarks.measuring.loaded_model import (
 )
 from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.records.trained import training_of
-from ps_models.data.dataset import Text, read_stream, read_texts
+from ps_models.data.dataset import Text, read_texts
+from ps_models.data.token_cache import read_train
 from ps_models.devices import choose_device
 from ps_models.evaluation.signature import Signature, signature_value
 from ps_models.language_model import Recurrent
@@ -122,7 +123,7 @@ def _train_tokens(checkpoint: Checkpoint, dataset: Dataset) -> int | None:
     """The number of tokens that a checkpoint was trained on; None if it was trained on another text."""
     own = checkpoint.facts.get("train_sha256")
     is_own = "train" in dataset.files and file_sha256(dataset.file("train")) == own
-    return len(read_stream(dataset, "train", checkpoint.vocabulary)) if is_own else None
+    return len(read_train(dataset)[1]) if is_own else None
 
 
 def _monte_carlo(specification: str, inputs: Inputs) -> LoadedModel:
