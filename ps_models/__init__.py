@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ps_models.trained_model import Evaluation, TextScore, TrainedModel, evaluate, generate, load, score
     from ps_models.training.loop import Pace, RunLimits, StoppedError
     from ps_models.training_run import TrainedRun, train
+    from ps_models.transformers_folder import export
 else:
     _get, __dir__ = lazy_names(__name__, __file__)
 
@@ -60,6 +61,7 @@ __all__ = [
     "compare",
     "evaluate",
     "explain",
+    "export",
     "generate",
     "list_models",
     "load",

@@ -247,6 +247,14 @@ def explain(*, out: Path, **options: Any) -> None:
     click.echo(out)
 
 
+@commands.command()
+@click.argument("model", type=ANY, metavar="CHECKPOINT")
+@click.option("--out", type=NEW, required=True, help="Folder to make.")
+def export(**options: Any) -> None:
+    """Write a Transformer, CHECKPOINT, as a folder that the library `transformers` loads."""
+    click.echo(pm.export(**options))
+
+
 @commands.command("compare-by-frequency")
 @click.argument("first", type=ANY)
 @click.argument("second", type=ANY)
