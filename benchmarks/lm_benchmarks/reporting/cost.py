@@ -30,19 +30,20 @@ def gpu_hours(result: Result) -> float | None:
 
 
 def _training_hours(result: Result, unit: str) -> float | None:
-    units = [_hours(one) for one in result.trained]
-    if None in units:
+    units = [(one, unit_hours(one)) for one in result.trained]
+    if any(own is None or one.seconds is None for one, own in units):
         return None
-    return sum(hours for own, hours in filter(None, units) if own == unit) or None
+    return sum(one.seconds * own[1] for one, own in units if one.seconds and own and own[0] == unit) or None
 
 
-def _hours(one: Trained) -> tuple[str, float] | None:
-    if one.seconds is None or not one.sessions:
+def unit_hours(one: Trained) -> tuple[str, float] | None:
+    """What a second of a training costs: CPU or GPU, and how many of its hours; None: not known."""
+    if not one.sessions:
         return None
     threads = [THREADS.search(session) for session in one.sessions]
     if all(threads):
-        return CPU, one.seconds / 3600 * max(int(found[1]) for found in threads if found)
-    return None if any(threads) or "not recorded" in one.sessions else (GPU, one.seconds / 3600)
+        return CPU, max(int(found[1]) for found in threads if found) / 3600
+    return None if any(threads) or "not recorded" in one.sessions else (GPU, 1 / 3600)
 
 
 def megaflops(result: Result) -> float | None:

@@ -21,7 +21,7 @@ from lm_benchmarks.records.result import Result, TokenGroup, read_results
 from lm_benchmarks.records.trained import Epoch, Trained, read_curve
 from lm_benchmarks.reporting.charts import Bar, Chart, Points, bar_chart, line_chart
 from lm_benchmarks.reporting.collect import arranged, key_of, tables_of
-from lm_benchmarks.reporting.cost import core_hours, gpu_hours, megaflops
+from lm_benchmarks.reporting.cost import CPU, core_hours, gpu_hours, megaflops, unit_hours
 from lm_benchmarks.reporting.formats import WORDS, csv_table, mark_best, render
 from lm_benchmarks.reporting.published import PUBLISHED, Published
 from lm_benchmarks.reporting.tables import PIECES, Table, value_of
@@ -175,17 +175,22 @@ def make_report(
 ) -> Report:
     """Collect what a report shows; see `report`."""
     results = _told_apart(results)
-    runs, names = _curves(one for result in results for one in result.trained), Counter(p.name for p in logs)
+    trained = _trained(one for result in results for one in result.trained)
+    runs, names = {name: _points(one.curve) for name, one in trained.items()}, Counter(p.name for p in logs)
     for path in logs:
         if not (curve := read_curve(path)):
             raise HarnessError(f"{path / EPOCHS}: no epoch; expected the log of a run of `ps-models train`")
         runs[path.name if names[path.name] == 1 else str(path)] = _points(curve)
-    runs, label = {name: points for name, points in runs.items() if points}, "perplexity on valid"
-    training = line_chart(f"{label} by epoch", runs, x_label="epoch", y_label=label, log_y=True)
+    on_cpus = {
+        name: _points(one.curve, by_second=cost[1])
+        for name, one in trained.items()
+        if (cost := unit_hours(one)) and cost[0] == CPU
+    }
     tables = tables_of(results, published)
     charts = [
         *(chart for table in tables for chart in cost_charts(table)),
-        ("Training", training),
+        ("Training", _training_chart("epoch", runs)),
+        ("Training by core-hours", _training_chart("core-hours of training", on_cpus, log_x=True)),
         ("Words by frequency (Zipf)", _zipf_chart(dataset)),
     ]
     return Report(
@@ -212,23 +217,33 @@ def _told_apart(results: Sequence[Result]) -> list[Result]:
     return named
 
 
-def _curves(runs: Iterable[Trained]) -> dict[str, Points]:
-    """The curve of each training, by recipe, and by dataset and seed where a recipe has several."""
+def _trained(runs: Iterable[Trained]) -> dict[str, Trained]:
+    """The trainings by recipe, and by dataset and seed where a recipe has several."""
     found: dict[str, dict[str, dict[object, Trained]]] = {}
     for one in runs:
         found.setdefault(one.recipe, {}).setdefault(one.data, {})[one.training.get("seed")] = one
     return {
         recipe
         + (f" on {data}" if len(datasets) > 1 else "")
-        + (f", seed {seed}" if len(seeds) > 1 else ""): _points(one.curve)
+        + (f", seed {seed}" if len(seeds) > 1 else ""): one
         for recipe, datasets in found.items()
         for data, seeds in datasets.items()
         for seed, one in seeds.items()
     }
 
 
-def _points(curve: Sequence[Epoch]) -> Points:
-    return [(float(line.epoch), line.valid_perplexity) for line in curve if line.valid_perplexity is not None]
+def _training_chart(x_label: str, curves: Mapping[str, Points], *, log_x: bool = False) -> Chart:
+    shown, label = {name: points for name, points in curves.items() if points}, "perplexity on valid"
+    return line_chart(f"{label} by {x_label}", shown, x_label=x_label, y_label=label, log_x=log_x, log_y=True)
+
+
+def _points(curve: Sequence[Epoch], by_second: float | None = None) -> Points:
+    """Perplexities of valid over the epochs; or over the costs, given that of a second."""
+    return [
+        (float(line.epoch) if by_second is None else line.seconds * by_second, line.valid_perplexity)
+        for line in curve
+        if line.valid_perplexity is not None
+    ]
 
 
 def _zipf_chart(dataset: Dataset | None) -> Chart:

@@ -91,7 +91,11 @@ def test_costs_are_columns_if_one_asks_for_them(report):
 def test_charts_show_quality_against_each_cost_that_two_models_have(report):
     titles = [title for title, _ in report.charts if title != "Training"]
     start = "Perplexity on test of wikitext-2 against"
-    assert titles == [f"{start} core-hours of training", f"{start} MFLOPs per token"]
+    assert titles == [
+        f"{start} core-hours of training",
+        f"{start} MFLOPs per token",
+        "Training by core-hours",
+    ]
     for _, chart in report.charts[:2]:
         assert re.findall(r'<g class="curve"><title>([^<]*)', chart) == ["a &lt;b&gt;", "b"]
     assert "against MFLOPs per token" in report_text(report, ".html")
