@@ -1,6 +1,6 @@
 """`python -m ps_models` is `ps-models`."""
 
-from ps_models.cli import main
+from wikitext_programs import ps_models
 
 if __name__ == "__main__":
-    main()
+    ps_models()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -110,9 +111,11 @@ class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
         """The speed of a stage, in its unit per second."""
         speed = task.finished_speed or task.speed
-        if not speed:
-            return Text("")
-        return Text(f"{decimal(int(speed))}/s" if unit_of(task.description) == "bytes" else f"{speed:.1f}/s")
+        return Text(_per_second(task.description, speed) if speed else "")
+
+
+def _per_second(stage: str, speed: float) -> str:
+    return f"{decimal(int(speed))}/s" if unit_of(stage) == "bytes" else f"{speed:.1f}/s"
 
 
 def unit_of(stage: str) -> str:
@@ -135,10 +138,21 @@ def counted(stage: str, done: int, total: int | None) -> str:
     return f"{done}{'' if total is None else f'/{total}'} {unit}".rstrip()
 
 
+def duration(seconds: float) -> str:
+    """A time in the unit that fits.
+
+    >>> duration(0.2), duration(75), duration(3_000), duration(100_000)
+    ('1 s', '75 s', '50 minutes', '28 hours')
+    """
+    size, unit = (1, "s") if seconds <= 90 else (60, "minutes") if seconds <= 90 * 60 else (3600, "hours")
+    return f"{math.ceil(seconds / size):,} {unit}"
+
+
 @contextmanager
 def shown_progress(stream: TextIO | None = None, *, as_json: bool = False) -> Iterator[Progress]:
     """One bar per stage on a terminal; elsewhere a line when a stage starts, every ten seconds, at its end.
 
+    Both have the rate and the time that is left, lines after ten seconds.
     A report that only brings a note, such as why the wiki makes us wait, is a line of its own. As JSON each
     line is an object with stage, done, total, note and the seconds since the beginning. If the user wants it
     quiet, nothing is shown.
@@ -204,15 +218,27 @@ def _bars(console: Console) -> Iterator[Progress]:
 def _quiet_lines(stream: TextIO, clock: Callable[[], float], *, as_json: bool = False) -> Progress:
     last: dict[str, float] = {}
     counts: dict[str, int] = {}
+    first: dict[str, tuple[float, int]] = {}  # when a stage began, and with what
     started = clock()
+
+    def pace(stage: str, done: int, total: int | None, now: float) -> str:
+        then, before = first[stage]
+        if now - then < QUIET_SECONDS or done <= before:
+            return ""
+        speed = (done - before) / (now - then)
+        left = f", {duration((total - done) / speed)} left" if total and done < total else ""
+        return f", {_per_second(stage, speed)}{left}"
 
     def report(stage: str, done: int, total: int | None, note: str = "") -> None:
         now = clock()
+        if stage not in first or done < counts[stage]:
+            first[stage] = now, done
         only_a_note = bool(note) and counts.get(stage) == done
         counts[stage] = done
         if done == total or stage not in last or only_a_note or now - last[stage] >= QUIET_SECONDS:
             last[stage] = now
-            line = f"{stage}: {counted(stage, done, total)}{', ' + note if note else ''}"
+            paced = pace(stage, done, total, now)
+            line = f"{stage}: {counted(stage, done, total)}{paced}{', ' + note if note else ''}"
             if as_json:
                 seconds = round(now - started, 1)
                 found = {"stage": stage, "done": done, "total": total, "note": note, "seconds": seconds}

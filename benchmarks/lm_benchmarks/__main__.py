@@ -1,8 +1,6 @@
 """`python -m lm_benchmarks` is `lm-benchmarks`."""
 
-from __future__ import annotations
-
-from lm_benchmarks.cli import main
+from wikitext_programs import lm_benchmarks
 
 if __name__ == "__main__":
-    main()
+    lm_benchmarks()

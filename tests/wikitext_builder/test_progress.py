@@ -32,9 +32,9 @@ def test_a_file_gets_a_line_at_the_start_each_ten_seconds_for_a_note_and_at_the_
         report("fetching", 50, 120, note)
     assert stream.getvalue().splitlines() == [
         "extract: 1/100 pages",
-        "extract: 41/100 pages",
-        "extract: 81/100 pages, 1 rejected",
-        "extract: 100/100 pages, 2 rejected",
+        "extract: 41/100 pages, 4.0/s, 15 s left",
+        "extract: 81/100 pages, 4.0/s, 5 s left, 1 rejected",
+        "extract: 100/100 pages, 4.0/s, 2 rejected",
         "fetching: 50/120 pages",
         *["fetching: 50/120 pages, waiting 5 s"] * 2,
     ]

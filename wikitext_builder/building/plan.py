@@ -303,7 +303,8 @@ def built_already(out: Path, identity: Identity) -> Manifest | None:
             f" {identity.versions['code']}, whose text may differ; name another folder, or remove this one"
         )
     raise BuilderError(
-        f"{out}: holds another dataset ({', '.join(found)}); name another folder or remove this one"
+        f"{out}: holds another dataset ({', '.join(found)}); ask for the same, name another folder or remove"
+        " this one"
     )
 
 
@@ -324,16 +325,28 @@ def _check_files(out: Path, manifest: Manifest) -> None:
             )
 
 
+def _as_typed(name: str, value: object) -> str:
+    """A field of a recipe as one types it.
+
+    >>> _as_typed("articles", ("jsonl", "parquet")), _as_typed("articles", ()), _as_typed("min_count", 2)
+    ('--articles jsonl --articles parquet', 'no --articles', '--min-count 2')
+    """
+    option = f"--{name.replace('_', '-')}" if name != "name" else "the recipe"
+    values = value if isinstance(value, tuple) else () if value is None else (value,)
+    return " ".join(f"{option} {one}" for one in values) or f"no {option}"
+
+
 def _differences(there: Identity, wanted: Identity) -> Iterator[str]:
     """How two datasets differ, in words; templates count only if nothing else differs."""
     if replace(there, templates=wanted.templates) == wanted:
         yield "other templates in the store"
-    for what in ("recipe", "versions"):
-        one, other = (asdict(identity)[what] for identity in (there, wanted))
-        for name in sorted({*one, *other}):
-            if name == "code" and one.get(name) != other.get(name):
-                yield "other code"
-            elif one.get(name) != other.get(name):
-                yield f"{name} {one.get(name)!r}, not {other.get(name)!r}"
+    one, other = asdict(there.recipe), asdict(wanted.recipe)
+    for name in one:
+        if one[name] != other[name]:
+            yield f"built with {_as_typed(name, one[name])}; this command has {_as_typed(name, other[name])}"
+    one, other = there.versions, wanted.versions
+    for name in sorted({*one, *other}):
+        if one.get(name) != other.get(name):
+            yield "other code" if name == "code" else f"{name} {one.get(name)}, not {other.get(name)}"
     if there.source != wanted.source:
         yield "other pages, given titles or texts of templates"

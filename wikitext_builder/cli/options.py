@@ -279,13 +279,3 @@ def listed(counts: Mapping[str, int]) -> str:
     """
     rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
     return ", ".join(f"{count:,} {name}" for name, count in rows) or "none"
-
-
-def duration(seconds: float) -> str:
-    """A time in the unit that fits.
-
-    >>> duration(0.2), duration(75), duration(3_000), duration(100_000)
-    ('1 s', '75 s', '50 minutes', '28 hours')
-    """
-    size, unit = (1, "s") if seconds <= 90 else (60, "minutes") if seconds <= 90 * 60 else (3600, "hours")
-    return f"{math.ceil(seconds / size):,} {unit}"

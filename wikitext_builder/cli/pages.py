@@ -22,7 +22,6 @@ from wikitext_builder.cli.options import (
     SEED,
     RealOrOff,
     SelectOption,
-    duration,
     json_option,
     language_option,
     listed,
@@ -32,7 +31,7 @@ from wikitext_builder.cli.options import (
 )
 from wikitext_builder.dataset.recipes import SECTIONS
 from wikitext_builder.errors import UNANSWERED, BuilderError
-from wikitext_builder.progress import shown_progress
+from wikitext_builder.progress import duration, shown_progress
 from wikitext_builder.wiki.languages import language_of
 
 if TYPE_CHECKING:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from wikitext_builder.article import Article, heading_level
-from wikitext_builder.errors import BuilderError
+from wikitext_builder.dataset.parquet import parquet_rows
+from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.markers import SHOWN_FORMULA
 from wikitext_builder.extraction.polish import own_lines
@@ -139,21 +141,14 @@ def read_plain_articles(directory: Path, split: str) -> Iterator[PlainArticle]:
             f"{directory}: no {ARTICLES}/{split}.jsonl or .parquet; build the dataset with --articles parquet"
         )
     try:
-        for row in _rows_of_lines(lines) if lines.is_file() else _rows_of_shards(shards):
+        for row in (
+            _rows_of_lines(lines) if lines.is_file() else chain.from_iterable(map(parquet_rows, shards))
+        ):
             yield PlainArticle.of_row(row)
-    except (OSError, ValueError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, RecursionError, RejectedError) as error:
         raise BuilderError(f"{directory}: {ARTICLES} of {split} are damaged ({error})") from error
 
 
 def _rows_of_lines(path: Path) -> Iterator[dict[str, Any]]:
     with path.open(encoding="utf-8", newline="\n") as file:
         yield from map(json.loads, file)
-
-
-def _rows_of_shards(paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    import pyarrow.parquet as pq  # here, because the import is slow
-
-    for path in paths:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=64):
-                yield from batch.to_pylist()

@@ -7,6 +7,7 @@ the worker: a subprocess, because daemons cannot have children of `multiprocessi
 
 from __future__ import annotations
 
+import logging
 import queue
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from typing import Any, Self, TypeVar, cast
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.runners.processes import ProcessPool, Runner, Serial, cores
 
+LOG = logging.getLogger(__name__)
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -131,6 +133,19 @@ class Cluster:
                 f"{scheduler}: no Dask scheduler answers ({error}); start one with `dask scheduler` and"
                 " workers with `dask worker`, both with wikitext-builder installed"
             ) from error
+        self._workers = set(self._client.nthreads())
+        self._client.subscribe_topic("all", self._hear)
+
+    def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
+        """Say it when the scheduler loses a worker."""
+        action, worker = (event[1].get(name) for name in ("action", "worker"))
+        if action == "add-worker":
+            self._workers.add(str(worker))
+        elif action == "remove-worker" and worker in self._workers:
+            self._workers.remove(str(worker))
+            left = len(self._workers)
+            then = "others do its tasks again" if left else "the build waits until one is started"
+            LOG.warning("the Dask worker %s is gone, %d are left: %s", worker, left, then)
 
     def __enter__(self) -> Self:
         return self

@@ -118,7 +118,7 @@ def as_text(found: Overlap, *, most: int = 10) -> str:
         if one.longest:
             lines.append(f"           {one.longest:,} words in {one.stretch_in}: {one.stretch}")
     if found.rejected:
-        lines += ["", "not read"]
+        lines += ["", "not read, or not to the end"]
         lines += [f"  {one.source}: {one.reason} ({one.count:,}), {one.detail}" for one in found.rejected]
     return "\n".join(lines) + "\n"
 
@@ -164,7 +164,8 @@ def _as_markdown(found: Overlap) -> str:
         names.append(f"{len(found.against) - NAMED:,} more")
     return (
         f"Compared with {', '.join(names)}{until}:"
-        f" {found.characters:,} characters; {unread:,} parts of it could not be read.\n\n{table}\n\n"
+        f" {found.characters:,} characters; {unread:,} parts of it could not be read, or not to the end."
+        f"\n\n{table}\n\n"
         f"(near): articles, and paragraphs, of which at least {NEAR:.0%} of the {found.lengths[0]}-grams"
         " stand there; (same): word for word; longest: words of the longest common stretch. The figures of"
         f" each article are in `{OVERLAP_BY_ARTICLE}`, and all paths in `{OVERLAP}`.\n"

@@ -12,6 +12,7 @@ import codecs
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, Final, TypedDict
 
@@ -19,9 +20,10 @@ import msgspec
 
 from wikitext_builder.article import Page, heading_level
 from wikitext_builder.dataset.load import LAYOUTS, load
+from wikitext_builder.dataset.parquet import NO_TEXT, VALUE_LIMIT, most_text, parquet_rows
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.page import NO_EXPANSIONS, extract
-from wikitext_builder.pages.decompress import EXPANSION_LIMIT, READ, DumpFile, decompressed
+from wikitext_builder.pages.decompress import DumpFile, decompressed
 from wikitext_builder.pages.lock import FORMAT as LOCK_FORMAT
 from wikitext_builder.pages.lock import Attribution
 from wikitext_builder.pages.reading import stored_pages
@@ -33,9 +35,6 @@ from wikitext_builder.text_overlap.words import words_of
 from wikitext_builder.wiki.languages import Language
 
 HEAD: Final = 2**12  # bytes that say what a file is
-LINE_LIMIT: Final = 2**26  # bytes of a line of JSON
-EXPANSION: Final = EXPANSION_LIMIT // READ  # times the size of a Parquet file that its text may have
-NO_TEXT: Final = "no text is packed so small, but files that are made to fill the memory"
 LINES: Final = 200  # of a dataset without articles, per piece
 SUFFIXES: Final = {"gz", "bz2", "zst"}
 
@@ -152,17 +151,20 @@ class Listed:
 
 def pieces_of(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
     """The text of a source, in pieces; what cannot be read is added to `rejects`."""
+    begun = ""
     try:
         read = _reader_of(path)
-        yield from read(path, how, rejects)
+        for piece in read(path, how, rejects):
+            yield piece
+            begun = "read up to the damage: "
     except UnicodeDecodeError as error:
-        detail = f"expected text in UTF-8, found the byte {error.object[error.start]:#x}"
+        detail = f"{begun}expected text in UTF-8, found the byte {error.object[error.start]:#x}"
         rejects.add(str(path), "not-utf-8", detail)
     except (BuilderError, RejectedError) as error:
         reason = error.reason if isinstance(error, RejectedError) else "damaged"
-        rejects.add(str(path), reason, str(error).partition(";")[0])
+        rejects.add(str(path), reason, begun + str(error).partition(";")[0])
     except OSError as error:
-        rejects.add(str(path), "unreadable", error.strerror or str(error))
+        rejects.add(str(path), "unreadable", begun + (error.strerror or str(error)))
 
 
 Reader = Callable[[Path, How, Rejects], Iterator[Piece]]
@@ -247,63 +249,16 @@ def _extracted(
 
 
 def _parquet(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
-    import pyarrow as pa  # here, because the import is slow
-    import pyarrow.parquet as pq
-
-    most = max(LINE_LIMIT, EXPANSION * path.stat().st_size)
-    try:
-        found = pq.read_metadata(path)
-        nested = [found.schema.column(number).path for number in range(len(found.schema))]
-        if how.column not in (*found.schema.to_arrow_schema().names, *nested):
-            raise RejectedError("no-column", f"no column {how.column!r}; found {', '.join(nested[:20])}")
-        _expect_small(found, most)
-        repeated = [name for name in nested if name == how.column]  # not in memory, if a dictionary has it
-        with pq.ParquetFile(path, read_dictionary=repeated) as file:
-            batches = file.iter_batches(batch_size=64, columns=[how.column])
-            rows = (one.slice(place, 1) for one in batches for place in range(len(one)))
-            read = 0
-            for number, row in enumerate(rows, start=1):
-                text = _value(row.to_pylist()[0], how.column)
-                if isinstance(text, str):
-                    read += len(text)
-                    if read > most:
-                        raise RejectedError("too-large", f"row {number} ends {read:,} characters; {NO_TEXT}")
-                    yield Piece(document=f"{path}: row {number}", text=text)
-                else:
-                    rejects.add(str(path), "no-text", f"row {number} has no text")
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise RejectedError("damaged", f"{type(error).__name__}: {error}") from error
-
-
-def _expect_small(metadata: Any, most: int) -> None:  # noqa: ANN401 - pyarrow has no types
-    """Refuse a file whose pages unpack to much more than it has, before any is unpacked.
-
-    Raises:
-        RejectedError: A column does.
-    """
-    for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        for column in map(group.column, range(group.num_columns)):
-            if column.total_uncompressed_size > most:
-                size = f"{column.path_in_schema!r} has {column.total_uncompressed_size:,} bytes in a group"
-                raise RejectedError("too-large", f"{size}; {NO_TEXT}")
-
-
-def _json_lines(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
-    with path.open("rb") as file, closing(_content(file)) as content:
-        for number, line in enumerate(_lines(content), start=1):
-            if not line.strip():
-                continue
-            try:
-                text = _value(msgspec.json.decode(line, type=dict[str, object]), how.column)
-                if text is not None:
-                    text = msgspec.convert(text, str)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                rejects.add(str(path), "not-json", f"line {number}: {error}")
-                continue
-            if text is None:
-                rejects.add(str(path), "no-column", f"line {number} has no {how.column!r}")
-            else:
-                yield Piece(document=f"{path}: line {number}", text=text)
+    most, read = most_text(path), 0
+    for number, row in enumerate(parquet_rows(path, how.column), start=1):
+        text = _value(row, how.column)
+        if isinstance(text, str):
+            read += len(text)
+            if read > most:
+                raise RejectedError("too-large", f"row {number} ends {read:,} characters; {NO_TEXT}")
+            yield Piece(document=f"{path}: row {number}", text=text)
+        else:
+            rejects.add(str(path), "no-text", f"row {number} has no text")
 
 
 def _value(row: object, column: str) -> object:
@@ -314,6 +269,47 @@ def _value(row: object, column: str) -> object:
     return _value(row.get(first), rest)
 
 
+def _json_lines(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
+    with path.open("rb") as file, closing(_content(file)) as content:
+        for number, line in enumerate(_lines(content), start=1):
+            if not line.strip():
+                continue
+            try:
+                text = _text_in(line, how.column)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                rejects.add(str(path), "not-json", f"line {number}: {error}")
+                continue
+            if text is None:
+                rejects.add(str(path), "no-column", f"line {number} has no {how.column!r}")
+            else:
+                yield Piece(document=f"{path}: line {number}", text=text)
+
+
+def _text_in(line: bytes | msgspec.Raw, column: str) -> str | None:
+    """The text of a column of an object, as `_value`; nothing else in it becomes an object in memory."""
+    _, _, rest = column.partition(".")
+    row: Any = msgspec.json.decode(line, type=_row_with(column))
+    if row.whole is not None or not rest:
+        return row.whole and msgspec.json.decode(row.whole, type=str | None)
+    is_row = row.outer is not None and bytes(memoryview(row.outer)[:1]) == b"{"
+    return _text_in(row.outer, rest) if is_row else None
+
+
+@cache
+def _row_with(column: str) -> type:
+    """A type of rows of which one column is read, and of a.b also a, as they stand in the line.
+
+    Raises:
+        RejectedError: msgspec reads no column of this name.
+    """
+    first, _, rest = column.partition(".")
+    names = {"whole": column, **({"outer": first} if rest else {})}
+    try:
+        return msgspec.defstruct("Row", [(name, msgspec.Raw, None) for name in names], rename=names)
+    except ValueError as error:
+        raise RejectedError("no-column", f"no column {column!r}") from error
+
+
 def _lines(content: Iterable[bytes]) -> Iterator[bytes]:
     held = bytearray()
     for piece in content:
@@ -322,8 +318,8 @@ def _lines(content: Iterable[bytes]) -> Iterator[bytes]:
             yield bytes(held) + line
             held.clear()
         held += rest
-        if len(held) > LINE_LIMIT:
-            raise RejectedError("too-long", f"a line has more than {LINE_LIMIT:,} bytes")
+        if len(held) > VALUE_LIMIT:
+            raise RejectedError("too-long", f"a line has more than {VALUE_LIMIT:,} bytes")
     yield bytes(held)
 
 

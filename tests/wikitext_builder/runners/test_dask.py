@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -77,12 +78,13 @@ def test_workers_without_the_stores_disk_give_the_same_bytes_and_say_what_a_task
 
 
 def test_a_killed_worker_does_no_harm_and_without_its_scheduler_a_build_can_resume(
-    small: Path, cluster: RealCluster, tmp_path: Path
+    small: Path, cluster: RealCluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store, other = small / "pages.store", tmp_path / "other"
     with Cluster(cluster.address) as runner:
         built(store, tmp_path / "out", runner=runner, progress=at_report(1, cluster.workers[0].kill))
     assert cluster.workers[0].wait() == -signal.SIGKILL
+    assert re.search(r"the Dask worker tcp://\S+ is gone, 1 are left: others do its tasks again", caplog.text)
     assert digests(tmp_path / "out") == digests(small / "demo")
     with Cluster(cluster.address) as runner, pytest.raises(BuilderError, match="run it again to resume"):
         built(store, other, runner=runner, progress=at_report(1, cluster.scheduler.kill))

@@ -18,6 +18,7 @@ from tests.dumps import export_xml, numbered_page, page_xml, revision_xml
 from tests.wikitext_builder.datasets import PAGES, store_of
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.sample import SAMPLE_DUMP
+from wikitext_builder.text_overlap.result import as_text
 from wikitext_builder.text_overlap.sources import How, Piece, Reject, Rejects, files_of, pieces_of
 
 TEXT = "Tea is a drink.\nCafé – 茶 is another.\n" * 9000
@@ -73,12 +74,39 @@ def test_a_small_parquet_file_does_not_fill_the_memory(tmp_path: Path, kind: str
         pq.write_table(pa.table({"text": [{"of": "x" * 1_000_000}] * 1000}), path, compression="zstd")
     assert path.stat().st_size < 20_000
     del large
+    expect_little_memory(path, "text.of" if kind == "a value in a field" else "text", "too-large")
+
+
+def expect_little_memory(path: Path, column: str, *reasons: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     rejects = Rejects()
-    for one in pieces_of(path, How(column="text.of" if kind == "a value in a field" else "text"), rejects):
+    for one in pieces_of(path, How(column=column), rejects):
         assert one.text
-    assert [one.reason for one in rejects.all()] == ["too-large"]
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 150_000  # KiB
+    assert [one.reason for one in rejects.all()] == [*reasons]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KiB
+
+
+@pytest.mark.parametrize("kind", ["lists", "keys", "fields"])
+def test_a_small_file_of_json_lines_does_not_fill_the_memory(tmp_path: Path, kind: str) -> None:
+    path, size = tmp_path / "a.jsonl.gz", 60_000_000
+    many = {
+        "lists": b'{"other": [' + b"[]," * (size // 3) + b'[]], "text": "one"}',
+        "keys": b"{" + b"".join(b'"%x":{},' % n for n in range(size // 11)) + b'"text": "one"}',
+        "fields": b'{"text": {"text": "one"' + b"".join(b',"%x":0' % n for n in range(size // 10)) + b"}}",
+    }[kind]
+    path.write_bytes(gzip.compress(many, 1))
+    del many
+    expect_little_memory(path, "text.text" if kind == "fields" else "text")
+
+
+@pytest.mark.parametrize("suffix", ["arrow", "feather"])
+def test_files_of_arrow_are_no_text(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a.{suffix}"
+    table, options = pa.table({"text": ["x" * 100_000_000]}), pa.ipc.IpcWriteOptions(compression="zstd")
+    new = pa.ipc.new_stream if suffix == "arrow" else pa.ipc.new_file
+    with new(path, table.schema, options=options) as writer:
+        writer.write_table(table)
+    expect_little_memory(path, "text", "binary")
 
 
 def test_parquet(tmp_path: Path) -> None:
@@ -188,12 +216,13 @@ def test_a_broken_file_is_a_reject_and_the_rest_is_read(name: str, tmp_path: Pat
     if name == "cut.txt.gz":  # what comes before the damage counts
         assert pieces
         assert TEXT.startswith("".join(one.text for one in pieces))
+        assert rejected[0].detail.startswith("read up to the damage: the gzip data break off")
 
 
 def test_a_line_of_json_without_end_does_not_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wikitext_builder.text_overlap.sources.LINE_LIMIT", 2**20)
+    monkeypatch.setattr("wikitext_builder.text_overlap.sources.VALUE_LIMIT", 2**20)
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"text": "one"}\n{"text": "' + b"ha " * 2**20)
     pieces, rejected = read(path)
@@ -209,5 +238,8 @@ def test_overlap_names_what_was_not_read(tmp_path: Path) -> None:
     (tmp_path / "others" / "good.txt").write_text("x A, b; c d-e f g h y", encoding="utf-8")
     (tmp_path / "others" / "wiki.test.tokens").rename(tmp_path / "others" / "some.tokens")
     found = wb.overlap(tmp_path, against=tmp_path / "others")
+    cut = f"  {tmp_path}/others/cut.txt.gz: damaged (1), read up to the damage: the gzip data break off"
+    assert f"not read, or not to the end\n  {tmp_path}/others/" in (text := as_text(found))
+    assert cut in text
     assert len(found.rejected) == len(BROKEN)
     assert found.articles[0].shared == {8: 1, 13: 0}

@@ -1,0 +1,44 @@
+"""Where the three programs begin: Ctrl-C while modules are imported is one line and not a traceback."""
+
+import sys
+
+
+def wikitext_builder() -> None:
+    """Run `wikitext-builder`."""
+    _run("wikitext_builder")
+
+
+def ps_models() -> None:
+    """Run `ps-models`."""
+    _run("ps_models")
+
+
+def lm_benchmarks() -> None:
+    """Run `lm-benchmarks`."""
+    _run("lm_benchmarks")
+
+
+def _run(package: str) -> None:
+    program = package.replace("_", "-")
+    try:
+        import os
+        import signal
+        from importlib import import_module
+        from types import FrameType
+
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            # An exception would not do: numpy, while it is imported, takes any for a module that is missing.
+            place = frame
+            while place is not None and place.f_code.co_filename != "<frozen importlib._bootstrap>":
+                place = place.f_back
+            if place is not None:
+                os.write(2, f"{program}: stopped\n".encode())
+                os._exit(130)
+            signal.default_int_handler(number, frame)
+
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, interrupt)
+        import_module(f"{package}.cli").main()
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{program}: stopped\n")
+        sys.exit(130)
