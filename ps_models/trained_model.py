@@ -178,6 +178,7 @@ def evaluate(
         progress: Called with the number of tokens that are done.
 
     Raises:
+        BuilderError: There is no dataset, or it is damaged.
         ModelError: The checkpoint is missing or damaged, or it does not fit the data or the arguments.
     """
     trained = loaded_model(model, device)

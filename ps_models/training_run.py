@@ -88,6 +88,7 @@ def train(
         progress: Called with the number of tokens that are done.
 
     Raises:
+        BuilderError: There is no dataset, or it is damaged.
         ModelError: Something is missing or wrong, or the folder has a run with other settings.
         StoppedError: The user stopped the run, or `limits` did; the same call resumes it.
     """

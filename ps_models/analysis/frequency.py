@@ -183,6 +183,7 @@ def compare(
         device: Where a checkpoint is loaded: auto, cpu, cuda or cuda:1.
 
     Raises:
+        BuilderError: There is no dataset, or it is damaged.
         ModelError: A checkpoint is missing, damaged or not for the data; `figure` has an unknown ending.
     """
     if figure is not None:

@@ -212,6 +212,7 @@ def explain(
         progress: Called while the best passage is looked for.
 
     Raises:
+        BuilderError: There is no dataset, or it is damaged.
         ModelError: The checkpoint is missing, damaged or not for the data; the text is shorter than `start`;
             `out` has an unknown ending; `start` is `best` and the model has no pointer.
     """

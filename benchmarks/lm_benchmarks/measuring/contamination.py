@@ -152,6 +152,7 @@ def contamination(
         options: As those of `measure`.
 
     Raises:
+        BuilderError: There is no dataset, or it is damaged.
         HarnessError: The model cannot be measured or differs between the datasets, or too few articles pair.
     """
     expect_level(level)

@@ -161,6 +161,7 @@ def compare_distributions(
         opening: What opening the models needs, as in `measure`; `window` is also that of pieces.
 
     Raises:
+        BuilderError: There is no dataset, or it is damaged.
         HarnessError: A model is missing, breaks a law, costs too much, or the two do not predict the same
             words or pieces.
     """

@@ -91,6 +91,7 @@ def check(
         By law, what breaks it, "" if the model keeps it; and where the laws were tried.
 
     Raises:
+        BuilderError: There is no dataset, or it is damaged.
         HarnessError: The model is missing, does not fit the dataset, or its program fails.
     """
     if tokens < 1:

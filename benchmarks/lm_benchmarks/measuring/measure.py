@@ -85,6 +85,7 @@ def measure(
         A result per model and split.
 
     Raises:
+        BuilderError: There is no dataset, or it is damaged.
         HarnessError: A model is missing, does not fit the dataset, fails, or breaks a law. The other models
             are measured first; of several, `MeasuringError.results` has what was measured.
     """
@@ -252,6 +253,7 @@ def measure_conventions(
         or whose file is missing: they say why.
 
     Raises:
+        BuilderError: There is no dataset, or it is damaged.
         HarnessError: The model cannot be loaded, or no convention fits it.
     """
     names = [name for name in CONVENTIONS if name in conventions or not conventions]

@@ -110,6 +110,7 @@ def power(
         level: Of the interval.
 
     Raises:
+        BuilderError: There is no dataset, or it is damaged.
         HarnessError: The split has too few passages, or the difference is none.
     """
     expect_level(level)

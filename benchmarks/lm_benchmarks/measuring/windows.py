@@ -175,6 +175,7 @@ def by_position(
         The positions of each length of windows, in order.
 
     Raises:
+        BuilderError: There is no dataset, or it is damaged.
         HarnessError: The model predicts words, cannot read such windows, or the text is shorter.
     """
     inputs = make_inputs(data, split, **opening)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.compare import mean_number
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result, read_results
@@ -57,8 +58,10 @@ def rows(folder: str | Path, out: str | Path) -> Path:
         The path of the page.
 
     Raises:
-        HarnessError: A file cannot be read or written.
+        HarnessError: There is no folder, or a file cannot be read or written.
     """
+    if not Path(folder).is_dir():
+        raise HarnessError(f"{folder}: no such folder; expected one with {' or '.join(DATASETS)}.jsonl")
     results = read_records(Path(folder))
     for line in (*left_out(results), *not_read(Path(folder), results)):
         LOG.warning("left out: %s", line)

@@ -60,6 +60,7 @@ def reproduce(
         progress: Receives the epochs of each training.
 
     Raises:
+        BuilderError: There is no dataset, or it is damaged.
         HarnessError: A row failed (the others are done), or the folder has runs of other conditions.
         StoppedError: The user or `hours` stopped it.
     """
