@@ -179,8 +179,8 @@ class Training:
 
     @property
     def waits(self) -> bool:
-        """Whether numbers are read at once: a CPU has them, and several processes sum theirs each update."""
-        return self.world.size > 1 or self.device.type == "cpu"
+        """Whether numbers are read at once, because a CPU has them."""
+        return self.device.type == "cpu"
 
     def update(self, chunk: Chunk, targets: int) -> Tensor:
         """Train on a chunk, without waiting for the device.

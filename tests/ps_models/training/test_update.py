@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import nullcontext
+from copy import deepcopy
 
 import pytest
 import torch
@@ -16,8 +17,9 @@ from ps_models.hyperparameters import TrainingConfig
 from ps_models.models import MODELS
 from ps_models.models.lstm import LSTMLayer
 from ps_models.training.checkpoint import LAST, read_checkpoint
-from ps_models.training.loop import RunLimits, StoppedError
-from ps_models.training.update import ONE_PROCESS, ChunkLoss, Training
+from ps_models.training.logs import EPOCHS, UPDATES
+from ps_models.training.loop import READ_UPDATES, RunLimits, StoppedError
+from ps_models.training.update import ONE_PROCESS, ChunkLoss, DistributedContext, Training
 from tests.ps_models.tiny import SETTINGS, make_dataset
 
 RECURRENT = ("zoneout_cell=0.2", "type_dropout=0.2", "recurrent_dropout=0.2")
@@ -150,6 +152,35 @@ def test_a_number_that_is_nan_is_reported_late_but_never_saved(tmp_path, monkeyp
     assert (out / LAST).exists() == (save_seconds == 0)
     if (out / LAST).exists():
         assert all(weight.isfinite().all() for weight in read_checkpoint(out / LAST).weights.values())
+
+
+class OneOfTwo(DistributedContext):
+    """A process whose other one gives the same numbers, and that counts when it asks for them."""
+
+    asked = 0
+
+    def wrapped(self, loss):
+        return loss
+
+    def summed(self, values):
+        OneOfTwo.asked += 1
+        return [2 * value for value in values]
+
+    def gathered(self, own):
+        return [own, deepcopy(own)]
+
+
+def test_several_processes_on_gpus_exchange_numbers_after_many_updates(tmp_path, monkeypatch):
+    monkeypatch.setattr(Training, "waits", False)  # as on a GPU
+    monkeypatch.setattr(OneOfTwo, "asked", 0)
+    monkeypatch.setattr("ps_models.training_run.torchrun_context", lambda: nullcontext(OneOfTwo(size=2)))
+    data, out = make_dataset(tmp_path), tmp_path / "out"
+    limits = RunLimits(max_updates=200, save_seconds=0)
+    with pytest.raises(StoppedError, match="after update 200;"):
+        pm.train("lstm", data, out, settings=(*SETTINGS, "epochs=99"), device="cpu", limits=limits)
+    epochs = len((out / EPOCHS).read_text().splitlines()) - 1
+    assert OneOfTwo.asked <= 200 / READ_UPDATES + 2 * epochs + 2  # at the ends of epochs, and for valid
+    assert len((out / UPDATES).read_text().splitlines()) == 200
 
 
 @pytest.mark.parametrize(("precision", "wanted"), [("fp32", False), ("bf16", False), ("tf32", True)])
