@@ -1,6 +1,6 @@
 """`python -m ps_models` is `ps-models`."""
 
-from wikitext_programs import ps_models
+from wikitext_builder.programs import ps_models
 
 if __name__ == "__main__":
     ps_models()

@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 # At each so-many-th import, code of a module, and opened file a copy of the process gets Ctrl-C.
 CHILD = """
 import os, signal, sys
-import wikitext_programs
+from wikitext_builder import programs
 
 program, every, report = sys.argv[1], int(sys.argv[2]), open(sys.argv[3], "a")
 sys.argv = sys.argv[3:]
@@ -33,7 +33,7 @@ def look(event, _):
         os.kill(os.getpid(), signal.SIGINT)
 
 sys.addaudithook(look)
-getattr(wikitext_programs, program)()
+getattr(programs, program)()
 """
 
 
