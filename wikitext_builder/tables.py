@@ -60,6 +60,15 @@ def spelled_out(text: str) -> str:
     return STEERING.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
+def one_line(text: str) -> str:
+    r"""A text, perhaps a stranger's, without line ends and characters that steer a terminal.
+
+    >>> one_line("a model\nof 2 lines\x1b[2J")
+    'a model of 2 lines\\x1b[2J'
+    """
+    return "".join(c if c.isprintable() else " " if c.isspace() else ascii(c)[1:-1] for c in text)
+
+
 def aligned(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
     """Lines of text with two spaces between columns: those of `left` to the left, the others to the right.
 

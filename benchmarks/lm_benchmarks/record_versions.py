@@ -178,12 +178,3 @@ def portable(argument: str) -> str:
     argument = without_secrets(argument)
     no = r"/,:\s" if "command:" in argument else "/,:"  # folders may have spaces; a program's line has words
     return re.sub(rf"(?<![^:,=\s'\"])/(?:[^{no}]*[^{no}\s]/)+(?=[^{no}])", "", argument)
-
-
-def one_line(text: str) -> str:
-    r"""A text of a record, perhaps a stranger's, without line ends and characters that steer a terminal.
-
-    >>> one_line("a model\nof 2 lines\x1b[2J")
-    'a model of 2 lines\\x1b[2J'
-    """
-    return "".join(c if c.isprintable() else " " if c.isspace() else ascii(c)[1:-1] for c in text)

@@ -30,8 +30,8 @@ from torch import Tensor
 
 from lm_benchmarks.choices import DEFAULTS
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.record_versions import one_line
 from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.tables import one_line
 
 LINE: Final = 256  # tokens per line at most: a pipe holds far more, so neither side waits for the other
 LONGEST: Final = 1 << 20  # bytes of an answer

@@ -25,10 +25,9 @@ from lm_benchmarks.cli.options import (
 )
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.record_versions import one_line
 from wikitext_builder.cli.options import SEED, RealRange, csv_option
 from wikitext_builder.progress import shown_progress
-from wikitext_builder.tables import aligned, csv_text
+from wikitext_builder.tables import aligned, csv_text, one_line
 
 LISTED: Final = 10  # models: of more, a terminal does not list the pairs
 

@@ -21,9 +21,8 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.chance import Numbers, expect_level, jackknife, why_no_sample
 from lm_benchmarks.measuring.distribution_texts import ComparedText, Ints, read_pieces, read_words
 from lm_benchmarks.measuring.models import make_inputs, open_model
-from lm_benchmarks.record_versions import one_line
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.tables import aligned
+from wikitext_builder.tables import aligned, one_line
 
 QUANTILES: Final = (0.01, 0.5, 0.99)  # of Δp
 DELTA_HEADS: Final = ("1%", "median", "99%", "RMS")

@@ -24,12 +24,13 @@ from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded, versions
 from lm_benchmarks.measuring.score_cache import cached_scores
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.record_versions import append_record, has_lines, one_line, portable
+from lm_benchmarks.record_versions import append_record, has_lines, portable
 from lm_benchmarks.records.result import Result, read_results
 from wikitext_builder.addresses import without_secrets
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.errors import ToolkitError, is_short_memory
 from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.tables import one_line
 
 
 class MeasuringError(HarnessError):

@@ -23,7 +23,6 @@ from lm_benchmarks import lm_eval
 from lm_benchmarks.choices import CONVENTIONS, GROUPINGS, LM_EVAL, PAPER
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import lines_of
-from lm_benchmarks.record_versions import one_line
 from lm_benchmarks.records.result import TokenGroup
 from ps_models.data.dataset import Text, read_texts
 from ps_models.evaluation.frequency import decades, span
@@ -33,6 +32,7 @@ from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.plain import ARTICLES
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.hashing import file_sha256
+from wikitext_builder.tables import one_line
 
 LOG: Final = logging.getLogger(__name__)
 BLOCK: Final = 100  # lines per passage of a file without articles

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from lm_benchmarks.record_versions import one_line
 from lm_benchmarks.records.result import warnings_of
 from lm_benchmarks.reporting.formats import Column, csv_table, exact, fixed, records, render, shown
+from wikitext_builder.tables import one_line
 
 if TYPE_CHECKING:
     from lm_benchmarks.measuring.measure import ByConvention

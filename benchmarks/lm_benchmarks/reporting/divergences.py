@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.reporting.charts import legend_name
+from wikitext_builder.charts import legend_name
 from wikitext_builder.pictures import COLORS, expect_picture, write_picture
 
 if TYPE_CHECKING:

@@ -19,9 +19,8 @@ from typing import Any, Final
 import jinja2
 import pandas as pd
 
-from lm_benchmarks.record_versions import one_line
 from wikitext_builder.hashing import content_policy
-from wikitext_builder.tables import aligned, csv_text, spelled_out
+from wikitext_builder.tables import aligned, csv_text, one_line, spelled_out
 
 LATEX: Final = {
     "\\": r"\textbackslash{}",

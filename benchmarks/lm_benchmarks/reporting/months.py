@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lm_benchmarks.choices import FEWEST
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.record_versions import one_line
-from lm_benchmarks.reporting.charts import legend_name
+from wikitext_builder.charts import legend_name
 from wikitext_builder.pages.lock import ATTRIBUTION
 from wikitext_builder.pictures import COLORS, expect_picture, write_picture
+from wikitext_builder.tables import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,11 +18,11 @@ from typing import Final
 import msgspec
 
 from lm_benchmarks.choices import PAPER
-from lm_benchmarks.record_versions import one_line
 from lm_benchmarks.records.result import Result, read_results
 from ps_models.citation import cited
 from wikitext_builder.citation import Cited, bibtex, sources, sources_of
 from wikitext_builder.dataset.load import OFFICIAL_NAMES
+from wikitext_builder.tables import one_line
 
 COUNTED: Final = {"convention": PAPER, "text": "tokens", "context": "carried"}  # as papers do
 TRAINED: Final = re.compile(r"[a-z0-9-]+/[a-z0-9-]+")  # a model with its preset, in a recipe

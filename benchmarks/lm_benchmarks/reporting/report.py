@@ -19,7 +19,6 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records.result import Result, TokenGroup, read_results
 from lm_benchmarks.records.trained import Epoch, Trained, read_curve
-from lm_benchmarks.reporting.charts import Bar, Chart, Points, bar_chart, line_chart
 from lm_benchmarks.reporting.collect import arranged, key_of, tables_of
 from lm_benchmarks.reporting.cost import CPU, core_hours, gpu_hours, megaflops, unit_hours
 from lm_benchmarks.reporting.formats import WORDS, csv_table, mark_best, render
@@ -27,6 +26,7 @@ from lm_benchmarks.reporting.published import PUBLISHED, Published
 from lm_benchmarks.reporting.tables import PIECES, Table, value_of
 from ps_models.evaluation.signature import signature_value
 from ps_models.training.logs import EPOCHS
+from wikitext_builder.charts import Bar, Chart, Points, bar_chart, line_chart
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.manifest import read_tokens

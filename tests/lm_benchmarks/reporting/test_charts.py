@@ -7,8 +7,9 @@ from statistics import stdev
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from lm_benchmarks.reporting.charts import Bar, bar_chart, line_chart
 from lm_benchmarks.reporting.report import two_errors
+
+from wikitext_builder.charts import Bar, bar_chart, line_chart
 
 VALUES = st.floats(1e-3, 1e6)
 
