@@ -26,14 +26,17 @@ and errors) and `--verbose` (also each step, such as each request or why a page 
 its name. `python -m wikitext_builder`, `python -m ps_models` and `python -m lm_benchmarks` are the installed
 commands too.
 
-Your shell completes commands, options and choices after one of these lines, to be put into the file that
-your shell reads at its start. The line is similar for `ps-models` and `lm-benchmarks`.
+Three commands are enough for most people: `fetch` and `build` make a dataset, `run` measures models on it.
+`demo` shows the rest.
 
-| shell | line |
-|---|---|
-| bash | `eval "$(_WIKITEXT_BUILDER_COMPLETE=bash_source wikitext-builder)"` |
-| zsh | `eval "$(_WIKITEXT_BUILDER_COMPLETE=zsh_source wikitext-builder)"` |
-| fish | `_WIKITEXT_BUILDER_COMPLETE=fish_source wikitext-builder \| source` |
+What is always the same for you can stand in `~/.config/wikitext-builder/config.toml`, a line per setting,
+such as `store = "wikipedia.store"`, or in a variable, such as `WIKITEXT_STORE`. The settings are `store`,
+`contact`, `language`, `data` and `threads`. The command line counts more than a variable, and a variable more
+than the file; `--help` shows what holds.
+
+`completion` prints what your shell needs to complete commands, options and choices, for the file that it
+reads at its start: `eval "$(wikitext-builder completion bash)"`, or zsh; in fish `wikitext-builder completion
+fish | source`.
 
 | exit status | what it means |
 |---|---|
@@ -75,6 +78,8 @@ def section(context: click.Context) -> str:
 def help_of(command: click.Command) -> list[str]:
     """The paragraphs of a command's help, a blank line after each."""
     paragraphs = (command.help or "").split("\n\n")
+    example = (command.epilog or "").partition("$ ")[2]
+    paragraphs += [f"Example: `{example}`"] if example else []
     return [line for paragraph in paragraphs for line in (" ".join(paragraph.split()), "")]
 
 

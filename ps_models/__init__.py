@@ -12,6 +12,7 @@ A module is imported when its name is first used.
 from typing import TYPE_CHECKING
 
 from ps_models.errors import MissingPackageError, ModelError, needed_packages
+from wikitext_builder import __version__
 from wikitext_builder.lazy import lazy_names
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ __all__ = [
     "TextScore",
     "TrainedModel",
     "TrainedRun",
+    "__version__",
     "check_generative",
     "check_language_model",
     "check_trainable",

@@ -34,6 +34,7 @@ from wikitext_builder.cli.options import (
     version_option,
 )
 from wikitext_builder.dataset.vocabulary import EOS
+from wikitext_builder.errors import nearest
 from wikitext_builder.pictures import ENDINGS
 from wikitext_builder.progress import shown_progress
 
@@ -43,7 +44,9 @@ device_option = click.option("--device", default="auto", help="auto, cpu, cuda o
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.group("ps-models", cls=Program, context_settings=SETTINGS)
+@click.group(
+    "ps-models", cls=Program, about=Path(__file__).with_name("commands.toml"), context_settings=SETTINGS
+)
 @version_option
 @click.option("--threads", type=COUNT, show_default="by size of the model", help="CPU threads.")
 @trust_option(lambda path: pm.trust(path))
@@ -63,7 +66,9 @@ def model_name(context: click.Context, parameter: click.Parameter, value: str) -
     """The name of a model, if there is one; models are imported only when a command names one."""
     if ":" not in value and value not in (names := pm.list_models()):
         known = f"{', '.join(names)}, nor a class of yours as my_model.py:GPT"
-        raise click.BadParameter(f"{value!r} is not one of {known}.", context, parameter)
+        raise click.BadParameter(
+            f"{value!r} is not one of {known}{nearest(value, names)}", context, parameter
+        )
     return value
 
 

@@ -22,6 +22,7 @@ from ps_models.errors import ModelError
 from ps_models.hyperparameters import Config, TrainingConfig
 from ps_models.models import MODELS
 from ps_models.training.optimizers import options_of
+from wikitext_builder.errors import nearest
 
 FOLDER: Final = Path(__file__).parent / "presets"
 Table = Mapping[str, Any]
@@ -109,7 +110,8 @@ def kind_of(model: str | ModelKind) -> ModelKind:
         return model
     if model not in MODELS:
         raise ModelError(
-            f"{model}: no such model; there are {', '.join(MODELS)}, and classes of yours as my_model.py:GPT"
+            f"{model}: no such model{nearest(model, MODELS)}; there are {', '.join(MODELS)}, and classes of"
+            " yours as my_model.py:GPT"
         )
     config, make = MODELS[model]
     return ModelKind(name=model, config=config, make=make, presets=PRESETS[model])
@@ -125,7 +127,9 @@ def preset_of(kind: ModelKind, name: str | None) -> Preset:
         return Preset(about="the defaults")
     if name not in kind.presets:
         known = ", ".join(kind.presets) or "none"
-        raise ModelError(f"{name}: no such preset of {kind.name}; there are {known}")
+        raise ModelError(
+            f"{name}: no such preset of {kind.name}{nearest(name, kind.presets)}; there are {known}"
+        )
     return kind.presets[name]
 
 

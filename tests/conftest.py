@@ -51,6 +51,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: -limit.args[0] if (limit := limits[item]) else 0)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_settings_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Of the one who runs the tests: neither read nor written."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        for name in [name for name in os.environ if name.startswith("WIKITEXT_")]:
+            patch.delenv(name)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def threads_stay() -> Iterator[None]:
     """If a test leaves torch more threads, all tests after it are slow: threads wait for busy cores."""

@@ -111,15 +111,15 @@ def test_every_command_is_in_the_changelog(name: str) -> None:
     assert re.search(rf"`{name}\b", (DOCS / "changelog.md").read_text(encoding="utf-8"))
 
 
-def check_command(words: list[str]) -> None:
+def check_command(words: list[str], program: str = "wikitext-builder") -> None:
     """Whether a command line names commands, options and choices that there are."""
-    command = COMMANDS["wikitext-builder"]
+    command = COMMANDS[program]
     while isinstance(command, click.Group):
         assert words, "a command is missing"
         name, *words = words
         assert name in command.commands, f"there is no command {name}"
         command = command.commands[name]
-    settings = COMMANDS["wikitext-builder"].context_settings  # a command keeps its first help option
+    settings = COMMANDS[program].context_settings  # a command keeps its first help option
     context = click.Context(command, **settings)
     values, rest, _ = command.make_parser(context).parse_args(args=list(words))
     assert not rest, f"{rest} belongs to nothing"

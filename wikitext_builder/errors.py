@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Final
 
 # What Python and torch say in a RuntimeError.
 SHORT_MEMORY: Final = re.compile("can't start new thread|can't allocate memory|(not enough|out of) memory")
 UNANSWERED: Final = "unanswered"  # the reason of a page of which a wiki said nothing: the next run asks again
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """What an error says of a name that is none: `; did you mean X?`, or nothing if none is similar.
+
+    >>> nearest("octopus", ["Octopus", "Oak"]), nearest("kn5", ["kn-5", "unigram"]), nearest("x", ["kn-5"])
+    ("; did you mean 'Octopus'?", "; did you mean 'kn-5'?", '')
+    """
+    folded = {one.casefold(): one for one in names}
+    near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    return f"; did you mean {folded[near[0]]!r}?" if near else ""
 
 
 class ToolkitError(Exception):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from lm_benchmarks.choices import CONVENTIONS, MUST_AGREE
 from lm_benchmarks.errors import HarnessError
 from ps_models.errors import needed_packages
+from wikitext_builder import __version__
 from wikitext_builder.lazy import lazy_names
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Power",
     "Ranking",
     "Result",
+    "__version__",
     "by_position",
     "check",
     "cite",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 import wikitext_builder as wb
@@ -14,6 +16,7 @@ STOPPED = "stopped; run the same command again to resume it"
 @click.group(
     "wikitext-builder",
     cls=Program,
+    about=Path(__file__).with_name("commands.toml"),
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100},
 )
 @version_option

@@ -78,7 +78,7 @@ def plot() -> None:
     """Draw a dataset; the suffix of --out chooses PNG, SVG or PDF."""
 
 
-@plot.command("zipf")
+@plot.command("zipf", short_help="Frequency of words over their rank")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
 @click.option("--out", type=FILE, required=True, help=f"File to write: {ENDINGS}.")
 @name_option
@@ -88,7 +88,7 @@ def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...], 
     click.echo(wb.plot_zipf(*directories, out=out, names=names, overlay=overlay))
 
 
-@plot.command("window")
+@plot.command("window", short_help="How often a word is among the last L words")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
 @click.option("--out", type=FILE, required=True, help=f"File to write: {ENDINGS}.")
 @click.option("--split", type=click.Choice(SPLITS), default="train", help="Which file to read.")

@@ -5,41 +5,134 @@ from __future__ import annotations
 import math
 import os
 import sys
+import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import wraps
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
+from click.shell_completion import get_completion_class
 
 import wikitext_builder as wb
-from wikitext_builder.errors import RejectedError, ToolkitError, is_short_memory
+from wikitext_builder.errors import BuilderError, RejectedError, ToolkitError, is_short_memory
 from wikitext_builder.hashing import code_hash, commit
 from wikitext_builder.progress import set_verbosity
 from wikitext_builder.wiki.languages import language_of
 
+# Options that are always the same for a user: each can stand in the file of settings, or in a variable.
+SETTINGS: Final = ("store", "contact", "language", "data", "threads")
+
+HINT: Final = (
+    f"{', '.join(SETTINGS[:-1])} and {SETTINGS[-1]}, where they are always the same, can stand in"
+    " ~/.config/wikitext-builder/config.toml, or in variables such as WIKITEXT_STORE."
+)
+
+
+def settings_file() -> Path:
+    """The user's file of settings, in the standard place."""
+    return Path(click.get_app_dir("wikitext-builder")) / "config.toml"
+
+
+def _settings() -> dict[str, Any]:
+    """What the user's file of settings says; nothing if there is none.
+
+    Raises:
+        BuilderError: It is not a table of settings.
+    """
+    path = settings_file()
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BuilderError(f'{path}: {error}; expected lines such as store = "wikipedia.store"') from error
+    for name, value in found.items():
+        if name not in SETTINGS or not isinstance(value, str | int):
+            raise BuilderError(f"{path}: found {name}; expected a text or a number for {', '.join(SETTINGS)}")
+    return found
+
 
 class Program(click.Group):
-    """A group that lists its commands in the order of the work.
+    """A group that lists its commands by stage, with their summaries and examples, which stand in a file.
 
-    It and all its commands have --verbose and --quiet.
+    It and all its commands have --verbose and --quiet. Settings of the user are the defaults of its options.
     """
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, *arguments: Any, about: Path | None = None, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.params.append(_verbosity_option())
+        self.about = tomllib.loads(about.read_text(encoding="utf-8")) if about else {}
+        self._settle(self)
+        if about:
+            self.epilog = HINT
+            self.add_command(_completion(self))
+
+    def _settle(self, command: click.Command) -> None:
+        """Add what all commands have: --verbose and --quiet, and variables for settings."""
+        command.params.append(_verbosity_option())
+        for option in command.params:
+            if (setting := _setting(option)) and isinstance(option, click.Option):
+                option.envvar, option.show_envvar = f"WIKITEXT_{setting.upper()}", True
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        """Add a command, and the options that all have."""
+        """Add a command, with its summary and its example."""
         if not isinstance(cmd, Program):
-            cmd.params.append(_verbosity_option())
+            self._settle(cmd)
+        if about := self.about.get(name or cmd.name or ""):
+            cmd.short_help = about["summary"]
+            cmd.epilog = f"Example:\n\n\b\n  $ {about['example']}"
         super().add_command(cmd, name)
 
+    def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
+        """The context of a call, in which the user's settings are defaults."""
+        if self.about:
+            found = _settings()
+            extra["default_map"] = _defaults(self, found) | {
+                name: _defaults(command, found) for name, command in self.commands.items()
+            }
+        return super().make_context(*arguments, **extra)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands."""
+        """The names of the commands, in the order of the file."""
         del ctx
-        return list(self.commands)
+        return [*(name for name in self.about if name in self.commands), *(self.commands.keys() - self.about)]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands by stage."""
+        if not self.about:
+            super().format_commands(ctx, formatter)
+        for stage in dict.fromkeys(about["stage"] for about in self.about.values()):
+            with formatter.section(stage):
+                own = ((name, about) for name, about in self.about.items() if about["stage"] == stage)
+                formatter.write_dl([(name, about["summary"]) for name, about in own])
+
+
+def _setting(option: click.Parameter) -> str | None:
+    """The setting that an option takes, by its name on the command line."""
+    return next((name for name in SETTINGS if f"--{name}" in option.opts), None)
+
+
+def _defaults(command: click.Command, found: Mapping[str, Any]) -> dict[str, Any]:
+    """The user's settings for a command, by the names of its parameters."""
+    settings = ((option.name, _setting(option)) for option in command.params)
+    return {name: found[setting] for name, setting in settings if name and setting and setting in found}
+
+
+def _completion(program: click.Group) -> click.Command:
+    """The command that prints what a shell needs to complete names of a program."""
+
+    @click.command()
+    @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+    def completion(shell: str) -> None:
+        """Print the code that completes commands, options and choices, for the file that your shell reads."""
+        name = program.name or ""
+        kind = get_completion_class(shell)
+        if kind is not None:  # click knows all three
+            click.echo(kind(program, {}, name, f"_{name.replace('-', '_')}_COMPLETE".upper()).source())
+
+    return completion
 
 
 def _verbosity_option() -> click.Option:
@@ -142,6 +235,20 @@ class RealOrOff(RealRange):
 
 
 store_option = click.option("--store", "store_path", type=FILE, required=True, help="Store of fetched pages.")
+
+
+def store_argument(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The store as an argument, which people type, or as the option that other commands have."""
+
+    @click.argument("store", metavar="[STORE]", required=False, type=FILE)
+    @click.option("--store", "store_path", type=FILE, help="Store of fetched pages, in place of STORE.")
+    @wraps(function)
+    def command(*arguments: Any, store: Path | None, store_path: Path | None, **options: Any) -> Any:  # noqa: ANN401 - as the command
+        if (path := store or store_path) is None:
+            raise click.UsageError("Missing argument 'STORE'.", click.get_current_context())
+        return function(*arguments, store_path=path, **options)
+
+    return command
 
 
 class LanguageCode(click.ParamType[str]):

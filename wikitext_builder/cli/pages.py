@@ -26,6 +26,7 @@ from wikitext_builder.cli.options import (
     language_option,
     listed,
     page_filters,
+    store_argument,
     store_option,
     stored_language_option,
 )
@@ -185,7 +186,7 @@ def import_(
 
 
 @click.command()
-@store_option
+@store_argument
 @json_option
 def status(store_path: Path, as_json: bool) -> None:
     """Print what is in a store, missing and rejected, with reasons."""
@@ -210,7 +211,7 @@ def status(store_path: Path, as_json: bool) -> None:
 
 
 @click.command()
-@store_option
+@store_argument
 @stored_language_option
 @click.option("--as-of", help="The newest revisions of the store on or before this date.")
 def lock(store_path: Path, language: str | None, as_of: str | None) -> None:
@@ -222,7 +223,7 @@ def lock(store_path: Path, language: str | None, as_of: str | None) -> None:
 
 
 @click.command()
-@store_option
+@store_argument
 @stored_language_option
 @click.option("--title", required=True, help="The title of the article, as Wikipedia writes it.")
 @click.option("--sections", type=click.Choice(SECTIONS), default=SECTIONS[0], help=SECTIONS_HELP)

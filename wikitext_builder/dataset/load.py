@@ -14,7 +14,7 @@ from wikitext_builder.article import SPLITS, heading_level
 from wikitext_builder.dataset.manifest import Manifest, read_articles, read_lines, read_manifest
 from wikitext_builder.dataset.plain import PlainArticle, read_plain_articles
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
-from wikitext_builder.errors import BuilderError
+from wikitext_builder.errors import BuilderError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,7 +186,10 @@ def load(path: str | Path) -> Dataset:
         if files := {split: file for split, file in paths.items() if file.is_file()}:
             return Dataset(path=path, layout=layout, files=files)
     if not path.exists():
-        raise BuilderError(f"{path}: there is no such folder or file; expected a dataset")
+        beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise BuilderError(
+            f"{path}: there is no such folder or file{nearest(path.name, beside)}; expected a dataset"
+        )
     expected = ", ".join(pattern.format(split="train") for pattern in LAYOUTS.values())
     raise BuilderError(
         f"{path}: no file of tokens; expected a folder with {expected} (or valid, test in place of train),"

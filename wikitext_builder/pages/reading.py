@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import BuilderError
+from wikitext_builder.errors import BuilderError, nearest
 from wikitext_builder.pages.database import Row, sha1_of, sound
 from wikitext_builder.pages.schema import as_builder_error
 from wikitext_builder.pages.store import LATEST, Store, item_of
@@ -124,9 +124,13 @@ def read_page(
         language = language_in(opened, language)
         numbers = [one.revision_id for one in opened.revisions(language) if one.title == title]
         if not numbers:
+            first = title[:1].casefold()
+            alike = (
+                one.title for one in opened.revisions(language) if one.title.casefold().startswith(first)
+            )
             raise BuilderError(
-                f"{store}: no article {title!r} of {language}; write the title as Wikipedia does,"
-                " `wikitext-builder lock` lists the titles of a store"
+                f"{store}: no article {title!r} of {language}{nearest(title, alike)}; write the title as"
+                " Wikipedia does, `wikitext-builder lock` lists the titles of a store"
             )
         return next(stored_pages(opened, language, numbers[:1], html=html))
 

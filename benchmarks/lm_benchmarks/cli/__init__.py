@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Final
 
 import click
@@ -16,7 +17,7 @@ from wikitext_builder.cli.options import Program, add_cite_option, run, trust_op
 SETTINGS: Final = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 
-@click.group(PROGRAM, cls=Program, context_settings=SETTINGS)
+@click.group(PROGRAM, cls=Program, about=Path(__file__).with_name("commands.toml"), context_settings=SETTINGS)
 @version_option
 @click.option(
     "--threads", type=click.IntRange(min=1), show_default="by size of the model", help="CPU threads."

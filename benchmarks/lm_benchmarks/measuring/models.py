@@ -48,6 +48,7 @@ from ps_models.training.checkpoint import Checkpoint, check_vocabulary
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.errors import nearest
 from wikitext_builder.hashing import file_sha256
 
 
@@ -76,7 +77,8 @@ def open_model(specification: str, inputs: Inputs) -> LoadedModel:
     if colon and kind.replace(".", "").isidentifier() and rest.isidentifier():
         return _users(kind, rest, inputs)
     raise HarnessError(
-        f"{specification}: no such model; expected one of {', '.join(NAMES)}; a checkpoint;"
+        f"{specification}: no such model{nearest(specification, NAMES)}; expected one of"
+        f" {', '.join(NAMES)}; a checkpoint;"
         f" {', '.join(f'{name}:…' for name in KINDS)}; or module:function; run"
         " `lm-benchmarks list` for what each one is"
     )
