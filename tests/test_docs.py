@@ -1,10 +1,11 @@
 """The documentation says what is so: examples run, links lead somewhere, the commands' page is fresh.
 
-Examples are fenced as `console` (a command after `$ `, then its output) or `python`. A comment right above a
-fence says `network` (checked against the commands; tests/mediawiki/test_documents.py runs some of them),
-`in .ci/run` (CI runs the same commands), `as in NAME` (that document runs them, and this one goes on in its
-folder), `not run: REASON`, or `file: NAME`: the text becomes this file. In shown output `…` on a line of its
-own is for any lines, and a number for any number: extraction may improve without a change to the documents.
+Examples are fenced as `console` (a command after `$ `, then its output), `python`, or `sh`: commands alone,
+which GitHub's button copies. A comment right above a fence says `prints` (the output of the `sh` before it),
+`network` (checked against the commands; tests/mediawiki/test_documents.py runs some of them), `in .ci/run`
+(CI runs the same commands), `as in NAME` (that document runs them, and this one goes on in its folder), `not
+run: REASON`, or `file: NAME`: the text becomes this file. In shown output `…` on a line of its own is for any
+lines, and a number for any number: extraction may improve without a change to the documents.
 """
 
 import ast
@@ -16,7 +17,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, cast
 
@@ -41,7 +43,8 @@ FENCE = re.compile(
 )
 LINK = re.compile(r"\[[^\]\n]*\]\(([^()\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
-IN_CI, AS_IN = "in .ci/run", "as in "
+SHELL = ("console", "sh")
+IN_CI, AS_IN, PRINTS = "in .ci/run", "as in ", "prints"
 FILE = "file: "  # a comment above a fence: its text is written to this file
 NAMED_FILE = re.compile(r"(?:docs|tests|wikitext_builder|ps_models|benchmarks)/[\w./-]+\.\w+")
 
@@ -53,6 +56,7 @@ class Fence:
     kind: str
     text: str
     note: str
+    prints: str = "…\n"  # of `sh`
 
 
 def name_of(path: Path) -> str:
@@ -61,11 +65,18 @@ def name_of(path: Path) -> str:
 
 def fences(path: Path) -> list[Fence]:
     found = FENCE.finditer(path.read_text(encoding="utf-8"))
-    return [Fence(match["kind"], match["text"], match["note"] or "") for match in found]
+    every = [Fence(match["kind"], match["text"], match["note"] or "") for match in found]
+    pairs = zip_longest(every, every[1:])
+    return [
+        replace(one, prints=next_.text) if next_ and next_.note == PRINTS else one for one, next_ in pairs
+    ]
 
 
 def commands(fence: Fence) -> Iterator[tuple[str, str]]:
-    """Each command of a console block with the output that is shown for it."""
+    """Each command of a block with the output that is shown for it alone."""
+    if fence.kind == "sh":
+        yield from ((command, "…\n") for command in fence.text.splitlines())
+        return
     assert fence.text.startswith("$ "), fence.text
     for part in re.split(r"^\$ ", fence.text, flags=re.MULTILINE)[1:]:
         command, _, output = part.partition("\n")
@@ -135,7 +146,7 @@ UNRUN = [
     pytest.param(command, id=f"{name_of(path)}: {command[:60]}")
     for path in DOCUMENTS
     for fence in fences(path)
-    if fence.kind == "console" and fence.note == "network"
+    if fence.kind in SHELL and fence.note == "network"
     for command, _ in commands(fence)
 ]
 
@@ -172,9 +183,11 @@ def test_every_fence_is_of_a_known_kind() -> None:
         text = path.read_text(encoding="utf-8")
         assert text.count("\n```") == 2 * len(fences(path)), path
         for fence in fences(path):
-            known = fence.kind in ("console", "python", "text", "bibtex") or fence.note.startswith(FILE)
+            known = fence.kind in (*SHELL, "python", "text", "bibtex") or fence.note.startswith(FILE)
             assert known, (path, fence)
-            assert fence.note in ("", "network", IN_CI) or fence.note.startswith(("not run: ", AS_IN, FILE))
+            assert fence.note in ("", "network", IN_CI, PRINTS) or fence.note.startswith(
+                ("not run: ", AS_IN, FILE)
+            )
 
 
 def test_what_ci_runs_itself_and_what_another_document_shows_is_there() -> None:
@@ -185,17 +198,17 @@ def test_what_ci_runs_itself_and_what_another_document_shows_is_there() -> None:
             if fence.note == IN_CI:
                 assert {command for command, _ in commands(fence)} <= set(ci), path
             elif fence.note.startswith(AS_IN):
-                there = runnable(ROOT / fence.note.removeprefix(AS_IN))
-                ran = dict(command for one in there if one.kind == "console" for command in commands(one))
+                there = [one for one in runnable(ROOT / fence.note.removeprefix(AS_IN)) if one.kind in SHELL]
+                ran = {command: f"{shown}{one.prints}" for one in there for command, shown in commands(one)}
                 for command, shown in commands(fence):
-                    assert shown in ("…\n", ran[command]), path
+                    assert shown in ran[command] or shown == "…\n", path
 
 
 def runnable(path: Path) -> list[Fence]:
     return [
         fence
         for fence in fences(path)
-        if fence.note.startswith(FILE) or (fence.kind in ("console", "python") and not fence.note)
+        if fence.note.startswith(FILE) or (fence.kind in (*SHELL, "python") and not fence.note)
     ]
 
 
@@ -261,7 +274,8 @@ def run_python(program: str, place: Path) -> subprocess.CompletedProcess[str]:
     return forked(lambda: exec(program, {"__name__": "__main__"}), place, **offline(place))
 
 
-def check_example(command: str, shown: str, place: Path) -> None:
+def check_example(command: str, shown: str, place: Path) -> str:
+    """Runs a command, compares what is shown for it, and returns its output."""
     done = run(command, place)
     if shown.startswith("wikitext-builder: "):
         assert done.returncode == 1
@@ -269,6 +283,7 @@ def check_example(command: str, shown: str, place: Path) -> None:
     else:
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         assert_shown(shown, done.stdout)
+    return done.stdout
 
 
 def named_before(path: Path) -> set[Path]:
@@ -313,10 +328,12 @@ def test_examples_run_in_order(paths: list[Path], place: Path, monkeypatch: pyte
             done = run_python(fence.text, place)
             assert done.returncode == 0, f"{fence.text}\n{done.stderr}"
         else:
+            printed = ""
             for command, shown in commands(fence):
                 if command.startswith(("ps-models", "lm-benchmarks")):
                     pytest.importorskip("torch", reason="an example measures models")
-                check_example(command, shown, place)
+                printed += check_example(command, shown, place)
+            assert_shown(fence.prints, printed)
 
 
 # --- links and names
