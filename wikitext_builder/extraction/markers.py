@@ -73,8 +73,9 @@ class LeftOut:
     def calls_in(self, text: str, *, alone: bool) -> list[str]:
         """Return the wikitext of the calls marked in a text, in order.
 
-        A call that is `alone` in its block and has only named arguments is nearly always a box of links
-        (`{{Greek religion|state=collapsed}}`) and not part of a sentence: it does not count.
+        A call that is `alone` in its paragraph and has only named arguments is nearly always a box of links
+        (`{{Greek religion|state=collapsed}}`) and not part of a sentence: it does not count. In an item of a
+        list it does: there it is a source.
         """
         sources = [self.sources[int(number)] for number in UNKNOWN.findall(text)]
         if alone and ALONE.fullmatch(text):

@@ -189,7 +189,7 @@ def lay_out(page: Page, found: list[Block], left_out: LeftOut, *, sections: str,
     for block in found:
         text = block.text
         if UNKNOWN_START in text:
-            calls = left_out.calls_in(text, alone=not block.level)
+            calls = left_out.calls_in(text, alone=not block.level and not block.listed)
             cut = incomplete == "cut" and not block.level
             text, went = close_calls(text, listed=block.listed, cut=cut)
             unknown += calls

@@ -40,11 +40,12 @@ def test_what_stays(language, wikitext, lines):
 
 def test_what_went_is_said_of_each_call_and_can_be_switched_off():
     wikitext = (
-        "{{Zz|a=b}}\n\nIt is {{zz|1}}. He (a {{zz|2}}) is.{{zz|3}} A town of old, at {{zz|4}}.\n* {{zz|5}}, b"
+        "{{Zz|a=b}}\n\nIt is {{zz|1}}. He (a {{zz|2}}) is.{{zz|3}} A town of old, at {{zz|4}}.\n"
+        "* {{zz|5}}, b\n* {{zz|a=6}}"
     )
     article = extract(page(wikitext))
-    assert article.left_out == tuple(f"{{{{zz|{number}}}}}" for number in range(1, 6))
-    assert article.cuts == ("sentence", "parentheses", "nothing", "clause", "item")
+    assert article.left_out == tuple(f"{{{{zz|{one}}}}}" for one in (1, 2, 3, 4, 5, "a=6"))
+    assert article.cuts == ("sentence", "parentheses", "nothing", "clause", "item", "nothing")
     kept = extract(page(wikitext), incomplete="keep")
     assert kept.left_out == article.left_out
     assert set(kept.cuts) == {"nothing"}

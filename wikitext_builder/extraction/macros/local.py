@@ -26,7 +26,10 @@ from wikitext_builder.wiki.languages import LANGUAGES, Language
 
 FRENCH_MONTHS = words("French months")
 NUMERALS = words("Roman numerals")
-FRENCH_DATE = re.compile(r"(\d{1,2})(?:er)? (\d{1,2}|[a-zéû]{3,9})(?: (\d{1,4}))?")
+WHOLE_DATE = re.compile(r"\d{3}|.[ /-].")
+TO_THE_NUMERAL = re.compile(r"(.+? (?:[IVXL]+|Ier))\b.*| \([^()]*\)$")
+SCALE = re.compile(r"(milli(?:on|ard)s?)⋅")
+POWERS = {ord("²"): "2", ord("³"): "3"}
 NOTHING = re.compile("(?!)")
 
 
@@ -75,33 +78,39 @@ def transcription(row: Row, _value: str) -> Macro:
 
 
 def quantity(row: Row, _value: str) -> Macro:
-    """`10 000 km2`: a number, then units, each with an optional exponent."""
+    """`10 000 km2`, `18 à 24 ans`: one or two numbers, then units, each with an optional exponent."""
 
     def macro(call: Call) -> str | None:
-        value, *units = call.positional() or [""]
+        value, *units = [*call.positional(), row.text] if row.text else call.positional() or [""]
         if not value:
             return None
         shown = grouped(value, row.language)
+        if len(units) == 2 and units[0].lstrip("-").isdecimal():
+            shown += f" à {grouped(units.pop(0), row.language)}"
+        for word, between in (("à", " à "), ("et", " et "), ("–", "–")):
+            shown += f"{between}{grouped(call.get(word), row.language)}" if call.get(word) else ""
         powers = ("" if power == "1" else power.replace("-", "−") for power in [*units[1::2], ""])
         pieces = [unit + power for unit, power in zip(units[::2], powers, strict=False) if unit]
         if exponent := call.get("e"):
             shown += f" × 10{exponent.replace('-', '−')}"
-        return " ".join([shown, "⋅".join(pieces)]).strip()
+        return " ".join([shown, SCALE.sub(r"\1 ", "⋅".join(pieces)).translate(POWERS)]).strip()
 
     return macro
 
 
 def french_date(call: Call) -> str | None:
-    """`29 septembre 2019` of `{{date|29|9|2019}}` or `{{date|29 9 2019}}`."""
-    if match := FRENCH_DATE.fullmatch(call.get("1")):
-        day, month, year = match[1], match[2], match[3] or ""
-    else:
-        day, month, year = call.numbered(3)
+    """`29 septembre 2019` of `{{date|29|9|2019}}` or `{{date|29 9 2019}}`, without parts like `2019-`."""
+    parts = call.numbered(3)
+    if WHOLE_DATE.search(parts[0]):  # the next argument is what it is a date of
+        words = re.sub(r"(?<=\d)[/-](?=\d)", " ", parts[0]).split()
+        parts = words if len(words) <= 3 else parts[:1]
+    day, month, year = [*parts, "", ""][:3]
+    month = month.lower() if day else month
     if re.fullmatch(r"[0-9]{1,2}", month) and 1 <= int(month) <= 12:
         month = FRENCH_MONTHS[int(month) - 1]
     if re.fullmatch(r"0?[0-9]{1,2}", day):
         day = "1er" if day.lstrip("0") == "1" else day.lstrip("0")
-    return " ".join(f"{day} {month} {year}".split()) or None
+    return " ".join(part for part in (day, month, year) if part and not part.endswith("-")) or None
 
 
 def french_century(row: Row, _value: str) -> Macro:
@@ -109,12 +118,44 @@ def french_century(row: Row, _value: str) -> Macro:
 
     def macro(call: Call) -> str | None:
         values = call.given()
+        if len(values) == 2 and values[1] not in {"e", "er"}:
+            values = [values[0], "e", values[1], "e"]
         if len(values) == 4:
             return f"{values[0]}{values[1]} et {values[2]}{values[3]} siècles{row.text}"
         ordinal = call.get("2") if call.get("2") in {"e", "er"} else "er" if call.get("1") == "I" else "e"
         return f"{call.get('1').upper()}{ordinal} siècle{row.text}" if call.get("1") else None
 
     return macro
+
+
+def french_centuries(row: Row, _value: str) -> Macro:
+    """`XVIIIe – XIXe siècles` of `{{sp|XVIII|e|-|XIX|e|s}}` or `{{sp|XVIII|-|XIX|s}}`, and the era."""
+
+    def macro(call: Call) -> str | None:
+        values = [value for value in call.given() if value not in {"e", "er"}]
+        if len(values) not in {3, 4}:
+            return None
+        first, last = (f"{one}er" if one == "I" else f"{one}e" for one in values[:3:2])
+        between = "–" if values[1] == "-" else values[1]
+        return f"{first} {between} {last} siècle{''.join(values[3:])}{row.text}"
+
+    return macro
+
+
+def french_time(call: Call) -> str | None:
+    """`20 h 50`, `4 min 16 s 37`: hours and minutes, or minutes, seconds and hundredths."""
+    hours, minutes, seconds, rest = (one.lstrip("0") or one[:1] for one in call.numbered(4))
+    if hours:
+        return None if seconds else f"{hours} h {minutes}".strip()
+    return f"{minutes} min {seconds} s {rest}".strip() if minutes and seconds else None
+
+
+def french_sovereign(call: Call) -> str:
+    """`Henri VIII d'Angleterre`, without what only the title of the article has after the numeral."""
+    name, *rest = call.given() or [""]
+    if call.get("pays").startswith("n"):
+        del rest[1:]
+    return " ".join([TO_THE_NUMERAL.sub(r"\1", name), *rest])
 
 
 def spanish_century(call: Call) -> str | None:
@@ -191,6 +232,13 @@ KINDS: dict[str, Callable[[Row, str], Macro]] = {
     "quantity": quantity,
     "french-date": _always(french_date),
     "french-century": french_century,
+    "french-centuries": french_centuries,
+    "french-sovereign": _always(french_sovereign),
+    "french-time": _always(french_time),
+    "french-ship": _always(
+        lambda call: {"2": call.get("1"), "6": f"{call.name} {call.get('1')}"}.get(call.get("3"))
+    ),
+    "french-aside": _always(lambda call: f"— {call.get('1')}" + ("" if call.get("2") else " —")),
     "spanish-century": _always(spanish_century),
     "italian-life": _always(italian_life),
     "symbols-of-units": _always(symbols_of_units),
