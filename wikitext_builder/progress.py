@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Protocol, TextIO, TypeVar
 
 import click
@@ -25,8 +26,6 @@ from rich.progress import (
     Task,
     TaskID,
     TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.progress import Progress as RichProgress
 from rich.table import Column
@@ -104,7 +103,22 @@ class _Counts(ProgressColumn):
     def render(self, task: Task) -> Text:
         """How much is done of how much, with the unit."""
         total = None if task.total is None else int(task.total)
-        return Text(counted(task.description, int(task.completed), total))
+        known = total is not None or task.completed
+        return Text(counted(task.description, int(task.completed), total) if known else "")
+
+
+class _Time(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        """How long a stage took, else how long it will take, else how long it has taken."""
+        if task.finished:
+            return _clock("took {}", task.finished_time)
+        if task.time_remaining is not None:
+            return _clock("{} left", task.time_remaining)
+        return _clock("{} elapsed", task.elapsed)
+
+
+def _clock(said: str, seconds: float | None) -> Text:
+    return Text("" if seconds is None else said.format(timedelta(seconds=round(seconds))))
 
 
 class _Rate(ProgressColumn):
@@ -115,7 +129,8 @@ class _Rate(ProgressColumn):
 
 
 def _per_second(stage: str, speed: float) -> str:
-    return f"{decimal(int(speed))}/s" if unit_of(stage) == "bytes" else f"{speed:.1f}/s"
+    unit = unit_of(stage)
+    return f"{decimal(int(speed))}/s" if unit == "bytes" else f"{speed:.1f} {unit}/s".replace(" /", "/")
 
 
 def unit_of(stage: str) -> str:
@@ -189,9 +204,7 @@ COLUMNS = (
     BarColumn(bar_width=None, table_column=Column(min_width=5, max_width=40, ratio=1)),
     _Counts(table_column=Column(no_wrap=True)),
     _Rate(table_column=Column(no_wrap=True)),
-    TimeElapsedColumn(table_column=Column(no_wrap=True)),
-    TextColumn("left", table_column=Column(no_wrap=True)),
-    TimeRemainingColumn(table_column=Column(no_wrap=True)),
+    _Time(table_column=Column(no_wrap=True)),
 )
 NOTE = TextColumn("{task.fields[note]}", markup=False)  # a note can contain a title
 
