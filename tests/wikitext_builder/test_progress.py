@@ -126,4 +126,4 @@ def test_a_stage_that_begins_again_has_its_own_time() -> None:
     shown = stream.getvalue().split("\r")
     assert any(re.search(r"10/10 tokens .*took 0:00:0\d", line) for line in shown)
     assert "1/10 tokens" in shown[-1]
-    assert "0:00:00 left" in shown[-1]
+    assert "0:00:00 elapsed" in shown[-1]
