@@ -7,6 +7,7 @@ the length of the HTML.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +23,7 @@ from wikitext_builder.extraction.macros.local import LOCAL, NO_TEMPLATES
 from wikitext_builder.extraction.macros.registry import is_removed
 from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut, formula
 from wikitext_builder.extraction.markup import BLOCKS, HIDDEN
-from wikitext_builder.extraction.page import check_choices, lay_out
+from wikitext_builder.extraction.page import PREFERRED, check_choices, lay_out
 from wikitext_builder.extraction.trim import CONTROLS, POINTS, REMOVED_TAGS, close_gap
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
 
@@ -44,6 +45,7 @@ HEADINGS = {f"h{level}": max(level, 2) for level in range(1, 7)}  # level 1 is f
 # {{'}} and similar templates put thin spaces around an apostrophe; they do not separate words.
 PADDED = re.compile("\u200d?\u200a(['\"]+)\u200b?")
 LISTEN = re.compile(rf"\([\s{GONE}]*listen[\s{GONE}]*\)|ⓘ")  # links to sounds beside pronunciations
+TAG = re.compile(r"<[^<>]*>")
 EXTENSION, TRANSCLUSION = "mw:Extension/", "mw:Transclusion"  # what an element is of, in Parsoid's `typeof`
 TARGET = re.compile(r'"wt":\s*"([^"|{}\\<]+)')  # the name of a template, in Parsoid's `data-mw`
 NOT_THERE = re.compile(r" \([^()]*\)$")  # of the title of a red link: `Template:A (page does not exist)`
@@ -135,6 +137,7 @@ class _Walker:
         self.preformatted = 0
         self.items = 0  # open items of lists
         self.after_reference = False
+        self.variant = 0, 0, ""  # of the open element: its depth, the pieces before it, its text
 
     # --- called by libxml2
 
@@ -169,6 +172,8 @@ class _Walker:
             self.pieces.append(BREAK)
         elif tag == "q":
             self.pieces.append('"')
+        if mark is None and "data-mw-variant" in attributes:
+            self.variant = self.depth, len(self.pieces), _variant(attributes["data-mw-variant"])
 
     def end(self, tag: str) -> None:
         """Close an element."""
@@ -181,6 +186,8 @@ class _Walker:
             return
         if self.outside:
             return
+        if (depth, len(self.pieces)) == self.variant[:2]:
+            self.pieces.append(self.variant[2])
         if tag in HEADINGS or tag in BLOCKS:
             self.flush()
             self.preformatted -= tag == "pre"
@@ -281,6 +288,21 @@ class _Walker:
             for line in text.split(BREAK):
                 if kept := line.strip().lstrip(": "):
                     self.found.append(Block(text=kept, listed=self.items > 0))
+
+
+def _variant(data: str) -> str:
+    """Return the text that Parsoid's `data-mw-variant` has for an empty element; empty if it is no such data.
+
+    >>> _variant('{"twoway": [{"l": "zh-tw", "t": "電腦"}, {"l": "zh-cn", "t": "<b>电脑</b>"}]}')
+    '电脑'
+    """
+    try:
+        said = json.loads(data)
+        texts = {one["l"]: one["t"] for one in said.get("twoway", ())}
+        one = said["disabled"]["t"] if "disabled" in said else ""
+        return TAG.sub("", one or next((texts[code] for code in (*PREFERRED, *texts) if code in texts), ""))
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        return ""
 
 
 def _replacement(tag: str, attributes: Mapping[str, str]) -> str | None:
