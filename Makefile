@@ -1,6 +1,7 @@
 # make demo    builds a dataset from the bundled sample and shows it, then installs torch and trains a small model; it keeps
 #              words that occur twice (--min-count 2), because the sample is small: else the pointer has few names to copy
 # make test    runs all tests
+# make check   lints, and runs the quick tests of what decides text and numbers: before each commit, in two minutes
 # make lint    checks style and types
 # make docs    builds the pages of docs/ and the API reference into build/site; a broken link is an error
 # make package builds what is published into build/dist, and runs its demo in an empty environment without torch
@@ -24,7 +25,7 @@ COVERED := tests/wikitext_builder/tokens tests/wikitext_builder/dataset tests/ps
 	tests/lm_benchmarks/measuring/test_chance.py tests/lm_benchmarks/measuring/test_compare.py \
 	tests/lm_benchmarks/records tests/lm_benchmarks/test_metrics.py
 
-.PHONY: demo test lint format docs package fuzz crash mutants coverage figures clean
+.PHONY: demo test check lint format docs package fuzz crash mutants coverage figures clean
 .DEFAULT_GOAL := demo
 
 .venv/python: pyproject.toml constraints.txt
@@ -64,6 +65,9 @@ demo: .venv/base
 
 test: .venv/test
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+check: lint
+	$(BIN)/python -m pytest --numprocesses auto -q -m "not slow" $(COVERED) tests/wikitext_builder/extraction tests/test_imports.py
 
 lint: .venv/lint
 	$(BIN)/ruff check

@@ -28,7 +28,9 @@ import pytest
 from ps_models.configs import PRESETS
 from tests.code_figures import FOLDERS, documented_in, modules
 from tests.command import COMMANDS, PROGRAMS, forked, run_program
+from tests.conftest import data
 from wikitext_builder.cli.options import RenamedOption
+from wikitext_builder.hashing import file_sha256
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -344,6 +346,14 @@ def anchors(path: Path) -> set[str]:
     text = FENCE.sub("", path.read_text(encoding="utf-8"))
     headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+OFFICIAL = re.findall(r"^([0-9a-f]{64})  (\S+)$", (DOCS / "installing.md").read_text("utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize(("digest", "name"), OFFICIAL)
+def test_hashes_of_official_files_are_theirs(digest: str, name: str) -> None:
+    assert file_sha256(data(name)) == digest
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
