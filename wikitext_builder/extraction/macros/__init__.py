@@ -32,10 +32,10 @@ def read_table(name: str, *, head: bool = False) -> list[list[str]]:
 
 
 @cache
-def _lookups() -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
-    for kind, key, value in read_table("lookups"):
-        found.setdefault(kind, {})[key] = value.replace("␣", " ")
+def _by_kind(table: str) -> dict[str, list[list[str]]]:
+    found: dict[str, list[list[str]]] = {}
+    for kind, *cells in read_table(table):
+        found.setdefault(kind, []).append(cells)
     return found
 
 
@@ -45,15 +45,7 @@ def lookup(kind: str) -> dict[str, str]:
     >>> lookup("element")["iron"], lookup("country")["NED"]
     ('Fe', 'Netherlands')
     """
-    return _lookups()[kind]
-
-
-@cache
-def _words() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name, text in read_table("words"):
-        found.setdefault(name, []).extend(text.split())
-    return found
+    return {key: value.replace("␣", " ") for key, value in _by_kind("lookups")[kind]}
 
 
 def words(name: str) -> tuple[str, ...]:
@@ -62,4 +54,4 @@ def words(name: str) -> tuple[str, ...]:
     >>> words("months")[:2]
     ('January', 'February')
     """
-    return tuple(_words()[name])
+    return tuple(word for (text,) in _by_kind("words")[name] for word in text.split())

@@ -94,7 +94,10 @@ class _Citation:
             )
         if self.kind == "speech":
             fields["note"] = "(Speech)"
-        self.adapt_dates()
+        dated = f"{fields['month']} {fields['year']}".strip() if fields["year"] else fields["published"]
+        fields["date"] = fields["date"] or dated
+        if fields["published"] == fields["date"]:
+            fields["published"] = ""
 
     def adapt_today(self, order: str) -> None:
         """Dates in the order that the page asks for, straight quotation marks, only fields of the kind."""
@@ -131,16 +134,6 @@ class _Citation:
         fields["trans_title"] = fields["issue"] = ""
         joined = f"{self.separator} ".join(shown)
         fields["title"], fields["series"] = fields["series"], joined.lower() if self.comma else joined
-
-    def adapt_dates(self) -> None:
-        """The date is the first of date, month and year, and date of publication."""
-        fields = self.fields
-        if not fields["date"]:
-            fields["date"] = f"{fields['month']} {fields['year']}".strip() if fields["year"] else ""
-        if not fields["date"]:
-            fields["date"] = fields["published"]
-        if fields["published"] == fields["date"]:
-            fields["published"] = ""
 
     def word(self, value: str) -> str:
         """A fixed text, in lower case in Style 2."""

@@ -4,40 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from math import floor
 
+from wikitext_builder.extraction.macros import convert_arguments, convert_rounding, convert_units
 from wikitext_builder.extraction.macros.call import Call, changed, macro
-from wikitext_builder.extraction.macros.convert_arguments import (
-    MINUS,
-    NO_OPTIONS,
-    Between,
-    Options,
-    Rest,
-    Value,
-    parse_options,
-    parse_rest,
-    parse_values,
-    value_of,
-)
-from wikitext_builder.extraction.macros.convert_rounding import (
-    Result,
-    Source,
-    Task,
-    hands_of,
-    of_inches,
-    results_of,
-    split_result,
-)
-from wikitext_builder.extraction.macros.convert_units import (
-    POWERS,
-    Output,
-    Several,
-    Unit,
-    convertible,
-    default_code,
-    find_outputs,
-    find_unit,
-)
+from wikitext_builder.extraction.macros.convert_arguments import Between, Options, Rest, Value, value_of
+from wikitext_builder.extraction.macros.convert_rounding import Result, Source, Task
+from wikitext_builder.extraction.macros.convert_units import Output, Several, Unit, find_unit
 from wikitext_builder.extraction.macros.php import whole_number
 
 THEN, TODAY = {ord("‑"): "-"}, str.maketrans("·µ", "⋅μ")  # signs in symbols
@@ -98,14 +70,14 @@ def decorated(text: str, unit: Unit, options: Options, side: str, *, last: bool 
         if options.abbreviated in {"on", side} and "words" not in options.flags:
             text += f"×10{unit.power}"
         elif last:
-            text += ("-" if options.adjective else " ") + POWERS[unit.power]
+            text += ("-" if options.adjective else " ") + convert_units.POWERS[unit.power]
     return (options.currency or unit.currency if unit.currency else "") + text
 
 
 # --- values with their units
 
 # A number that is negative, but not a fraction.
-NEGATIVE = re.compile(MINUS + r"(?!(?:[\d,.]+ )?\d+[/⁄])")
+NEGATIVE = re.compile(convert_arguments.MINUS + r"(?!(?:[\d,.]+ )?\d+[/⁄])")
 
 
 def all_outputs(task: Task, outputs: tuple[Output, ...]) -> list[str] | None:
@@ -116,7 +88,7 @@ def all_outputs(task: Task, outputs: tuple[Output, ...]) -> list[str] | None:
         first, second = outputs[:2]
         in_hands = isinstance(first, Unit) and first.built_in == "hand"
         if in_hands and isinstance(second, Unit) and second.exact == "below":
-            denominators[1] = of_inches(task, denominators[0])
+            denominators[1] = convert_rounding.of_inches(task, denominators[0])
     sides = ["in" if "first" in task.options.flags and len(outputs) > 1 else "out"] + ["out"] * len(outputs)
     shown = [_output(task, *one) for one in zip(outputs, denominators, sides, strict=False)]
     texts = [text for text in shown if text is not None]
@@ -140,7 +112,7 @@ def _output(task: Task, unit: Output, denominator: int, side: str) -> str | None
         results = _in_hands(task, unit, denominator)
         unit = unit if options.asked else replace(unit, named=True)
     else:
-        results = results_of(task, unit, denominator)
+        results = convert_rounding.results_of(task, unit, denominator)
         if task.source.unit.built_in == "hand" and unit.exact == "below" and not options.asked:
             unit = replace(unit, named=True)
     return measured(task, unit, results, side) if results is not None else None
@@ -183,21 +155,25 @@ def _several(task: Task, output: Several, denominator: int) -> str | None:
     """Feet and inches and the like: the smallest unit is rounded, then split."""
     options = task.options
     plain = replace(options, flags=options.flags - {"spellout"})
-    results = results_of(task._replace(options=plain), output.units[0], denominator)
+    results = convert_rounding.results_of(task._replace(options=plain), output.units[0], denominator)
     if results is None:
         return None
     named = (not options.asked and options.display in {"or", "slash"}) or options.abbreviated not in {
         "on", "out", "mos",
     }  # fmt: skip
-    texts = [split_result(result, output, options, named=named) for result in results]
+    texts = [convert_rounding.split_result(result, output, options, named=named) for result in results]
     return _joined(task, texts, "out", named=named) + task.middle
 
 
 def _in_hands(task: Task, unit: Unit, denominator: int) -> list[Result] | None:
     """Hands and inches with a point between them: 15.2 is 15 hands 2 inches."""
     inch = replace(unit, size=unit.size / 4, built_in="", exact="")
-    found = results_of(task, inch, of_inches(task, denominator))
-    return [hands_of(result, task.options, task.precision) for result in found] if found is not None else None
+    found = convert_rounding.results_of(task, inch, convert_rounding.of_inches(task, denominator))
+    return (
+        [convert_rounding.hands_of(result, task.options, task.precision) for result in found]
+        if found is not None
+        else None
+    )
 
 
 HANDS = re.compile(r"[0-9]{1,3}(?:\.[0-3](?:[0-9]{1,3})?)?")
@@ -215,7 +191,7 @@ def convert(call: Call) -> str | None:
     >>> show("204", "m", "ft", "-high", adj="mid"), show("500", "PS", "kW hp", abbr="on")
     ('204-metre-high (669 ft)', '500 PS (370 kW; 490 hp)')
     """
-    options = parse_options(call)
+    options = convert_arguments.parse_options(call)
     if today := call.page is not None and changed(call, "convert"):
         options = replace(options, flags=options.flags | {"today"})
     numbered: list[str] = []
@@ -224,7 +200,7 @@ def convert(call: Call) -> str | None:
     if len(numbered) > 1 and numbered[1].strip().endswith("nocomma"):
         numbered[1] = numbered[1].strip().removesuffix("nocomma")
         options = replace(options, flags=options.flags | {"nocomma"})
-    given = parse_values(numbered, options)
+    given = convert_arguments.parse_values(numbered, options)
     if given is None or not given[2]:
         return None
     values, between, rest = given
@@ -241,13 +217,13 @@ def _converted(
     if unit.american:
         options = replace(options, flags=options.flags | {"american"})
     source, arguments = _source(values, between, unit, arguments, options)
-    rest = parse_rest(arguments, options)
+    rest = convert_arguments.parse_rest(arguments, options)
     if source.parts:
         values = [_total(source)]
-    outputs = find_outputs(
-        rest.outputs or default_code(source.unit, values[0].number), american=options.american
+    outputs = convert_units.find_outputs(
+        rest.outputs or convert_units.default_code(source.unit, values[0].number), american=options.american
     )
-    if not outputs or not all(convertible(source.unit, output) for output in outputs):
+    if not outputs or not all(convert_units.convertible(source.unit, output) for output in outputs):
         return None
     flipped = "flip" in options.flags
     task = Task(
@@ -355,7 +331,9 @@ def _short(call: Call, *values: str) -> str | None:
 def population_density(call: Call) -> str | None:
     """`5.7/km2 (14.8/sq mi)` of a population and an area."""
     values = call.positional()
-    numbers = [value_of(value, NO_OPTIONS) for value in values[:2]] if len(values) >= 3 else []
+    numbers = (
+        [value_of(value, convert_arguments.NO_OPTIONS) for value in values[:2]] if len(values) >= 3 else []
+    )
     population, area = numbers if len(numbers) == 2 else (None, None)
     if population is None or area is None or not area.number:
         return None
@@ -366,11 +344,9 @@ def population_density(call: Call) -> str | None:
 @macro("Hands")
 def hands(call: Call) -> str | None:
     """`15.2 hands (62 inches, 157 cm)`: the height of horses; the decimal counts inches, four per hand."""
-    values = [value for value in call.positional()[:2] if value]
+    values = call.given()[:2]
     if not values or not all(HANDS.fullmatch(value) for value in values):
         return None
-    inches = [4 * int(value.partition(".")[0]) + float(value.partition(".")[2] or 0) for value in values]
-    centimetres = " to ".join(f"{floor(one * 2.54 + 0.5)}" for one in inches)
-    return (
-        f"{' to '.join(values)} hands ({' to '.join(f'{one:g}' for one in inches)} inches, {centimetres} cm)"
-    )
+    arguments = {"1": " to ".join(values), "2": "hand", "3": "in cm"}
+    shown = convert(replace(call, name="Convert", arguments=arguments))
+    return shown and shown.replace("; ", ", ")

@@ -116,7 +116,7 @@ MAX_CHARACTERS = 40  # of a number; a longer one is not a measure, and may be to
 MAX_VALUES = 30  # in one range
 MAX_SPLITS = 20  # arguments that can hold several numbers
 ROUNDED = frozenset(["ri0", "ri1", "ri2", "ri3"])  # input values, to so many decimals
-NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,9})?\s*")
+NUMBER = re.compile(r"\s*(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,9})?\s*")
 FRACTION = re.compile(
     r"\s*(?P<plus>\+?)\s*(?:(?P<whole>[0-9]+(?:\.[0-9])?)\s*(?P<sign>[-+ ]|&nbsp;))??"
     r"\s*(?P<over>[0-9]+)\s*(?P<slash>/+|⁄)\s*(?P<under>[0-9]+)\s*"
@@ -229,21 +229,11 @@ def value_of(text: str, options: Options) -> Value | None:
     clean = text.strip().replace(",", "")
     if not clean or len(clean) > MAX_CHARACTERS:
         return None
-    if NUMBER.fullmatch(clean):
-        return _whole_value(clean, options)
-    for prefix in ("-", MINUS, "&minus;"):
-        if clean.startswith(prefix):
-            clean = clean.removeprefix(prefix)
-            if NUMBER.fullmatch(clean):
-                return _plain_value(clean, MINUS, options, negative=True)
-            return _fraction_value(clean, options, negative=True)
-    return _fraction_value(clean, options, negative=False)
-
-
-def _whole_value(clean: str, options: Options) -> Value | None:
-    sign = clean[0] if clean[0] in "+-" else ""
-    clean = clean[1:] if sign else clean
-    return _plain_value(clean, sign.replace("-", MINUS), options, negative=sign == "-")
+    sign = next(filter(clean.startswith, ("-", MINUS, "&minus;", "+")), "")
+    negative, size = sign not in {"", "+"}, clean.removeprefix(sign)
+    if NUMBER.fullmatch(size):
+        return _plain_value(size, MINUS if negative else sign, options, negative=negative)
+    return _fraction_value(size if negative else clean, options, negative=negative)
 
 
 def _plain_value(clean: str, sign: str, options: Options, *, negative: bool) -> Value | None:

@@ -12,7 +12,6 @@ from functools import lru_cache
 
 from wikitext_builder.extraction.macros import words
 from wikitext_builder.extraction.macros.call import Call, Macro, macro, series
-from wikitext_builder.extraction.macros.numbers import ordinal
 from wikitext_builder.extraction.macros.php import whole_number
 
 MONTHS = words("months")
@@ -161,9 +160,14 @@ def two_dates(call: Call) -> tuple[date, date, int] | None:
     return (start, end, known if known == both or end_parts is now else 0) if start and end else None
 
 
+def date_in(text: str) -> re.Match[str] | None:
+    """What `DATES` finds of a text that is a date."""
+    return next(filter(None, (pattern.fullmatch(text) for pattern in DATES)), None)
+
+
 def parts_of(text: str) -> list[str]:
     """Year, month and day of a date in one text; the whole text in front if it has another form."""
-    match = next(filter(None, (pattern.fullmatch(text) for pattern in DATES)), None)
+    match = date_in(text)
     return [match["y"], match["m"], match["d"]] if match else [text, "", ""]
 
 
@@ -211,7 +215,7 @@ def sortable_date(call: Call) -> str | None:
     year, month, day, era = call.numbered(4)
     style = call.get("format").lower()
     if not (month or day or era):
-        match = next(filter(None, (pattern.fullmatch(year) for pattern in DATES)), None)
+        match = date_in(year)
         if match is None and year.isalpha() and month_number(year):
             year, month = "", year
         elif match is None and not re.fullmatch(r"-?\d+", year):
@@ -261,22 +265,6 @@ def year_and_age(call: Call) -> str | None:
         return None
     years = number - other if died else other - number
     return f"{year} ({'aged' if died else 'age'} {max(years - 1, 0)}–{years})"
-
-
-@macro("Century")
-def century(call: Call) -> str | None:
-    """`5th century` of a number, `5th century BC` of a negative one."""
-    number = call.get("1").replace("−", "-")
-    if not re.fullmatch(r"-?\d{1,2}", number):
-        return None
-    shown = ordinal(str(int(number.lstrip("-"))))
-    return f"{shown} century" + (" BC" if number.startswith("-") else "")
-
-
-@macro("Decade")
-def decade(call: Call) -> str | None:
-    """`1990s` of a year."""
-    return f"{call.get('1')[:-1]}0s" if call.get("1").isdecimal() else None
 
 
 UNITS = {"y": "years", "m": "months", "w": "weeks", "d": "days"}
@@ -374,12 +362,11 @@ def parsed_time(text: str, now: datetime) -> datetime | None:
     """
     if year := whole_number(text) if len(text) == 4 else None:
         return datetime(year, now.month, min(now.day, 28), tzinfo=UTC)
-    for pattern in DATES:
-        if match := pattern.fullmatch(text):
-            hour, minute, second = (int(value or 0) for value in match.groups()[3:])
-            month, year, day = month_number(match["m"]), int(match["y"] or now.year), int(match["d"] or 1)
-            try:
-                return datetime(year, month or 0, day, hour, minute, second, tzinfo=UTC)
-            except ValueError:
-                return None
-    return None
+    if (match := date_in(text)) is None:
+        return None
+    hour, minute, second = (int(value or 0) for value in match.groups()[3:])
+    month, year, day = month_number(match["m"]), int(match["y"] or now.year), int(match["d"] or 1)
+    try:
+        return datetime(year, month or 0, day, hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        return None

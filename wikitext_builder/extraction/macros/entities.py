@@ -6,13 +6,12 @@ import re
 from math import floor
 
 from wikitext_builder.extraction.macros import lookup
-from wikitext_builder.extraction.macros.call import Call, macro, text
+from wikitext_builder.extraction.macros.call import Call, macro
 from wikitext_builder.extraction.macros.php import whole_number
 from wikitext_builder.extraction.markers import GONE
 
 COUNTRIES = lookup("country")
 ROADS = lookup("road")
-GAUGES = lookup("gauge")
 NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,40})?")
 MARKS = ("°", "′", "″")
 
@@ -79,16 +78,6 @@ def _in_parts(value: str, letters: str, parts: int) -> str:
     return f"{rest}°{shown}{letter}"
 
 
-macro("Location", "Coor title dms", "Coor at dms", "Coor title d")(text(GONE))  # only beside the title
-
-
-# {{PSE}} is a stock exchange.
-@macro(*(code for code in COUNTRIES if code != "PSE"))
-def country_of_template(call: Call) -> str | None:
-    """The country whose code is the name of the template."""
-    return call.get("name") or COUNTRIES.get(call.name)
-
-
 @macro("Jct")
 def road(call: Call) -> str | None:
     """`I-5 / US 101 in Los Angeles`: kinds and numbers of roads alternate, then towns and directions."""
@@ -142,23 +131,6 @@ def shown_parts(prefix: str, name: str, number: str, shown: str) -> str:
     return " ".join(part for part in (prefix if bits & 4 else "", named, numbered) if part)
 
 
-@macro("Sclass")
-def ship_class(call: Call) -> str | None:
-    """`Nimitz-class aircraft carrier`; the third argument chooses the parts.
-
-    From copies of the documentation of {{sclass-}}, read on 2026-11-21: 0 leaves out the kind, 4 also the
-    hyphen, 5 shows only the name; 1 to 3 only differ in links.
-    """
-    name, kind, form = call.numbered(3)
-    return {"0": f"{name}-class", "4": f"{name} class", "5": name}.get(form, f"{name}-class {kind}".rstrip())
-
-
-@macro("RailGauge")
-def rail_gauge(call: Call) -> str | None:
-    """`1,435 mm (4 ft 8 1⁄2 in)`: the most frequent gauges."""
-    return GAUGES.get(call.get("1").replace(" ", "").lower())
-
-
 @macro("Winning percentage")
 def winning_percentage(call: Call) -> str | None:
     """`.625` of wins and losses."""
@@ -181,9 +153,6 @@ def winter_season(call: Call) -> str | None:
     season = f"{year}–{last if last.endswith('00') else last[2:]}"
     shown = {"start": year, "end": last}.get(part, season)
     return f"{shown} {call.get('app')}".strip()
-
-
-BILLS = lookup("bill")
 
 
 @macro("Bibleverse", "Bibleref", "Bibleref2", "Bibleref2c")
@@ -216,28 +185,3 @@ def url(call: Call) -> str | None:
     address = re.sub("(?i)^https?:/{0,2}", "", call.get("1"))
     host, slash, path = re.sub("[?#]$", "", address).partition("/")
     return host.lower() + (slash + path if path else "")
-
-
-@macro("USBill")
-def bill(call: Call) -> str | None:
-    """`H.R. 2203`; the number of the congress is only in the link."""
-    kind = call.get("2").replace(".", "").replace(" ", "").upper()
-    return f"{BILLS[kind]} {call.get('3')}" if kind in BILLS else None
-
-
-# The texts of the sites below are from the documentation of the templates, read on 2026-11-22.
-@macro("YouTube")
-def youtube(call: Call) -> str | None:
-    """`Title on YouTube`; `Title's channel on YouTube`."""
-    kinds = ((("user", "u", "channel"), "'s channel"), (("s", "show", "sid", "showid"), " show"))
-    for names, kind in kinds:
-        if call.get(*names):
-            return f"{call.get('title', '1') or call.page.title}{kind} on YouTube"
-    return f"{call.get('title', '2') or 'Video'} on YouTube"
-
-
-@macro("Official website")
-def official(call: Call) -> str | None:
-    """`Official website`, or the name that the call gives; perhaps also one for telephones."""
-    mobile = " (Mobile)" if call.get("mobile") else ""
-    return (call.get("2", "name") or "Official website") + mobile

@@ -17,9 +17,7 @@ TAG = re.compile("([a-z]{2,3})(?:-[A-Z][a-z]{3})?(?:-(?:[A-Z]{2}|[0-9]{3}))?", r
 ZH_LABELS = lookup("zh label")
 NAMED = lookup("language template")
 OWN = {"Lang-zh", "Lang-rus"}  # not named by their code alone
-GREEK = "α β γ δ ε ζ η θ ι κ λ μ ν ξ ο π ρ σ ς τ φ ψ ω"
-LATIN = "a b g d e z ē th i k l m n x o p r s s t ph ps ō"
-LETTERS = dict(zip(GREEK.split(), unicodedata.normalize("NFD", LATIN).split(), strict=True))
+LETTERS = {greek: unicodedata.normalize("NFD", latin) for greek, latin in lookup("greek letter").items()}
 LETTER = re.compile("([^\u0300-\u036f])([\u0300-\u036f]*)")
 
 
@@ -147,13 +145,6 @@ macro("Korean")(labelled(lookup("korean label")))
 macro("CJKV")(labelled(lookup("cjkv label")))
 
 
-@macro("Literal translation")
-def literally(call: Call) -> str | None:
-    """`lit. 'cat'`."""
-    values = [f"'{value}'" for value in call.given()]
-    return f"lit. {' or '.join(values)}" if values else "lit."
-
-
 @macro(*(f"{code.capitalize()} icon" for code in LANGUAGE_NAMES if len(code) == 2), "Language icon")
 def language_icon(call: Call) -> str | None:
     """`(German)`: the language of a linked page, by the name of the template or the argument."""
@@ -166,14 +157,6 @@ def in_languages(call: Call) -> str | None:
     """`(in German and French)`."""
     names = [LANGUAGE_NAMES.get(code, code) for code in call.given()]
     return f"(in {series(names)})" if names else None
-
-
-@macro("Native name", "Native phrase")
-def native_name(call: Call) -> str | None:
-    """`Roma (Italian)`: a name and its language."""
-    name = LANGUAGE_NAMES.get(call.get("1"))
-    bare = call.get("paren", "icon") in {"omit", "off", "no"} or call.get("parensize") == "none"
-    return call.get("2") if bare or not name else f"{call.get('2')} ({name})"
 
 
 @macro("Grc-tr")
@@ -216,11 +199,7 @@ SOUND_FILE = re.compile(r"\.(?:ogg|oga|wav|mp3|flac)$", re.IGNORECASE)
 OWN_IPA = {"IPA-all", "IPA-en", "IPA-eng", "IPA-hns", "IPA-ur", "IPA-lzz"}  # not named by their code alone
 OLD_CODES = {"tu": "tr"}  # in names of templates; not a code of a language
 PLACES_OF_IPA = lookup("ipa place")
-# Labels of {{IPA-hns}}; its other labels give "Hindustani pronunciation".
-HINDUSTANI = {
-    "": "", "IPA": "IPA: ", "lang": "Hindustani: ", "langhi": "Hindi: ", "langur": "Urdu: ",
-    "pron": "pronounced ", "hi": "Hindi pronunciation: ", "ur": "Urdu pronunciation: ",
-}  # fmt: skip
+HINDUSTANI = lookup("hindustani label")
 DELIMITERS = frozenset(["--", "[-", "-]", "//", "/-", "-/"])  # before and after; - is none
 
 

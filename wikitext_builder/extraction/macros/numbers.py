@@ -8,7 +8,6 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from wikitext_builder.extraction.macros import lookup, words
 from wikitext_builder.extraction.macros.call import Call, changed, macro
 from wikitext_builder.extraction.macros.php import whole_number
-from wikitext_builder.extraction.markers import formula
 
 MAX_CHARACTERS = 1_000  # of a number: far more digits than articles have
 EXPONENT = re.compile(r"[eE]([-+−]?[0-9]{1,4})$")
@@ -18,10 +17,7 @@ INDEX = {year: Decimal(price) for year, price in lookup("us prices").items()}
 LAST_YEAR = "2016"  # of {{Inflation}} in 2016
 INDEX_NAMES = {"US", "USD"}
 RANGES, REPEATING, VAL_UNITS = lookup("val range"), {"x", "×"}, lookup("val unit")
-SIZES = (
-    "", " thousand", " million", " billion", " trillion", " quadrillion", " quintillion", " sextillion",
-    " septillion",
-)  # fmt: skip
+SIZES = ("", *(f" {size}" for size in words("powers of a thousand")))
 
 
 def grouped(value: str) -> str:
@@ -185,12 +181,8 @@ def price(call: Call) -> str | None:
 # --- in words
 
 UNDER_TWENTY = words("numbers under twenty")
-TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-THOUSANDS = ("", "thousand", "million", "billion", "trillion")
-ORDINALS = {
-    "one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth",
-    "nine": "ninth", "twelve": "twelfth",
-}  # fmt: skip
+TENS, ORDINALS = words("tens"), lookup("ordinal")
+SCALES = {1000**power: SIZES[power].strip() for power in (4, 3, 2, 1)} | {100: "hundred"}
 WRITTEN_NUMBER = re.compile(r"(?P<sign>[-−]?)(?P<whole>\d{1,3}(?:,\d{3})*|\d+)(?:\.(?P<decimals>\d+))?")
 
 
@@ -222,36 +214,17 @@ def fraction_in_words(whole: str, over: int, under: int, *, american: bool = Fal
 
 
 def whole_in_words(number: int, *, american: bool) -> str:
-    """A whole number below 10¹⁵ in words; British English has an `and` after the hundreds."""
-    groups: list[str] = []
-    rest, power = number, 0
-    while rest:
-        rest, group = divmod(rest, 1000)
-        if group:
-            groups.append(
-                f"{_below_thousand(group, american=american or bool(power))} {THOUSANDS[power]}".rstrip()
-            )
-        power += 1
-    if not groups:
-        return UNDER_TWENTY[0]
-    joint = " and " if not american and 0 < number % 1000 < 100 and len(groups) > 1 else " "
-    return " ".join(groups[:0:-1]) + (joint if len(groups) > 1 else "") + groups[0]
-
-
-def _below_thousand(number: int, *, american: bool) -> str:
-    hundreds, rest = divmod(number, 100)
-    pieces = [f"{UNDER_TWENTY[hundreds]} hundred"] if hundreds else []
-    if rest:
-        pieces += ["and"] if hundreds and not american else []
-        pieces.append(_below_hundred(rest))
-    return " ".join(pieces)
-
-
-def _below_hundred(number: int) -> str:
+    """A whole number below 10¹⁵ in words; British English has an `and` before the last two digits."""
     if number < 20:
         return UNDER_TWENTY[number]
-    tens, ones = divmod(number, 10)
-    return TENS[tens] + (f"-{UNDER_TWENTY[ones]}" if ones else "")
+    if number < 100:
+        tens, ones = divmod(number, 10)
+        return TENS[tens - 2] + (f"-{UNDER_TWENTY[ones]}" if ones else "")
+    size = next(size for size in SCALES if size <= number)
+    count, rest = divmod(number, size)
+    shown = f"{whole_in_words(count, american=True)} {SCALES[size]}"
+    joint = " and " if rest < 100 and not american else " "
+    return shown + joint + whole_in_words(rest, american=american) if rest else shown
 
 
 @macro("Number to word")
@@ -333,20 +306,6 @@ def nuclide(call: Call) -> str | None:
         return values[0] if values else None
     name, mass = (values[0], values[1]) if not values[0].isdecimal() else (values[1], values[0])
     return f"{mass}{ELEMENTS.get(name.lower(), name)}"
-
-
-# With an argument, the name of the template is a colour.
-@macro(*map(str.capitalize, ELEMENTS), shared=True)
-def element(call: Call) -> str | None:
-    """The symbol of an element by the name of the template, or the argument."""
-    return call.get("1") or ELEMENTS[call.name.lower()]
-
-
-@macro("Math", "Bigmath", "Bmath", shared=True)
-def mathematics(call: Call) -> str | None:
-    """The expression in text; a formula if it is LaTeX."""
-    value = call.get("1")
-    return formula(value) if "\\" in value else value
 
 
 @macro("Music")

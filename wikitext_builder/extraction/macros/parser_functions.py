@@ -11,24 +11,9 @@ from dataclasses import dataclass
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.macros import lookup, words
+from wikitext_builder.extraction.macros import lookup, php, words
 from wikitext_builder.extraction.macros.call import COMMENT, template_name
 from wikitext_builder.extraction.macros.dates import parsed_time
-from wikitext_builder.extraction.macros.php import (
-    ERROR,
-    encoded,
-    equal,
-    error,
-    expression,
-    formatted_number,
-    formatted_time,
-    is_one,
-    padded,
-    revision_time,
-    thousands,
-    title_parts,
-    trimmed,
-)
 from wikitext_builder.extraction.trim import CONTROLS
 from wikitext_builder.wiki.classify import title_fault, with_first
 from wikitext_builder.wiki.languages import LANGUAGES, Language
@@ -92,7 +77,7 @@ class Arguments:
         """Return an argument without outer spaces; empty if it is absent."""
         if index == 0:
             return self.first
-        return trimmed(self.rest[index - 1].text()) if index <= len(self.rest) else ""
+        return php.trimmed(self.rest[index - 1].text()) if index <= len(self.rest) else ""
 
 
 Function = Callable[[Arguments], str]
@@ -106,20 +91,20 @@ def if_(a: Arguments) -> str:
 
 def if_equal(a: Arguments) -> str:
     """Return the third argument if the first two are equal as texts or numbers, else the fourth."""
-    return a.text(2) if equal(a.first, a.text(1)) else a.text(3)
+    return a.text(2) if php.equal(a.first, a.text(1)) else a.text(3)
 
 
 def if_error(a: Arguments) -> str:
     """Return the second argument if the first shows an error, else the third, or the first without one."""
-    if ERROR.search(a.first):
+    if php.ERROR.search(a.first):
         return a.text(1)
     return a.text(2) if len(a) > 2 else a.first
 
 
 def if_expression(a: Arguments) -> str:
     """Return the second argument if the first evaluates to a number other than 0, else the third."""
-    value = expression(a.first)
-    if ERROR.search(value):
+    value = php.expression(a.first)
+    if php.ERROR.search(value):
         return value
     return a.text(1) if value and float(value) else a.text(2)
 
@@ -136,42 +121,42 @@ def switch(a: Arguments) -> str:
     default: Argument | None = None
     for argument in a.rest:
         if argument.name is None:
-            last = trimmed(argument.text())
-            found = found or equal(last, a.first)
+            last = php.trimmed(argument.text())
+            found = found or php.equal(last, a.first)
             default_follows = default_follows or last == "#default"
             continue
         last = None
-        name = "" if found else trimmed(argument.name())
-        if found or equal(name, a.first):
-            return trimmed(argument.value())
+        name = "" if found else php.trimmed(argument.name())
+        if found or php.equal(name, a.first):
+            return php.trimmed(argument.value())
         if default_follows or name == "#default":
             default, default_follows = argument, False
     if last is not None:
         return last
-    return trimmed(default.value()) if default is not None else ""
+    return php.trimmed(default.value()) if default is not None else ""
 
 
 def tag(a: Arguments) -> str:
     """Return an extension tag, which a later step reads."""
     name = a.first.lower()
     if not TAG.fullmatch(name):
-        return error("Unknown extension tag")
+        return php.error("Unknown extension tag")
     attributes = ""
     for argument in a.rest[1:]:
         if argument.name is not None:
-            value = QUOTED.sub(r"\1", trimmed(argument.value())).replace('"', "&quot;")
-            attributes += f' {trimmed(argument.name())}="{value}"'
+            value = QUOTED.sub(r"\1", php.trimmed(argument.value())).replace('"', "&quot;")
+            attributes += f' {php.trimmed(argument.name())}="{value}"'
     content = a.rest[0].text() if a.rest else ""
     return f"<{name}{attributes}>{content}</{name}>"
 
 
 def time(a: Arguments) -> str:
     """Return a time, by default that of the revision."""
-    now = revision_time(a.context.page.timestamp)
+    now = php.revision_time(a.context.page.timestamp)
     moment = parsed_time(a.text(1), now) if a.text(1) else now
     if moment is None:
         raise RejectedError("function", f"#time of {a.text(1)!r}")
-    return formatted_time(a.first, moment, a.text(2) or a.context.language.text_language)
+    return php.formatted_time(a.first, moment, a.text(2) or a.context.language.text_language)
 
 
 def _slavic(number: int) -> int:
@@ -192,7 +177,7 @@ def plural(a: Arguments) -> str:
     """Return the form of a word for a number."""
     kind = a.context.language.plural
     if kind == "one":
-        return a.text(1 if is_one(a.first) or len(a) < 3 else 2)
+        return a.text(1 if php.is_one(a.first) or len(a) < 3 else 2)
     if len(a) < 2 or not INTEGER.fullmatch(a.first):
         raise RejectedError("function", f"plural of {a.first!r}")
     return a.text(min(PLURAL_FORMS[kind](abs(int(a.first))) + 1, len(a) - 1))
@@ -213,7 +198,7 @@ def grouped(value: str, language: Language) -> str:
         return value
     whole, decimals = match["whole"], match["decimals"]
     if len(whole) >= language.least_grouped:
-        whole = thousands(whole.lstrip("0") or "0", language.thousands)
+        whole = php.thousands(whole.lstrip("0") or "0", language.thousands)
     return match["sign"].replace("-", "−") + whole + (language.decimal + decimals if decimals else "")
 
 
@@ -221,7 +206,7 @@ def format_number(a: Arguments) -> str:
     """Return a number with separators, or without them (`R`), as the language writes it."""
     language, mode = a.context.language, a.text(1)
     if language.is_english or mode == "NOSEP":
-        return formatted_number(a.first, mode)
+        return php.formatted_number(a.first, mode)
     if mode != "R":
         return grouped(a.first, language)
     spaces = " \u00a0\u202f" if language.thousands == " " else language.thousands
@@ -245,7 +230,7 @@ def namespace_name(a: Arguments) -> str:
 def _address_part(text: str, mode: str = "QUERY") -> str:
     if CONTROLS.search(text):  # a mark, such as that of an unknown call, has no place in an address
         raise RejectedError("function", "an address of unknown text")
-    return encoded(text, mode)
+    return php.encoded(text, mode)
 
 
 def address(a: Arguments) -> str:
@@ -279,7 +264,7 @@ def _first(a: Arguments) -> str:
 
 
 def _padding(a: Arguments) -> str:
-    return padded(a.first, a.text(1), a.text(2) if len(a) > 2 else "0")
+    return php.padded(a.first, a.text(1), a.text(2) if len(a) > 2 else "0")
 
 
 PARSER_FUNCTIONS: dict[str, Function] = {
@@ -289,11 +274,11 @@ PARSER_FUNCTIONS: dict[str, Function] = {
     "#ifexpr": if_expression,
     "#ifexist": if_exist,
     "#switch": switch,
-    "#expr": lambda a: expression(a.first),
+    "#expr": lambda a: php.expression(a.first),
     "#tag": tag,
     "#time": time,
     "#timel": time,
-    "#titleparts": lambda a: title_parts(a.first, a.text(1), a.text(2)),
+    "#titleparts": lambda a: php.title_parts(a.first, a.text(1), a.text(2)),
     "#invoke": invoke,
     "#dateformat": _first,
     "#formatdate": _first,
@@ -340,7 +325,9 @@ def _always(value: str) -> Variable:
 
 
 def _time(pattern: str) -> Variable:
-    return lambda c: formatted_time(pattern, revision_time(c.page.timestamp), c.language.text_language)
+    return lambda c: php.formatted_time(
+        pattern, php.revision_time(c.page.timestamp), c.language.text_language
+    )
 
 
 _TITLES = words("variables of the title")
@@ -351,7 +338,7 @@ _TIMES = {"YEAR": "Y", "MONTH": "m", "MONTH1": "n", "MONTH2": "m", "MONTHNAME": 
 # Case matters: `{{pagename}}` is a template.
 VARIABLES: dict[str, Variable] = {
     **dict.fromkeys(_TITLES, lambda c: c.page.title),
-    **{f"{name}E": lambda c: encoded(c.page.title, "WIKI") for name in _TITLES},
+    **{f"{name}E": lambda c: php.encoded(c.page.title, "WIKI") for name in _TITLES},
     "TALKPAGENAME": lambda c: f"{c.english('Talk')}:{c.page.title}",
     "TALKSPACE": lambda c: c.english("Talk"),
     **dict.fromkeys(["NAMESPACE", "NAMESPACEE", "ARTICLESPACE", "SUBJECTSPACE"], _always("")),

@@ -34,10 +34,17 @@ from wikitext_builder.extraction.macros.call import (
     template_name,
     text,
 )
-from wikitext_builder.extraction.markers import formula
+from wikitext_builder.extraction.markers import GONE, formula
 
-REFERENCE = re.compile(r"\{([\w|+*-]+)(?::([\w ]+))?\}")
+
+def _visible(written: str) -> str:
+    return written.replace("␣", " ").replace("⏎", "\n")
+
+
+REFERENCE = re.compile(r"\{([\w|+*-]+)(?::(=?[\w/ ]+))?\}")
 OPTIONAL = re.compile("⟦(.*?)⟧")
+BELOW_ZERO = re.compile("[-−][0-9]{1,2}")
+GIVEN = "\0"  # for an argument that is there and is not shown
 FILTERS: dict[str, Callable[[str], str]] = {
     "grouped": numbers.grouped,
     "minus": lambda value: value.replace("-", "−"),
@@ -46,17 +53,20 @@ FILTERS: dict[str, Callable[[str], str]] = {
     "ordinal": lambda value: numbers.ordinal(value) if value.isdecimal() else "",
     "in words": numbers.in_words,
     "ordinal in words": numbers.ordinal_of_digits,
+    "ordinal below zero": lambda value: numbers.ordinal(value[1:]) if BELOW_ZERO.fullmatch(value) else "",
+    "decade": lambda value: f"{value[:-1]}0s" if value.isdecimal() else "",
+    "math": lambda value: formula(value) if "\\" in value else value,
+    "given": lambda value: value and GIVEN,
 }
-JOINS = {
-    "comma": ", ", "ideographic": "、", "dash": "–", "space": " ", "nbsp": "&nbsp;", "at": "@", "nothing": "",
-    "line": "\n", "lines": "\n\n", "plus": "+",
-}  # fmt: skip
+JOINS = {name: _visible(joint) for name, joint in lookup("joint").items()}
 PAGE: dict[str, Callable[[Call], str]] = {
     "TEMPLATE": lambda call: call.name,
     "PAGENAME": lambda call: call.page.title,
     "PAGENAMEBASE": lambda call: call.page.title.partition(" (")[0],
     "YEAR": lambda call: str(dates.today(call).year),
+    "LAST": lambda call: "".join(call.positional()[-1:]),
 }
+NOTHING: dict[str, str | None] = {"-": "", "?": None, "∅": GONE}
 Value = Callable[[Call], str]
 
 
@@ -71,11 +81,10 @@ def pattern(written: str) -> Macro:
     *others, last = (_visible(one) for one in written.split(" ¦ "))
     alternatives = [_segments(one) for one in others]
     if not alternatives and not REFERENCE.search(last):
-        return text(last)
+        return text(GONE if last == "∅" else last)
     if (one := REFERENCE.fullmatch(written)) and not one[2] and not re.search("[+*]|[A-Z]{4}", one[1]):
         return argument(*one[1].split("|"))
-    otherwise = None if last in {"?", "-"} else _segments(last)
-    nothing = "" if last == "-" else None
+    otherwise = None if last in NOTHING else _segments(last)
     keeps_spaces = "␣" in (written[0], written[-1])
 
     def filled(call: Call) -> str | None:
@@ -85,15 +94,11 @@ def pattern(written: str) -> Macro:
                 break
         else:
             if otherwise is None:
-                return nothing
+                return NOTHING[last]
             shown, _ = _filled(otherwise, call)
         return shown if keeps_spaces else shown.strip(" ")
 
     return filled
-
-
-def _visible(written: str) -> str:
-    return written.replace("␣", " ").replace("⏎", "\n")
 
 
 Segments = list[tuple[str, list[tuple[Value, str]]]]  # a text, then arguments, each with the text after it
@@ -117,7 +122,7 @@ def _filled(segments: Segments, call: Call) -> tuple[str, bool]:
         for value, after in arguments:
             given = value(call)
             whole = whole and bool(given)
-            piece += given + after
+            piece += after if given == GIVEN else given + after
         if place % 2 == 0:
             complete = complete and whole
         shown += piece if whole or place % 2 == 0 else ""
@@ -137,37 +142,52 @@ def _value(written: str, change: str | None) -> Value:
     if change in FILTERS:
         filtered = FILTERS[change]
         return lambda call: filtered(given(call))
+    if change and change[0] == "=":
+        wanted = {*change[1:].split("/")}
+        return lambda call: GIVEN if given(call) in wanted else ""
     if change is not None:
-        table = lookup(change)
-        return lambda call: table.get(key := given(call)) or table.get(key.lower(), "")
+        table = languages.LANGUAGE_NAMES if change == "language" else lookup(change)
+        return lambda call: next(filter(None, map(table.get, _spellings(given(call)))), "")
     return given
 
 
+def _spellings(key: str) -> tuple[str, ...]:
+    """How a table may write a key: as given, in lower case, without spaces."""
+    return key, key.lower(), key.lower().replace(" ", "")
+
+
 def _declare_tables() -> None:
-    for names, written, shared, source, family in read_table("patterns"):
+    for cell, written, shared, source, family in read_table("patterns"):
+        names = _names_in(cell)
         if source or not re.search(r"\w", REFERENCE.sub("", written)):
-            AUTHORITY.update(dict.fromkeys(names.split("|"), source or "its arguments alone"))
+            AUTHORITY.update(dict.fromkeys(names, source or "its arguments alone"))
         if family:  # the text of today; the row before has the other one
             now = pattern(written)
-            for name in names.split("|"):
-                DECLARED[name] = _dated(family, now, DECLARED[name])
+            DECLARED.update({name: _dated(family, now, DECLARED[name]) for name in names})
         else:
-            macro(*names.split("|"), shared=bool(shared))(pattern(written))
+            macro(*names, shared=bool(shared))(pattern(written))
     for name, redirects, others, _source in read_table("aliases"):
         aliases = [alias for alias in (redirects + "|" + others).split("|") if alias]
         macro(*aliases, shared=name in SHARED)(DECLARED[name])
         REDIRECTS.update(dict.fromkeys(filter(None, redirects.split("|")), name))
-    for names, unread, _source in read_table("unread"):
-        UNREAD.update(dict.fromkeys(_all_of(names), unread.split("|")))
+    for cell, unread, _source in read_table("unread"):
+        UNREAD.update(dict.fromkeys(_all_of(cell), unread.split("|")))
     DECLARED.update({name: _careful(unread, DECLARED[name]) for name, unread in UNREAD.items()})
-    for authority, names in read_table("authorities"):
-        AUTHORITY.update(dict.fromkeys(_all_of(names), authority))
+    for authority, cell in read_table("authorities"):
+        AUTHORITY.update(dict.fromkeys(_all_of(cell), authority))
     AUTHORITY.update({alias: AUTHORITY[name] for alias, name in REDIRECTS.items() if name in AUTHORITY})
 
 
-def _all_of(names: str) -> list[str]:
+def _names_in(cell: str) -> list[str]:
+    """The names of a row of patterns; all keys of the table that `*table` names, if they have no macro."""
+    if cell[:1] != "*" or cell[:2] == "*|":
+        return cell.split("|")
+    return [name for key in lookup(cell[1:]) if (name := key[:1].upper() + key[1:]) not in DECLARED]
+
+
+def _all_of(cell: str) -> list[str]:
     """The names in a cell, in which * is for any characters, and those that lead to them."""
-    patterns = names.split("|")
+    patterns = cell.split("|")
     found = [one for name in patterns for one in (fnmatch.filter(DECLARED, name) if "*" in name else [name])]
     return found + [alias for alias, name in REDIRECTS.items() if name in found]
 

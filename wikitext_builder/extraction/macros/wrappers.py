@@ -8,48 +8,16 @@ from urllib.parse import unquote
 from wikitext_builder.extraction.macros import lookup
 from wikitext_builder.extraction.macros.call import Call, Macro, macro, series
 from wikitext_builder.extraction.macros.php import at_most
-from wikitext_builder.extraction.markers import GONE
 
 ENDS_OF_MARRIAGES = lookup("marriage")
 YEAR = re.compile(r"\b\d{4}\b")
 ITEM = re.compile(r"\n[*#:]+\s*")
-QUOTED = ("text", "quote", "1", "Text")  # the names that the text of a quotation can have
 
 
 @macro("Nbsp", shared=True)
 def _spaces(call: Call) -> str:
     count = at_most(20, call.get("1"))
     return "&nbsp;" * (1 if count is None else count)
-
-
-@macro("Font color", "Background color", "Font size", shared=True)
-def last(call: Call) -> str | None:
-    """The last numbered argument, for templates with the text after a colour or a size."""
-    values = call.positional()
-    return values[-1] if values else ""
-
-
-@macro("Font", shared=True)
-def font(call: Call) -> str | None:
-    """The text, or else the last numbered argument."""
-    return call.get("text") or last(call)
-
-
-@macro("Lower", shared=True)
-def lower(call: Call) -> str | None:
-    """The text after the height that it is lowered by, which may be missing."""
-    return call.get("2") if "2" in call.arguments else call.get("1")
-
-
-@macro("Quote", shared=True)
-def quote(call: Call) -> str | None:
-    """A quotation in a block. Its first line is a paragraph, and its last one if an author follows.
-
-    The author is not shown, as in the official files.
-    """
-    signed = any(map(call.get, ("sign", "cite", "author", "by", "2", "source", "ts", "3")))
-    end = "<div></div>" if signed else ""
-    return f"<blockquote>{call.get(*QUOTED)}{end}\n</blockquote>"
 
 
 @macro("Verse translation", shared=True)
@@ -59,18 +27,27 @@ def verse(call: Call) -> str | None:
     return "\n\n" + "\n\n".join(line.replace("\n", "<br>") for line in lines if line) + "\n\n"
 
 
-@macro("Interlanguage link", "Link-interwiki", shared=True)
+@macro("Interlanguage link", shared=True)
 def interlanguage(call: Call) -> str | None:
     """The label of a link to an article of another Wikipedia."""
     if label := call.get("lt", "display"):
         return label
     values = call.positional()
-    if call.name == "Link-interwiki":
-        return call.get("en", "1")
     # In an older order the language code comes first.
     if len(values) > 1 and len(values[0]) == 2 and values[0].islower() and not values[1].islower():
         return values[2] if len(values) > 2 and values[2] else values[1]
     return values[0] if values else None
+
+
+@macro("Tag", shared=True)
+def tag(call: Call) -> str | None:
+    """`<ref>...</ref>`, or the part of it that the first letter of the kind asks for."""
+    name, kind = call.get("1"), call.get("2")[:1] or "p"
+    start = " ".join(filter(None, (f"&lt;{name}", call.get("params", "attribs"))))
+    inner = call.arguments.get("content", "..." if kind == "p" else "")
+    ending = f"{inner}&lt;/{name}&gt;"
+    shown = {"p": f"{start}&gt;{ending}", "o": f"{start}&gt;{inner}", "c": ending}
+    return (shown | dict.fromkeys("esv", f"{start} /&gt;")).get(kind) if name else None
 
 
 @macro("Marriage")
@@ -119,14 +96,6 @@ def harvard_reference(form: str, *, colon: bool = False) -> Macro:
     return macro
 
 
-@macro("Harvs", shared=True)
-def harvard(call: Call) -> str | None:
-    """`Wanda Szmielew (1955)` if the call asks for text; otherwise a citation, which is removed."""
-    if "txt" not in call.arguments.values() and not call.get("txt"):
-        return GONE
-    return f"{call.get('first')} {call.get('last')} ({call.get('year')})".strip()
-
-
 @macro("Unbulleted list", shared=True)
 def one_per_line(call: Call) -> str | None:
     """Each item on a line of its own."""
@@ -147,12 +116,6 @@ def section_link(call: Call) -> str | None:
     page = "" if call.get("nopage") in {"y", "yes", "true", "1", "on"} else page
     last = ", and " if len(sections) > 2 else " and "
     return f"{page} {'§' * min(len(sections), 2)} {series(sections, last)}".strip()
-
-
-@macro("Columns-list", shared=True)
-def in_columns(call: Call) -> str | None:
-    """A list in columns: the last argument; the number of columns may precede it."""
-    return f"\n{values[-1]}\n" if (values := call.given()) else ""
 
 
 def on_one_line(separator: str) -> Macro:
@@ -188,12 +151,9 @@ def names_and_authors(call: Call) -> str | None:
     return "".join(f"\n* {name} {author}" for name, author in pairs if name) + "\n"
 
 
-macro("Harvtxt", shared=True)(harvard_reference("{names} ({year})"))
-macro("Harvnb", shared=True)(harvard_reference("{names} {year}"))
-macro("Harv", shared=True)(harvard_reference("({names} {year})"))
-macro("Harvcoltxt", shared=True)(harvard_reference("{names} ({year})", colon=True))
-macro("Harvcol", shared=True)(harvard_reference("({names} {year})", colon=True))
-macro("Harvcolnb", shared=True)(harvard_reference("{names} {year}", colon=True))
+for _name, _form in (("txt", "{names} ({year})"), ("nb", "{names} {year}"), ("", "({names} {year})")):
+    macro(f"Harv{_name}", shared=True)(harvard_reference(_form))
+    macro(f"Harvcol{_name}", shared=True)(harvard_reference(_form, colon=True))
 _COMMAS = macro("Comma separated entries", shared=True)(on_one_line(", "))
 _BREAKS = macro("Br separated entries", shared=True)(on_one_line("<br>"))
 LISTS = frozenset([_COMMAS, _BREAKS, words])  # the mark of a list in front of their text makes one
