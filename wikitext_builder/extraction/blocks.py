@@ -177,11 +177,10 @@ def _apostrophe_before_italics(line: str, runs: list[re.Match[str]]) -> int | No
     candidates = [index for index, run in enumerate(runs) if len(run[0]) in {3, 4}]
 
     def rank(index: int) -> int:
-        start = runs[index].start()
-        before, before_that = line[start - 1 : start], line[max(start - 2, 0) : max(start - 1, 0)]
-        if before == " ":
+        before = line[: runs[index].start()].rstrip(SEAM)[-2:]
+        if before[-1:] == " ":
             return 2
-        return 0 if before_that == " " else 1
+        return 0 if before[:-1] == " " else 1
 
     return min(candidates, key=rank, default=None)
 

@@ -127,16 +127,17 @@ class _Resolver:
             if start > position and not self.silent:
                 self.top.append(text[position:start])
             position = end
-            marks = text[start:end]
+            marks = match[0]
             first, last = marks[0], marks[-1]
-            if first == "|":
+            if first == "[" or first == "{":
+                if last == first:
+                    self.open(_Frame(first, end - start, start))
+                else:
+                    self.simple(first, marks)
+            elif first == "|":
                 self.bar()
             elif first == "<":
                 position = self.opaque(match)
-            elif last == "{" or last == "[":
-                self.open(_Frame(first, end - start, start))
-            elif first == "[" or first == "{":
-                self.simple(first, marks)
             else:
                 position = self.close(marks, start)
                 if position < end:  # braces that close the next call too

@@ -1,8 +1,9 @@
 """Citations outside references, in the order and punctuation of Citation Style 1 and 2.
 
 Behaviour: `Module:Citation/CS1` of 2015, whose forms the official files show ("Z Papers 1 (3): 45–56.
-Archived from the original on October 14, 2007."), and that of 2026 for later pages (`today`). A piece begins
-with the separator that ends the piece before it: a full stop in Style 1, a comma in Style 2 (`{{citation}}`).
+Archived from the original on October 14, 2007."), since 2017 with points before volumes and publishers
+(`pointed`), and that of 2026 for later pages (`today`). A piece begins with the separator that ends the
+piece before it: a full stop in Style 1, a comma in Style 2 (`{{citation}}`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class _Citation:
         mode = self["mode"].lower()
         self.comma = mode == "cs2" or (kind == "citation" and mode != "cs1")
         self.separator = "," if self.comma else "."
-        self.today = changed(call, "citations")
+        self.today, self.pointed = changed(call, "citations"), changed(call, "points in citations")
         self.kind = "journal" if kind == "magazine" and not self.today else kind
         if self.today and kind in {"book", "encyclopedia"} and not call.get("encyclopedia", "encyclopaedia"):
             self.fields["periodical"] = ""  # such as work=, which they do not have
@@ -112,8 +113,6 @@ class _Citation:
             self.fields["agency"] = ""
         if self.kind in WITHOUT_PAGES:
             self.fields |= dict.fromkeys(("page", "pages", "at"), "")
-        if self["language"].lower() == "english":
-            self.fields["language"] = ""
         if order in {"dmy", "mdy"}:
             for field in ("date", "accessed", "archived", "published"):
                 if all(parts := parts_of(self[field])):
@@ -231,7 +230,8 @@ class _Citation:
 
     def language(self) -> str:
         """` (in French and German)`; a code of English says nothing, as on pages of today."""
-        codes = [code.strip() for code in self["language"].split(",") if code.strip()]
+        given = "" if self.pointed and self["language"].lower() == "english" else self["language"]
+        codes = [code.strip() for code in given.split(",") if code.strip()]
         codes = [code for code in codes if code.lower() != "en" and not code.lower().startswith("en-")]
         names = [LANGUAGE_NAMES.get(code.lower(), code) if len(code) == 2 else code for code in codes]
         names = [name[:1].upper() + name[1:] for name in names]
@@ -250,7 +250,8 @@ class _Citation:
             parts = [f"Vol. {volume}" if volume else "", number if issue else ""]
             shown = ", ".join(filter(None, parts))
             return self.after(self.word(shown[:1]) + shown[1:])
-        return self.after(volume) if len(volume) > 4 else f" {volume.replace('-', '–')}" if volume else ""
+        apart = self.pointed or len(volume) > 4
+        return self.after(volume) if apart else f" {volume.replace('-', '–')}" if volume else ""
 
     def publisher(self) -> str:
         """The place and the publisher: in parentheses after a periodical."""
@@ -258,7 +259,7 @@ class _Citation:
         if self.kind == "newsgroup" and self["publisher"]:
             shown = f"Newsgroup: {self['publisher']}"
         published = f"published {self['published']}" if self["published"] else ""
-        if self["periodical"] and self.kind not in PUBLISHER_AS_BOOK and not self.today:
+        if self["periodical"] and self.kind not in PUBLISHER_AS_BOOK and not self.pointed:
             shown = ", ".join(filter(None, (shown, published if shown else self["published"])))
             return f" ({shown})" if shown else ""
         return self.after(shown) + (f" ({published})" if published else "")
@@ -271,9 +272,8 @@ class _Citation:
         shown = self.after(f"{self['minutes']} minutes in" if self["minutes"] else time)
         pages = self["page"] or self["pages"].replace("-", "–")
         pages = re.sub(r",\s*", ", ", pages) if self.today else pages
-        if pages and (
-            self.in_journal if self.today else self["periodical"] and self.kind not in PAGES_AS_BOOK
-        ):
+        as_article = self["periodical"] and self.kind not in PAGES_AS_BOOK
+        if pages and (self.in_journal if self.pointed else as_article):
             shown += f": {pages}"
         elif pages:
             one = bool(self["page"]) or PAGE.fullmatch(pages) is not None
@@ -312,7 +312,7 @@ class _Citation:
     def end(self) -> str:
         """Identifiers, archives, dates of access, and a quotation."""
         given = self.arguments.identifiers
-        labels = sorted(IDENTIFIERS, key=str.lower) if self.today else IDENTIFIERS
+        labels = sorted(IDENTIFIERS, key=str.lower) if self.pointed else IDENTIFIERS
         shown = [f"{label}{given[label]}" for label in labels if label in given]
         identifiers = f"{self.separator} ".join(filter(None, [*shown, self["id"]]))
         linked = self.kind == "journal" and "PMC " in given  # the title is a link to it

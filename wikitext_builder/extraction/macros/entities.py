@@ -28,23 +28,20 @@ def coordinates(call: Call) -> str | None:
     if display and not any(one in {"i", "it", "ti"} or "inline" in one for one in display.split(",")):
         return GONE
     values = call.given()
-    letters = [index for index, value in enumerate(values) if value.upper() in {"N", "S", "E", "W"}]
-    if len(letters) >= 2:
-        sides = [values[: letters[0] + 1], values[letters[0] + 1 : letters[1] + 1]]
-        if not all(len(side) > 1 and all(NUMBER.fullmatch(one) for one in side[:-1]) for side in sides):
-            return None
-        only_degrees = all(len(side) == 2 for side in sides) and any("." in side[0] for side in sides)
-        if call.get("format") != "dms" or not only_degrees:
-            decimal = call.get("format") == "dec"
-            return " ".join(_as_decimal(side) if decimal else _marked(side) for side in sides)
-        values = [("-" if letter.upper() in "SW" else "") + value for value, letter in sides]
-    if len(values) < 2 or not (NUMBER.fullmatch(values[0]) and NUMBER.fullmatch(values[1])):
+    ends = [index for index, value in enumerate(values) if value.upper() in {"N", "S", "E", "W"}][:2]
+    if len(ends) == 2:
+        sides = [values[: ends[0] + 1], values[ends[0] + 1 : ends[1] + 1]]
+    else:  # decimal degrees: those of the south and the west are negative
+        pairs = zip(values, ("NS", "EW"), strict=False)
+        sides = [[value.removeprefix("-"), letters[value.startswith("-")]] for value, letters in pairs]
+    if len(sides) < 2 or not all(side[1:] and all(map(NUMBER.fullmatch, side[:-1])) for side in sides):
         return None
-    pairs = zip(values[:2], ("NS", "EW"), strict=True)
-    if call.get("format") == "dms":
-        parts = 1 + max(_parts(value) for value in values[:2])
-        return " ".join(_in_parts(value, letters, parts) for value, letters in pairs)
-    return " ".join(f"{value.removeprefix('-')}°{letters[value.startswith('-')]}" for value, letters in pairs)
+    whole = all(len(side) == 2 for side in sides) and (len(ends) < 2 or any("." in side[0] for side in sides))
+    if call.get("format") == "dms" and whole:
+        parts = 1 + max(_parts(side[0]) for side in sides)
+        return " ".join(_in_parts(side, parts) for side in sides)
+    decimal = call.get("format") == "dec"
+    return " ".join(_as_decimal(side) if decimal else _marked(side) for side in sides)
 
 
 def _marked(values: list[str]) -> str:
@@ -67,15 +64,14 @@ def _parts(value: str) -> int:
     return 2 if decimals > 2 else 1 if decimals else 0
 
 
-def _in_parts(value: str, letters: str, parts: int) -> str:
-    """Whole degrees, or with minutes and seconds."""
-    letter = letters[float(value) < 0]
-    rest = floor(abs(float(value)) * 60 ** (parts - 1) + 0.5)
+def _in_parts(values: list[str], parts: int) -> str:
+    """Whole degrees, or with minutes and seconds, of a decimal degree."""
+    rest = floor(abs(float(values[0])) * 60 ** (parts - 1) + 0.5)
     shown = ""
     for mark in MARKS[parts - 1 : 0 : -1]:
         rest, part = divmod(rest, 60)
         shown = f"{part:02d}{mark}{shown}"
-    return f"{rest}°{shown}{letter}"
+    return f"{rest}°{shown}{values[1].upper()}"
 
 
 @macro("Jct")

@@ -38,7 +38,7 @@ from wikitext_builder.extraction.markers import GONE, formula
 
 
 def _visible(written: str) -> str:
-    return written.replace("␣", " ").replace("⏎", "\n")
+    return written.replace("␣", " ").replace("⏎", "\n").replace("∅", GONE)
 
 
 REFERENCE = re.compile(r"\{([\w|+*-]+)(?::(=?[\w/ ]+))?\}")
@@ -66,7 +66,7 @@ PAGE: dict[str, Callable[[Call], str]] = {
     "YEAR": lambda call: str(dates.today(call).year),
     "LAST": lambda call: "".join(call.positional()[-1:]),
 }
-NOTHING: dict[str, str | None] = {"-": "", "?": None, "∅": GONE}
+NOTHING: dict[str, str | None] = {"-": "", "?": None}
 Value = Callable[[Call], str]
 
 
@@ -81,7 +81,7 @@ def pattern(written: str) -> Macro:
     *others, last = (_visible(one) for one in written.split(" ¦ "))
     alternatives = [_segments(one) for one in others]
     if not alternatives and not REFERENCE.search(last):
-        return text(GONE if last == "∅" else last)
+        return text(last)
     if (one := REFERENCE.fullmatch(written)) and not one[2] and not re.search("[+*]|[A-Z]{4}", one[1]):
         return argument(*one[1].split("|"))
     otherwise = None if last in NOTHING else _segments(last)
@@ -159,8 +159,9 @@ def _spellings(key: str) -> tuple[str, ...]:
 def _declare_tables() -> None:
     for cell, written, shared, source, family in read_table("patterns"):
         names = _names_in(cell)
-        if source or not re.search(r"\w", REFERENCE.sub("", written)):
-            AUTHORITY.update(dict.fromkeys(names, source or "its arguments alone"))
+        alone = "" if re.search(r"\w", REFERENCE.sub("", written)) else "its arguments alone"
+        if (authority := source or alone) not in {"", "?"}:
+            AUTHORITY.update(dict.fromkeys(names, authority))
         if family:  # the text of today; the row before has the other one
             now = pattern(written)
             DECLARED.update({name: _dated(family, now, DECLARED[name]) for name in names})
