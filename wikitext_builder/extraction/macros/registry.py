@@ -64,6 +64,7 @@ PAGE: dict[str, Callable[[Call], str]] = {
     "PAGENAME": lambda call: call.page.title,
     "PAGENAMEBASE": lambda call: call.page.title.partition(" (")[0],
     "YEAR": lambda call: str(dates.today(call).year),
+    "SECOND": lambda call: call.arguments.get("2", call.get("1")),
     "LAST": lambda call: "".join(call.positional()[-1:]),
 }
 NOTHING: dict[str, str | None] = {"-": "", "?": None}
