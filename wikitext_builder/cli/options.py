@@ -97,7 +97,7 @@ class Program(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the commands, in the order of the file."""
         del ctx
-        return [*(name for name in self.about if name in self.commands), *(self.commands.keys() - self.about)]
+        return sorted(self.commands, key=list(self.about).index) if self.about else list(self.commands)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands by stage."""
