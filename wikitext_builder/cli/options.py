@@ -97,7 +97,8 @@ class Program(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the commands, in the order of the file."""
         del ctx
-        return sorted(self.commands, key=list(self.about).index) if self.about else list(self.commands)
+        places = {name: place for place, name in enumerate(self.about)}
+        return sorted(self.commands, key=lambda name: places.get(name, len(places)))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands by stage."""
