@@ -137,12 +137,22 @@ SCHEDULES: dict[str, Callable[[TrainingConfig, Sequence[float]], bool]] = {
     # From the third epoch on, unless perplexity is better by more than 1; as in Kim et al.'s code.
     "decay-unless-one-better": lambda _, losses: len(losses) > 2 and not _gained(*losses[-2:]) > 1,
     "constant": lambda *_: False,
-    # Lower with each update, see `update_factor`.
-    "cosine": lambda *_: False,
-    "linear": lambda *_: False,
-    "inverse-sqrt": lambda *_: False,
+}
+# What an update multiplies the learning rate by, besides the warm-up: from the number of updates before it, and
+# from the share of the tokens of all epochs that was trained on before it.
+UPDATE_SCHEDULES: dict[str, Callable[[TrainingConfig, int, float], float]] = {
+    # Loshchilov and Hutter (2016), https://arxiv.org/abs/1608.03983, without restarts.
+    "cosine": lambda config, _, done: _down(config, (1 + math.cos(math.pi * done)) / 2),
+    "linear": lambda config, _, done: _down(config, 1 - done),
+    # Vaswani et al. (2017), https://arxiv.org/abs/1706.03762, section 5.3, but 1 at the end of the warm-up.
+    "inverse-sqrt": lambda config, update, _: math.sqrt(min(1.0, max(1, config.warmup) / (update + 1))),
 }
 TO_THE_END: Final = ("cosine", "linear")  # schedules that the number of epochs decides
+
+
+def _down(config: TrainingConfig, left: float) -> float:
+    """From 1 to the floor."""
+    return config.floor + (1 - config.floor) * left
 
 
 def _gained(*losses: float) -> float:
@@ -166,7 +176,7 @@ class TrainingConfig(Config):
     decayed: Annotated[str, OneOf(("matrices", "all"))] = "matrices"  # not of biases, norms and embeddings
     clip: Amount = 1.0  # of the global norm of the gradient, 0: not clipped; section 5.2
     loss: Annotated[str, OneOf(("row", "token"))] = "row"  # sum over time, mean over rows; mean over tokens
-    schedule: Annotated[str, OneOf(SCHEDULES)] = "halve-when-worse"
+    schedule: Annotated[str, OneOf((*SCHEDULES, *UPDATE_SCHEDULES))] = "halve-when-worse"
     decay: Amount = 0.5  # the factor that lowers the learning rate; section 5.2
     decay_after: Count = 0  # epochs at the first learning rate, for the schedule decay-after
     warmup: Count = 0  # updates in which the learning rate rises to its first value, in any schedule
@@ -207,18 +217,14 @@ def learning_rate(config: TrainingConfig, losses: Sequence[float]) -> float:
     >>> learning_rate(TrainingConfig(), [5.0, 4.0, 4.5, 4.2])
     0.5
     """
-    rate = config.learning_rate
+    rate, is_lower = config.learning_rate, SCHEDULES.get(config.schedule, SCHEDULES["constant"])
     for end in range(1, len(losses) + 1):
-        rate *= config.decay if SCHEDULES[config.schedule](config, losses[:end]) else 1
+        rate *= config.decay if is_lower(config, losses[:end]) else 1
     return rate
 
 
 def update_factor(config: TrainingConfig, update: int, done: float) -> float:
-    """What the learning rate of an epoch is multiplied by in one update.
-
-    The warm-up is linear. Cosine: Loshchilov and Hutter (2016), https://arxiv.org/abs/1608.03983, without
-    restarts. Inverse square root: Vaswani et al. (2017), https://arxiv.org/abs/1706.03762, section 5.3, but 1
-    at the end of the warm-up.
+    """What the learning rate of an epoch is multiplied by in one update; the warm-up is linear.
 
     Args:
         config: The hyperparameters.
@@ -228,14 +234,8 @@ def update_factor(config: TrainingConfig, update: int, done: float) -> float:
     >>> update_factor(TrainingConfig(schedule="cosine", warmup=2, floor=0.1), 5, 0.5)
     0.55
     """
-    warm = min(1.0, (update + 1) / max(1, config.warmup))
-    if config.schedule in TO_THE_END:
-        left = 1 - done if config.schedule == "linear" else (1 + math.cos(math.pi * done)) / 2
-        return warm * (config.floor + (1 - config.floor) * left)
-    if config.schedule == "inverse-sqrt":
-        first = max(1, config.warmup)
-        return warm * math.sqrt(first / max(update + 1, first))
-    return warm
+    warm, schedule = min(1.0, (update + 1) / max(1, config.warmup)), UPDATE_SCHEDULES.get(config.schedule)
+    return warm * schedule(config, update, done) if schedule else warm
 
 
 def finished(config: TrainingConfig, losses: Sequence[float]) -> bool:

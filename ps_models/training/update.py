@@ -25,7 +25,7 @@ from ps_models.data.dataset import Chunk, Rows, even_ends, random_ends
 from ps_models.devices import use_products
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Score
-from ps_models.hyperparameters import TO_THE_END, TrainingConfig, finished, learning_rate
+from ps_models.hyperparameters import TO_THE_END, UPDATE_SCHEDULES, TrainingConfig, finished, learning_rate
 from ps_models.language_model import AnyState, Penalised, join_states, map_state, tensors_of
 from ps_models.training.optimizers import (
     averaged_weights,
@@ -372,7 +372,7 @@ def _same_settings(saved: Mapping[str, Any], wanted: TrainingConfig, position: P
     then = TrainingConfig.completed(saved)
     before = TrainingConfig(**{name: then[name] for name in names if name in then})
     epochs = [position.losses[:epoch] for epoch in range(position.begun)]
-    in_updates = {before.schedule, wanted.schedule} & {*TO_THE_END, "inverse-sqrt"}
+    in_updates = {before.schedule, wanted.schedule} & UPDATE_SCHEDULES.keys()
     if not in_updates and all(learning_rate(before, each) == learning_rate(wanted, each) for each in epochs):
         names = [name for name in names if name not in ("schedule", "decay", "decay_after")]
     if wanted.schedule in TO_THE_END:
