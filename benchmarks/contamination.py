@@ -28,14 +28,10 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from intervals import head, row
 from lm_benchmarks.choices import FEWEST, LEVEL
+from lm_benchmarks.measuring.articles import Distances, Measured, compared, pairs_of
 from lm_benchmarks.measuring.contamination import chance_of_easier, difference_of, measured_articles
-from lm_benchmarks.measuring.matching import (
-    Distances,
-    Measured,
-    compared,
-    pairs_of,
-)
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.metrics import METRICS
 
@@ -64,12 +60,11 @@ def main(folder: Path, out: str, unread: str = "") -> None:
     articles = scored.articles
     ways = ways_to_match(articles)
     parts = {part: name for part, name in PARTS.items() if scored.read or not part}
-    write = sys.stdout.write
-    write(f"{len(articles)} articles, {sum(bool(one.quality) for one in articles)} Good or Featured\n")
+    good = sum(bool(one.quality) for one in articles)
+    sys.stdout.write(f"{len(articles)} articles, {good} Good or Featured\n")
     for uneven in (False, True):
-        write(f"\n{'The sides are not alike' if uneven else 'The sides are alike'}\n\n")
-        write(f"| matched | drawn | pairs | {' | '.join(parts.values())} |\n")
-        write(f"|---|---|---|{'---|' * len(parts)}\n")
+        title = "The sides are not alike" if uneven else "The sides are alike"
+        head(title, "matched", "drawn", "pairs", *parts.values())
         for (name, distance), count in product(ways.items(), COUNTS):
             generator = random.Random(count)  # noqa: S311 - not for secrets
             studies = [
@@ -78,8 +73,7 @@ def main(folder: Path, out: str, unread: str = "") -> None:
             ]
             numbers = np.array(studies, float)  # (parts, studies, 3)
             cells = [f"{100 * found:.1f} / {100 * above:.1f} %" for _, found, above in numbers.mean(axis=1)]
-            write(f"| {name} | {count} | {np.median(numbers[..., 0]):.0f} | {' | '.join(cells)} |\n")
-            sys.stdout.flush()
+            row(name, count, f"{np.median(numbers[..., 0]):.0f}", *cells)
 
 
 def ways_to_match(articles: Sequence[Measured]) -> dict[str, Distances]:

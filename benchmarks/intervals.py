@@ -31,7 +31,7 @@ import numpy as np
 from lm_benchmarks.measuring.chance import Chance, Numbers
 from lm_benchmarks.measuring.compare import chance_of, chance_of_sides, sums_of_passages
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.records.result import Result, read_results
+from lm_benchmarks.records import Result, read_results
 
 SETS = 4000  # simulated sets per number: it is known to 0.7 %, twice the standard error
 OF_RECORDS = 1000  # the same per pair of models
@@ -100,11 +100,16 @@ def number(sums: Numbers) -> float:
     return float(np.exp((totals[:, 0] / totals[:, 1]).mean()))
 
 
+def p_of(chance: Chance | None, difference: float) -> float:
+    """Two-sided; 1 where it is over 5 %, which no adjustment changes."""
+    if chance is None or difference**2 < 1.95**2 * chance.variance:  # no quantile of 95 % is less than 1.96
+        return 1.0
+    return 2 * chance.p_one_sided(difference)
+
+
 def holds(chance: Chance | None, error: float) -> bool:
     """Whether an interval of 95 % around a number with this error holds the truth."""
-    if chance is None or error**2 < 1.95**2 * chance.variance:  # quick: no quantile is less than 1.96
-        return chance is not None
-    return chance.p_one_sided(error) >= (1 - 0.95) / 2
+    return chance is not None and p_of(chance, error) >= 1 - 0.95
 
 
 def student(models: Models, truth: float, _generator: np.random.Generator) -> bool:

@@ -19,29 +19,13 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from pathlib import Path
 
+import intervals as sim
 import numpy as np
-from intervals import (
-    ALIKE,
-    LEVEL,
-    OF_GAINS,
-    OF_RECORDS,
-    OF_TOKENS,
-    PAIRS,
-    POPULATIONS,
-    PPL,
-    SPREAD,
-    Population,
-    head,
-    is_plain,
-    number,
-    row,
-    skewed,
-)
-from lm_benchmarks.measuring.chance import Chance, Numbers
+from lm_benchmarks.measuring.chance import Numbers
 from lm_benchmarks.measuring.compare import chance_of, sums_of_passages
 from lm_benchmarks.measuring.power import KINDS, detectable, known_spreads, spread_of
 from lm_benchmarks.measuring.ranking import holm
-from lm_benchmarks.records.result import Result, read_results
+from lm_benchmarks.records import Result, read_results
 
 FAMILIES = 1000  # per number: 5 % are known to 1.4 %, twice the standard error
 SETS = 4000  # per number: 80 % are known to 1.3 %
@@ -51,19 +35,21 @@ COUNTS = (8, 20, 60)  # passages
 BETTER = 0.05  # nats per token, by which half of the models are better
 WRONG = 0.05
 EVERY = {  # also the second model, which is better, does much worse on a few passages
-    **POPULATIONS,
-    "skewed the other way": Population(0.75, lambda generator, count: -skewed(generator, count)),
+    **sim.POPULATIONS,
+    "skewed the other way": sim.Population(0.75, lambda generator, count: -sim.skewed(generator, count)),
 }
 
 
-def passages(population: Population, generator: np.random.Generator, count: int) -> tuple[Numbers, Numbers]:
+def passages(
+    population: sim.Population, generator: np.random.Generator, count: int
+) -> tuple[Numbers, Numbers]:
     """Lengths: in tokens, and standardized."""
     longer = generator.normal(size=count)
     return np.exp(8 + population.lengths * longer), longer
 
 
 def gains(
-    population: Population, generator: np.random.Generator, tokens: Numbers, longer: Numbers
+    population: sim.Population, generator: np.random.Generator, tokens: Numbers, longer: Numbers
 ) -> Numbers:
     """Standardized effects of passages, whose mean over tokens is expected to be zero."""
     part, rest = population.by_length, (1 - population.by_length**2) ** 0.5
@@ -75,35 +61,27 @@ def family(
     name: str, generator: np.random.Generator, count: int, models: int, better: float
 ) -> tuple[list[Numbers], list[float]]:
     """Sums of models on the same passages, and the mean nats of each. The first half of them is better."""
-    population = POPULATIONS[name]
+    population = sim.POPULATIONS[name]
     tokens, longer = passages(population, generator, count)
-    noise = OF_TOKENS / np.sqrt(tokens / ALIKE)
-    text = (
-        LEVEL + SPREAD * gains(population, generator, tokens, longer) + noise * generator.normal(size=count)
-    )
+    noise = sim.OF_TOKENS / np.sqrt(tokens / sim.ALIKE)
+    text = sim.LEVEL + sim.SPREAD * gains(population, generator, tokens, longer)
+    text = text + noise * generator.normal(size=count)
     sums, means = [], []
     for one in range(models):
-        mean = LEVEL - better * (one < models // 2)
-        own = OF_GAINS * (one + 1) / models * gains(population, generator, tokens, longer)
-        nats = text + mean - LEVEL + own + noise / 5 * generator.normal(size=count)
+        mean = sim.LEVEL - better * (one < models // 2)
+        own = sim.OF_GAINS * (one + 1) / models * gains(population, generator, tokens, longer)
+        nats = text + mean - sim.LEVEL + own + noise / 5 * generator.normal(size=count)
         sums.append(np.stack([nats * tokens, tokens], axis=-1)[None])
         means.append(mean)
     return sums, means
-
-
-def p_of(chance: Chance | None, difference: float) -> float:
-    """Two-sided; 1 where it is over 5 %, which no adjustment changes."""
-    if chance is None or difference**2 < 1.95**2 * chance.variance:  # no quantile of 95 % is less than 1.96
-        return 1.0
-    return 2 * chance.p_one_sided(difference)
 
 
 def wrong(sums: Sequence[Numbers], means: Sequence[float]) -> tuple[bool, bool]:
     """Whether any difference that is called clear is wrong, without an adjustment and with Holm's."""
     ps, lies = [], []
     for one, other in combinations(range(len(sums)), 2):
-        difference = number(sums[other]) - number(sums[one])
-        ps.append(p_of(chance_of([sums[one], sums[other]], PPL)[0], difference))
+        difference = sim.number(sums[other]) - sim.number(sums[one])
+        ps.append(sim.p_of(chance_of([sums[one], sums[other]], sim.PPL)[0], difference))
         lies.append((means[other] - means[one]) * difference <= 0)
     unadjusted, adjusted = (
         any(p < WRONG and lie for p, lie in zip(some, lies, strict=True)) for some in (ps, holm(ps))
@@ -123,8 +101,8 @@ def wrong_families(
 
 def finds(first: Numbers, second: Numbers) -> bool:
     """Whether the interval of `compare` is below zero: the second model is better."""
-    difference = number(second) - number(first)
-    return difference < 0 and p_of(chance_of([first, second], PPL)[0], difference) < WRONG
+    difference = sim.number(second) - sim.number(first)
+    return difference < 0 and sim.p_of(chance_of([first, second], sim.PPL)[0], difference) < WRONG
 
 
 def found(name: str, count: int, spread: float, sets: int = SETS) -> float:
@@ -134,16 +112,16 @@ def found(name: str, count: int, spread: float, sets: int = SETS) -> float:
         if done % SAME == 0:
             tokens, longer = passages(population, generator, count)
             size = detectable(spread, tokens) or 0.0
-        nats = LEVEL + SPREAD * gains(population, generator, tokens, longer)
+        nats = sim.LEVEL + sim.SPREAD * gains(population, generator, tokens, longer)
         better = nats - size + spread * gains(population, generator, tokens, longer)
         hits += finds(*(np.stack([one * tokens, tokens], axis=-1)[None] for one in (nats, better)))
     return hits / sets
 
 
-def of_records(path: Path, split: str, other: str, sets: int = OF_RECORDS) -> list[float]:
+def of_records(path: Path, split: str, other: str, sets: int = sim.OF_RECORDS) -> list[float]:
     """How often each pair's difference is found, if its spread on the other split makes it detectable."""
     models = [
-        {one.model: one for one in read_results(path) if is_plain(one, which)} for which in (split, other)
+        {one.model: one for one in read_results(path) if sim.is_plain(one, which)} for which in (split, other)
     ]
     pairs = [
         (pair, spread)
@@ -152,14 +130,14 @@ def of_records(path: Path, split: str, other: str, sets: int = OF_RECORDS) -> li
         and (spread := spread_of(*(models[1][name] for name in names)))
     ]
     generator = np.random.default_rng(len(pairs))
-    some = sorted(generator.permutation(len(pairs))[:PAIRS])
+    some = sorted(generator.permutation(len(pairs))[: sim.PAIRS])
     chosen = [pairs[n] for n in some]
     return [float(np.mean(list(draws(pair, spread, generator, sets)))) for pair, spread in chosen]
 
 
 def draws(pair: Sequence[Result], spread: float, generator: np.random.Generator, sets: int) -> Iterator[bool]:
     """Whether the difference is found, of passages drawn with replacement."""
-    first, second = (sums_of_passages(one.articles, PPL) for one in pair)
+    first, second = (sums_of_passages(one.articles, sim.PPL) for one in pair)
     tokens = first[:, 1]
     mean = (second[:, 0].sum() - first[:, 0].sum()) / tokens.sum()
     moved = second - np.stack([(mean + (detectable(spread, tokens) or 0.0)) * tokens, 0 * tokens], axis=-1)
@@ -180,26 +158,26 @@ def families() -> None:
         ("All models are equal", 0.0, SIZES),
         ("Two of five models are better by 5 %", BETTER, SIZES[:1]),
     ):
-        head(f"{title}: families with something wrong", "passages from", "models", "p", *COUNTS)
-        for name, models in product(POPULATIONS, sizes):
+        sim.head(f"{title}: families with something wrong", "passages from", "models", "p", *COUNTS)
+        for name, models in product(sim.POPULATIONS, sizes):
             numbers = [wrong_families(name, k, models, better) for k in COUNTS]
             for which, label in enumerate(("unadjusted", "Holm")):
-                row(name, models, label, *(one[which] for one in numbers))
+                sim.row(name, models, label, *(one[which] for one in numbers))
 
 
 def powers(records: Path) -> None:
     """Print how often differences of the detectable size are found."""
-    head("Differences of the detectable size that are found", "passages from", "models", *COUNTS)
+    sim.head("Differences of the detectable size that are found", "passages from", "models", *COUNTS)
     for name, kind in product(EVERY, KINDS):
-        row(name, kind, *(found(name, k, getattr(known_spreads(), kind)) for k in COUNTS))
-    head("The same of pairs of records within 10 %", "records", "pairs", "mean", "lowest", "highest")
+        sim.row(name, kind, *(found(name, k, getattr(known_spreads(), kind)) for k in COUNTS))
+    sim.head("The same of pairs of records within 10 %", "records", "pairs", "mean", "lowest", "highest")
     for file, split, other in (
         ("ptb", "test", "valid"),
         ("ptb", "valid", "test"),
         ("wikitext-2", "test", "valid"),
     ):
         each = of_records(records / f"{file}.jsonl", split, other)
-        row(f"{file} {split}", len(each), float(np.mean(each)), min(each), max(each))
+        sim.row(f"{file} {split}", len(each), float(np.mean(each)), min(each), max(each))
 
 
 if __name__ == "__main__":

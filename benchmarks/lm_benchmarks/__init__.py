@@ -66,12 +66,12 @@ __all__ = [
 
 if TYPE_CHECKING:
     from lm_benchmarks.conventions.convention import Convention
+    from lm_benchmarks.measuring.chance import Estimate
     from lm_benchmarks.measuring.compare import ModelDifference, compare
     from lm_benchmarks.measuring.contamination import Contamination, contamination, contamination_csv
     from lm_benchmarks.measuring.distributions import (
         DistributionDifference,
         DistributionGroup,
-        Estimate,
         compare_distributions,
     )
     from lm_benchmarks.measuring.invariant_checks import check, raise_if_broken
@@ -83,10 +83,9 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.ranking import Ranking, compare_all
     from lm_benchmarks.measuring.windows import Positions, by_position
     from lm_benchmarks.metrics import METRICS, Metric
-    from lm_benchmarks.records.result import Result, read_results
-    from lm_benchmarks.reporting.by_convention import write_conventions
-    from lm_benchmarks.reporting.charts import draw_positions, positions_csv
-    from lm_benchmarks.reporting.divergences import draw_distributions
+    from lm_benchmarks.records import Result, read_results
+    from lm_benchmarks.reporting.charts import draw_distributions, draw_positions, positions_csv
+    from lm_benchmarks.reporting.formats import write_conventions
     from lm_benchmarks.reporting.months import draw_months
     from lm_benchmarks.reporting.published import cite
     from lm_benchmarks.reporting.report import report

@@ -78,9 +78,7 @@ LEVEL: Final = 0.95  # of an interval
 RESAMPLES: Final = 10_000  # permutations of articles over months
 FEWEST: Final = 5  # passages: of four, some pairs of models in the records have intervals that cover 91 %
 NEARLY_ALL: Final = 0.9  # of the text: if one passage has more, the others cannot say how it would vary
-ENOUGH: Final = (
-    0.8  # of all test sets: how often a difference should be found, for a set to be worth its work
-)
+ENOUGH: Final = 0.8  # of all test sets: how often one that is worth its work finds a difference
 SKEWED: Final = 5.0  # degrees of freedom: with fewer, skewed differences are found less often than others
 MOST: Final = 100_000  # passages: nobody makes a larger test set
 TITLE: Final = "Language models measured"  # of a report

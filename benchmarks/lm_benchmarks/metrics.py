@@ -8,8 +8,10 @@ first, in `Sums`, and each `Metric` names its numerator and its denominator.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from functools import reduce
+from importlib.resources import files
+from operator import sub
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import msgspec
@@ -124,96 +126,30 @@ def lines_of(tokens: Tensor, vocabulary: Vocabulary) -> Iterator[str]:
             words.append(token)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A number of some sums: a numerator, a denominator, and how their quotient is shown."""
 
     label: str  # as a table shows it
     numerator: str
     denominator: str
-    quotient: Callable[[Sums], tuple[float, int]]  # nats, and what divides them
+    nats: tuple[str, ...]  # fields of `Sums`; of several, the others are subtracted from the first
+    count: tuple[str, ...]  # what divides them, in the same way
     bits: bool = False  # the quotient in bits; else its exponential, a perplexity
+
+    def quotient(self, sums: Sums) -> tuple[float, int]:
+        """The nats, and what divides them."""
+        nats, count = (reduce(sub, (getattr(sums, one) for one in each)) for each in (self.nats, self.count))
+        return nats, count
 
     def of(self, sums: Sums) -> float | None:
         """The number; None if the denominator was not counted."""
         nats, count = self.quotient(sums)
         if not count:
             return None
-        if self.bits:
-            return nats / math.log(2) / count
-        try:
-            return math.exp(nats / count)
-        except OverflowError:
-            return math.inf
+        return Score(nats, bytes=count).bits_per_byte if self.bits else Score(nats, count).perplexity
 
 
-METRICS: Final[dict[str, Metric]] = {
-    "perplexity": Metric(
-        label="perplexity",
-        numerator="nats of all tokens",
-        denominator="words, <unk> and one <eos> per line, blank lines included (the paper)",
-        quotient=lambda sums: (sums.nats, sums.tokens),
-    ),
-    "perplexity-without-eos": Metric(
-        label="perplexity without <eos>",
-        numerator="nats of all tokens but <eos>",
-        denominator="words and <unk>",
-        quotient=lambda sums: (sums.nats - sums.eos_nats, sums.tokens - sums.eos),
-    ),
-    "perplexity-known": Metric(
-        label="perplexity of known words",
-        numerator="nats of all tokens but <eos> and <unk>",
-        denominator="words of the vocabulary",
-        quotient=lambda sums: (
-            sums.nats - sums.eos_nats - sums.unknown_nats,
-            sums.tokens - sums.eos - sums.unknown,
-        ),
-    ),
-    "piece-perplexity": Metric(
-        label="perplexity of pieces",
-        numerator="nats of the whole text",
-        denominator="pieces of words, as the model's own tokenizer cuts (for a model of words: tokens)",
-        quotient=lambda sums: (sums.nats, sums.pieces),
-    ),
-    "bits-per-byte": Metric(
-        label="bits per byte",
-        numerator="bits of the whole text",
-        denominator="UTF-8 bytes of the plain text, <unk> as it is written",
-        quotient=lambda sums: (sums.nats, sums.text_bytes),
-        bits=True,
-    ),
-    "bits-per-token-byte": Metric(
-        label="bits per byte of the tokens",
-        numerator="bits of the whole text",
-        denominator="UTF-8 bytes of the tokens, separated by a space, with a newline per line",
-        quotient=lambda sums: (sums.nats, sums.bytes),
-        bits=True,
-    ),
-    "lm-eval-word-perplexity": Metric(
-        label="word perplexity (lm-eval)",
-        numerator="nats of the whole page",
-        denominator="words of the page between white space, no <eos> (lm-evaluation-harness, wikitext)",
-        quotient=lambda sums: (sums.nats, sums.page_words),
-    ),
-    "lm-eval-byte-perplexity": Metric(
-        label="byte perplexity (lm-eval)",
-        numerator="nats of the whole page",
-        denominator="UTF-8 bytes of the tokenized page (lm-evaluation-harness, wikitext)",
-        quotient=lambda sums: (sums.nats, sums.page_bytes),
-    ),
-    "lm-eval-bits-per-byte": Metric(
-        label="bits per byte (lm-eval)",
-        numerator="bits of the whole page",
-        denominator="UTF-8 bytes of the tokenized page (lm-evaluation-harness, wikitext)",
-        quotient=lambda sums: (sums.nats, sums.page_bytes),
-        bits=True,
-    ),
-    "bits-per-file-byte": Metric(
-        label="bits per byte of the file",
-        numerator="bits of the scored pieces",
-        denominator="UTF-8 bytes of the file that they stand for",
-        quotient=lambda sums: (sums.nats, sums.file_bytes),
-        bits=True,
-    ),
-}
+METRICS: Final = msgspec.toml.decode(
+    files("lm_benchmarks").joinpath("metrics.toml").read_bytes(), type=dict[str, Metric]
+)
 """The metrics that tables show: what is divided by what, in their order."""

@@ -153,7 +153,6 @@ def read_lines(path: Path, parse: Callable[[str], R], *, writer: str) -> list[R]
 
 
 def _version_of(line: str) -> str:
-    """The version of wikitext-builder that wrote a record."""
     versions: Any = msgspec.json.decode(line).get("versions")
     return str(versions.get("wikitext-builder", "unknown")) if isinstance(versions, Mapping) else "unknown"
 

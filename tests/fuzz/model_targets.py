@@ -19,8 +19,7 @@ from lm_benchmarks.adapters.completions import Endpoint
 from lm_benchmarks.adapters.ngrams import ArpaFile
 from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.record_versions import to_line
-from lm_benchmarks.records.result import from_json, read_results
-from lm_benchmarks.records.trained import read_curve
+from lm_benchmarks.records import from_json, read_curve, read_results
 from safetensors.torch import save_file
 from torch import Tensor
 

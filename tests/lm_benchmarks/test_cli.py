@@ -16,7 +16,7 @@ from lm_benchmarks.cli import commands, main
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.measure import MeasuringError
 from lm_benchmarks.record_versions import append_record, portable
-from lm_benchmarks.records.result import read_results
+from lm_benchmarks.records import read_results
 from msgspec.structs import replace
 
 from ps_models.cli import commands as training

@@ -55,14 +55,10 @@ def program_name(words: Sequence[str], data: Path) -> str:
     """
     rest = list(words[1:])
     scripts = (place for place, word in enumerate(rest) if re.fullmatch(r"[^-].*\.[A-Za-z]\w*", word))
-    own = [word for word in rest[next(scripts, 0) :] if word != "-" and not _is_of(word, data)]
+    words_of_it = (word for word in rest[next(scripts, 0) :] if word != "-")
+    own = [word for word in words_of_it if not Path(word).absolute().is_relative_to(data.absolute())]
     name = " ".join(PurePath(word).name or word for word in (words[0], *own))
     return one_line(name if len(name) <= NAME else name[: NAME - 1] + "…")
-
-
-def _is_of(word: str, data: Path) -> bool:
-    """Whether a word is the path of a dataset, or of a file of it."""
-    return Path(word).absolute().is_relative_to(data.absolute())
 
 
 class Command:
@@ -133,7 +129,6 @@ class _Process:
         weakref.finalize(self, _end, self._process)
 
     def send(self, line: str) -> None:
-        """Write a line to the program."""
         assert self._process.stdin is not None  # noqa: S101 - for mypy: it is a pipe
         try:
             self._process.stdin.write(line.encode() + b"\n")
@@ -141,7 +136,6 @@ class _Process:
             raise self._failed("ended before it read everything") from error
 
     def numbers(self, count: int) -> list[float]:
-        """The answer of the program: `count` log-probabilities."""
         line = self._line()
         try:
             values = [float(word) for word in line.split()]

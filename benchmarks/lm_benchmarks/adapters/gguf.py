@@ -96,10 +96,6 @@ class GgufModel(PieceModel):
         for some in torch.split(self._logits(window.inputs)[begin:], rows):
             yield some.double().log_softmax(-1)
 
-    def next_log_probs_of(self, inputs: Sequence[int]) -> Tensor:
-        """Natural log-probabilities of all pieces after some others, in float64."""
-        return self._logits(inputs)[-1].double().log_softmax(-1)
-
     def _logits(self, inputs: Sequence[int]) -> Tensor:
         """Of each piece, (time, vocabulary)."""
         if len(inputs) > self._llama.n_ctx():

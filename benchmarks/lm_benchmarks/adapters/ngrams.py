@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -25,21 +25,6 @@ COUNT: Final = re.compile(r"ngram (\d+) ?= ?(\d+)")
 BEGIN, END = "<s>", "</s>"
 NO_WORD: Final = -1  # in a state: the line has no word at this position
 SPELLINGS: Final = {UNK: (UNK, "<UNK>")}  # how other programs write it
-
-
-class NGrams(Protocol):
-    """Probabilities of words, given a few earlier ones."""
-
-    @property
-    def order(self) -> int:
-        """The number of words in the longest n-grams."""
-        ...
-
-    def __contains__(self, word: str) -> bool: ...
-
-    def log10(self, context: tuple[str, ...], word: str) -> float:
-        """The base-10 log-probability of a known word; the first word of the context can be `<s>`."""
-        ...
 
 
 class ArpaFile:
@@ -131,17 +116,17 @@ class KenlmFile:
         return float(self._model.BaseScore(state, word, after))
 
 
+NGrams = ArpaFile | KenlmFile
+"""Probabilities of words, given a few earlier ones; `<s>` can be the first of these."""
+
+
 class NGramFile:
     """Scores words by a file of n-grams. The state is the last N - 1 words of the line.
 
     A file that has `<eos>` was estimated on one stream of words, and scores one. Otherwise each line is a
     sentence from `<s>` to `</s>`, and `</s>` takes the place of `<eos>`. A word that is not in the file is
-    scored as its `<unk>`, which stands for any word: the model's own `vocabulary` has only words of
-    the file.
-
-    Attributes:
-        vocabulary: `<unk>`, `<eos>` and the words that the file has: of the ids that are scored.
-        missing: How many words of the dataset it lacks.
+    scored as its `<unk>`, which stands for any word: the model's own `vocabulary`, of the ids that are
+    scored, has only words of the file. `missing` is how many words of the dataset it lacks.
     """
 
     def __init__(self, grams: NGrams, vocabulary: Vocabulary, *, unknown: str | None = None) -> None:

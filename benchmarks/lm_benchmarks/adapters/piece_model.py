@@ -258,8 +258,9 @@ class PieceModel(ABC):
 
     def next_log_probs_of(self, inputs: Sequence[int]) -> Tensor | None:
         """Natural log-probabilities of all pieces after some others; None if the model cannot give them."""
-        del inputs
-        return None
+        if type(self).all_log_probs_of is PieceModel.all_log_probs_of:
+            return None
+        return next(self.all_log_probs_of(Window(inputs, inputs[-1:]), 1))[0].cpu()
 
     def all_log_probs_of(self, window: Window, rows: int) -> Iterator[Tensor]:
         """Natural log-probabilities of all pieces in place of each target, in blocks of (rows, pieces)."""

@@ -91,7 +91,6 @@ class CausalModel(PieceModel):
                 yield from self._scores(group)
 
     def _scores(self, group: Sequence[Window]) -> list[Tensor]:
-        """The scores of some windows that are read together."""
         longest = max(len(job.inputs) for job in group)
         rows = [[*job.inputs, *[self._begin] * (longest - len(job.inputs))] for job in group]
         first = min(longest - 1, *(len(job.inputs) - len(job.targets) for job in group))  # that is scored
@@ -117,11 +116,6 @@ class CausalModel(PieceModel):
             logits_TV = self._logits([part.inputs], len(part.targets))[0]
             for some in torch.split(logits_TV, rows):
                 yield some.double().log_softmax(-1)
-
-    @torch.no_grad()
-    def next_log_probs_of(self, inputs: Sequence[int]) -> Tensor:
-        """Natural log-probabilities of all pieces after some others, in float64."""
-        return self._logits([inputs], 1)[0, -1].double().log_softmax(-1).cpu()
 
 
 def _parts(window: Window, most: int) -> Iterator[Window]:
@@ -198,7 +192,6 @@ def _loading(name: str) -> Iterator[Any]:
 
 
 def _groups(jobs: Sequence[Window], at_once: int) -> Iterator[list[Window]]:
-    """Jobs in groups that are read together, in order."""
     group: list[Window] = []
     for job in jobs:
         longest = max(len(other.inputs) for other in (*group, job))

@@ -12,25 +12,17 @@ import click
 import msgspec
 
 import lm_benchmarks as lb
-from lm_benchmarks.choices import (
-    BATCH,
-    CHECKED,
-    CHUNK,
-    CONVENTIONS,
-    DATES,
-    FORMATS,
-    LEVEL,
-    PAPER,
-    RESAMPLES,
-)
+from lm_benchmarks.choices import BATCH, CHECKED, CHUNK, CONVENTIONS, DATES, FORMATS, PAPER, RESAMPLES
 from lm_benchmarks.cli.options import (
     EXISTING,
     OUTPUT_FILE,
     PROGRAM,
     Bars,
     ModelCommand,
-    json_option,
+    check_option,
+    level_option,
     model_options,
+    precision_option,
     split_option,
     window_model_options,
 )
@@ -38,9 +30,8 @@ from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS
 from ps_models.evaluation.signature import CONTEXTS
-from ps_models.hyperparameters import PRECISIONS
 from wikitext_builder.article import SPLITS
-from wikitext_builder.cli.options import RealRange, csv_option
+from wikitext_builder.cli.options import csv_option, json_option
 from wikitext_builder.pictures import ENDINGS, expect_picture
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import csv_text
@@ -87,7 +78,7 @@ def list_models(*, as_json: bool) -> None:
 @click.option(
     "--context", type=click.Choice(CONTEXTS), default="carried", help="What comes before an article."
 )
-@click.option("--precision", type=click.Choice(PRECISIONS), default="fp32", help="Arithmetic.")
+@precision_option
 @click.option(
     "--chunk", default=CHUNK, type=click.IntRange(min=1), help="Tokens per call; does not change the numbers."
 )
@@ -101,7 +92,7 @@ def list_models(*, as_json: bool) -> None:
 @click.option(
     "--resume/--no-resume", default=True, help="Do not measure again what the results have already."
 )
-@click.option("--check/--no-check", default=True, help="Test whether the model keeps the laws.")
+@check_option
 @click.option("--allow-broken", is_flag=True, help="Measure models that break a law too.")
 @click.option("--groups/--no-groups", default=True, help="Also report by frequency, position and so on.")
 @model_options
@@ -147,8 +138,8 @@ def check(*, model: str, as_json: bool, **options: Any) -> None:
 @split_option
 @click.option("--tokens", type=click.IntRange(min=1), help="Only the first tokens or pieces of the split.")
 @click.option("--plot", type=OUTPUT_FILE, help="Picture of KL by frequency and position: .pdf, .svg or .png.")
-@click.option("--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Of the intervals.")
-@click.option("--check/--no-check", default=True, help="Test whether the models keep the laws.")
+@level_option
+@check_option
 @model_options
 @json_option
 @csv_option
@@ -179,18 +170,9 @@ def _print_result(result: Result, *, as_json: bool) -> None:
     known = {name: value for name, value in numbers.items() if value is not None}
     if as_json:
         number = {} if result.number is None else {"number": result.number}
-        fields = {
-            "model": result.model,
-            **number,
-            **known,
-            **msgspec.structs.asdict(total),
-            "signature": str(result.signature),
-        }
-        click.echo(
-            json.dumps(
-                {**fields, "checks": result.checks, "seconds": result.seconds, "warning": result.warning}
-            )
-        )
+        fields = {"model": result.model, **number, **known, **msgspec.structs.asdict(total)}
+        fields |= {"signature": str(result.signature), "checks": result.checks}
+        click.echo(json.dumps({**fields, "seconds": result.seconds, "warning": result.warning}))
         return
     click.echo(result.model)
     if result.number is not None:
@@ -223,7 +205,7 @@ def _print_result(result: Result, *, as_json: bool) -> None:
 @click.option("--results", type=OUTPUT_FILE, help="File of JSON lines to append to, and to resume from.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="Of the table.")
 @click.option("--out", type=OUTPUT_FILE, help="Write the table to this file.")
-@click.option("--precision", type=click.Choice(PRECISIONS), default="fp32", help="Arithmetic.")
+@precision_option
 @window_model_options
 def conventions(*, form: str, out: Path | None, **options: Any) -> None:
     """Measure MODEL by the conventions of many tools, and print a table.
@@ -279,11 +261,11 @@ def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
     type=click.Choice(DATES),
     help="Which date of an article counts for the months.  [default: the first that is known for all]",
 )
-@click.option("--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Confidence level.")
+@level_option
 @click.option(
     "--resamples", default=RESAMPLES, type=click.IntRange(min=100), help="Permutations: is a step chance?"
 )
-@click.option("--check/--no-check", default=True, help="Test whether the model keeps the laws.")
+@check_option
 @model_options
 @json_option
 def contamination(

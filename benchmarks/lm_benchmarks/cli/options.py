@@ -11,8 +11,9 @@ from typing import Any, Final, TypeVar, cast
 
 import click
 
-from lm_benchmarks.choices import OPTIONS, ModelOption
+from lm_benchmarks.choices import LEVEL, OPTIONS, ModelOption
 from ps_models.errors import needed_packages
+from ps_models.hyperparameters import PRECISIONS
 from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import SEED, RealRange
 from wikitext_builder.progress import Progress, shown_progress
@@ -82,9 +83,17 @@ def model_options(command: Decorated, *, windows: bool = True) -> Decorated:
 
 
 window_model_options: Final = partial(model_options, windows=False)
-json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 split_option: Final = click.option(
     "--split", type=click.Choice(SPLITS), default="test", help="Split of the dataset."
+)
+level_option: Final = click.option(
+    "--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Of the intervals."
+)
+precision_option: Final = click.option(
+    "--precision", type=click.Choice(PRECISIONS), default="fp32", help="Arithmetic."
+)
+check_option: Final = click.option(
+    "--check/--no-check", default=True, help="Test whether the models keep the laws."
 )
 
 

@@ -13,19 +13,19 @@ import click
 import msgspec
 
 import lm_benchmarks as lb
-from lm_benchmarks.choices import COMPARE_ONLY, ENOUGH, LEVEL, MOST, MUST_AGREE, SIZES, SKEWED, TITLE
+from lm_benchmarks.choices import COMPARE_ONLY, ENOUGH, MOST, MUST_AGREE, SIZES, SKEWED, TITLE
 from lm_benchmarks.cli.options import (
     ANY_PATH,
     EXISTING,
     OUTPUT_FILE,
     ModelCommand,
     ignored_option,
-    json_option,
+    level_option,
     split_option,
 )
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS
-from wikitext_builder.cli.options import SEED, RealRange, csv_option
+from wikitext_builder.cli.options import SEED, RealRange, csv_option, json_option
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import aligned, csv_text, one_line
 
@@ -38,7 +38,7 @@ LISTED: Final = 10  # models: of more, a terminal does not list the pairs
 @click.option("--all", "every", is_flag=True, help="Compare all models, or those named, with each other.")
 @split_option
 @click.option("--metric", type=click.Choice(list(METRICS)), default="perplexity", help="Which number.")
-@click.option("--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Of the interval.")
+@level_option
 @ignored_option("--resamples")
 @ignored_option("--seed")
 @click.option(
@@ -71,7 +71,6 @@ def compare(*, models: tuple[str, ...], every: bool, as_json: bool, as_csv: bool
 
 
 def _fields(found: lb.ModelDifference) -> dict[str, object]:
-    """The fields of a row of CSV."""
     low, high = found.interval or (None, None)
     fields = {name: value for name, value in asdict(found).items() if name != "interval"}
     return {**fields, "difference": found.difference, "low": low, "high": high, "clear": found.is_clear}
@@ -180,7 +179,7 @@ def _pair_lines(found: lb.Ranking) -> list[tuple[str, ...]]:
     help="Results whose pairs of models say how unevenly models differ; repeatable.  [default: our records]",
 )
 @split_option
-@click.option("--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Of the interval.")
+@level_option
 @json_option
 @csv_option
 def power(*, as_json: bool, as_csv: bool, **options: Any) -> None:

@@ -11,21 +11,20 @@ import math
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from lm_benchmarks.conventions.convention import (
     Convention,
     Lengths,
-    Number,
     Prepared,
     Rule,
     Scored,
     Tokenizer,
     Window,
-    Windows,
 )
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import pages_of, plain_text, word_count
+from ps_models.evaluation.signature import Score
 
 AUTOGPTQ_UNSCORED: Final = 512  # pieces at the start of a chunk that are not scored, at most
 EXLLAMA_CHUNKS: Final = 128  # that are scored, at most
@@ -279,41 +278,40 @@ def bits_per_byte(scored: Sequence[Scored], texts: Sequence[Prepared]) -> float:
 
 def _exp(nats: float) -> float:
     """The exponential; infinite where it does not fit a float."""
-    try:
-        return math.exp(nats)
-    except OverflowError:
-        return math.inf
+    return Score(nats, 1).perplexity
 
 
-PREPARE: Final[Mapping[str, Callable[[str], Sequence[Prepared]]]] = {
-    "file": file_without_last_newline,
-    "joined-rows": joined_rows,
-    "pages": pages,
-    "plain-file": plain_file,
-    "plain-pages": plain_pages,
-    "rows": rows,
-    "rows-as-file": rows_as_file,
-}
-WINDOWS: Final[Mapping[str, Windows]] = {
-    "chunks-after-begin": chunks_after_begin,
-    "filled-up": filled_up,
-    "first-chunks": first_chunks,
-    "last-strides": last_strides,
-    "new-pieces": new_pieces,
-    "second-halves": second_halves,
-    "second-halves-after-bos": second_halves_after_bos,
-    "single-row": single_row,
-    "whole-chunks": whole_chunks,
-}
-NUMBERS: Final[Mapping[str, Number]] = {
-    "bits-per-byte": bits_per_byte,
-    "mean": mean_perplexity,
-    "mean-of-perplexities": mean_of_perplexities,
-    "mean-of-windows": mean_of_windows,
-    "per-word": word_perplexity,
-    "per-word-adjusted": adjusted_perplexity,
-    "weighted-mean": weighted_perplexity,
-}
+T = TypeVar("T", bound=Callable[..., Any])
+
+
+def _named(*functions: T) -> Mapping[str, T]:
+    """Functions by their names, with hyphens as in `conventions.toml`."""
+    return {one.__name__.replace("_", "-"): one for one in functions}
+
+
+PREPARE: Final = _named(
+    file_without_last_newline, joined_rows, pages, plain_file, plain_pages, rows, rows_as_file
+)
+WINDOWS: Final = _named(
+    chunks_after_begin,
+    filled_up,
+    first_chunks,
+    last_strides,
+    new_pieces,
+    second_halves,
+    second_halves_after_bos,
+    single_row,
+    whole_chunks,
+)
+NUMBERS: Final = _named(
+    bits_per_byte,
+    mean_perplexity,
+    mean_of_perplexities,
+    mean_of_windows,
+    word_perplexity,
+    adjusted_perplexity,
+    weighted_perplexity,
+)
 
 
 def _convention(

@@ -51,6 +51,14 @@ class Chance:
         return upper_tail(abs(value) / math.sqrt(self.variance), self.degrees)
 
 
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number, and where the truth is; None: too few passages, or one has nearly all of the text."""
+
+    value: float
+    interval: tuple[float, float] | None = None
+
+
 def expect_level(level: float) -> None:
     """Refuse a level of an interval that is not a fraction."""
     if not 0 < level < 1:

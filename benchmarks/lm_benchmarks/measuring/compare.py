@@ -21,18 +21,10 @@ import numpy as np
 
 from lm_benchmarks.choices import EXACT, LEVEL
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.chance import (
-    Chance,
-    Numbers,
-    combined,
-    expect_level,
-    jackknife,
-    why_no_sample,
-)
-from lm_benchmarks.measuring.likeness import expect_alike
-from lm_benchmarks.measuring.select import find_runs
+from lm_benchmarks.measuring.chance import Chance, Numbers, combined, expect_level, jackknife, why_no_sample
+from lm_benchmarks.measuring.select import expect_alike, find_runs
 from lm_benchmarks.metrics import METRICS, Metric, Sums
-from lm_benchmarks.records.result import Result, read_results
+from lm_benchmarks.records import Result, read_results
 
 ROUNDING: Final = {"fp32": 1e-5, "tf32": 1e-4, "bf16": 1e-3}  # of a perplexity, by the precision
 
@@ -173,7 +165,6 @@ def _pieces(result: Result) -> tuple[int, ...]:
 
 
 def _broken(runs: Iterable[Result]) -> tuple[str, ...]:
-    """The laws that any run breaks."""
     return tuple(dict.fromkeys(law for run in runs for law in run.broken))
 
 

@@ -2,7 +2,7 @@
 
 A model that has read some of the articles of before predicts them better: its bits per byte of the articles
 of after are higher. Articles are compared in pairs that are alike in topic, quality and length; see
-`matching`. The interval is Student's t over the articles of the pairs, each side by itself; see `chance`.
+`articles`. The interval is Student's t over the articles of the pairs, each side by itself; see `chance`.
 Whole pairs differ less than two sets do, because pairs are alike: that would give more false alarms.
 
 The verdict is a test by permutations: if the model has read none, it is chance on which side each article of
@@ -12,8 +12,7 @@ read decide it, where they widen the interval as much as they move it.
 News is harder to predict for every model: new names, new events. A reference model that has read neither side
 takes that into account. The difference of the reference on the same articles is then subtracted.
 
-By month the model's bits per byte show a step at its cut-off, if it has read the earlier articles; see
-`months`.
+By month the model's bits per byte show a step at its cut-off, if it has read the earlier articles.
 """
 
 from __future__ import annotations
@@ -27,13 +26,22 @@ import numpy as np
 
 from lm_benchmarks.choices import FEWEST, LEVEL, RESAMPLES
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.articles import (
+    Dates,
+    Measured,
+    Month,
+    Step,
+    by_month,
+    dates_of,
+    find_step,
+    match,
+    months_of,
+)
 from lm_benchmarks.measuring.chance import ROUNDING, Numbers, expect_level
 from lm_benchmarks.measuring.compare import chance_of_sides, sums_of_passages
-from lm_benchmarks.measuring.matching import Measured, match
 from lm_benchmarks.measuring.measure import measure
-from lm_benchmarks.measuring.months import Dates, Month, Step, by_month, dates_of, find_step, months_of
 from lm_benchmarks.metrics import METRICS, Metric, Sums
-from lm_benchmarks.records.result import Result
+from lm_benchmarks.records import Result
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.plain import ARTICLES
@@ -48,7 +56,8 @@ PER_WORD: Final = Metric(
     label="bits per word",
     numerator="bits of the whole text",
     denominator="words, <unk> and one <eos> per line",
-    quotient=lambda sums: (sums.nats, sums.tokens),
+    nats=("nats",),
+    count=("tokens",),
     bits=True,
 )
 
@@ -202,7 +211,6 @@ def contamination(
 def _rows(
     sides: Pairs, others: Pairs | None, dates: Sequence[Sequence[Dates]], pairs: Iterable[tuple[int, int]]
 ) -> Iterator[ArticleRow]:
-    """The articles of both sides."""
     partners: tuple[dict[int, str], dict[int, str]] = ({}, {})
     for old, new in pairs:
         partners[0][old], partners[1][new] = sides[1][new].title, sides[0][old].title

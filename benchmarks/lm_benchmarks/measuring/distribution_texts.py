@@ -26,18 +26,11 @@ from lm_benchmarks.lm_eval import pages_of, raw_file, read_text, title_of
 from lm_benchmarks.measuring.chance import Numbers
 from lm_benchmarks.measuring.invariant_checks import Checks, raise_if_broken
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
-from lm_benchmarks.measuring.next_words import (
-    compared,
-    distributions,
-    expect_affordable,
-    normalized,
-    rows_of,
-)
+from lm_benchmarks.measuring.next_words import compared, distributions, expect_affordable, normalized, rows_of
 from lm_benchmarks.measuring.passages import label_order, read_passages
 from lm_benchmarks.measuring.run_samples import WatchedReader, try_windows
 from ps_models.evaluation.frequency import decades, span, train_counts
 from ps_models.evaluation.signature import signature_value
-from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
@@ -88,7 +81,7 @@ def read_words(
     numbers = np.repeat(np.arange(len(sizes)), sizes)[: len(stream)]
     groupings: dict[str, Grouping] = {}
     if (counts := train_counts(inputs.dataset, one.vocabulary)) is not None:
-        groupings["frequency"] = _by_frequency(stream.numpy(), counts, one.vocabulary)
+        groupings["frequency"] = _by_label(decades(one.vocabulary, counts), stream.numpy())
     if not unit.endswith("lines"):
         groupings["position"] = _by_decade(_places(numbers))
         groupings["article"] = numbers, {at: passage.title for at, passage in enumerate(passages)}
@@ -233,18 +226,11 @@ def _places(numbers: Ints) -> Ints:
 
 
 def _by_decade(numbers: Ints) -> Grouping:
-    """Groups by the decade of a number."""
     known, places = np.unique(numbers, return_inverse=True)
     return _by_label([span(number) for number in known.tolist()], places)
 
 
-def _by_frequency(tokens: Ints, counts: Tensor, vocabulary: Vocabulary) -> Grouping:
-    """Groups of words by the decade of their count in train."""
-    return _by_label(decades(vocabulary, counts), tokens)
-
-
 def _by_label(labels: Sequence[str], items: Ints) -> Grouping:
-    """Groups of positions by the label of their item."""
     order = sorted(set(labels), key=label_order)
     codes = {label: code for code, label in enumerate(order)}
     return np.array([codes[label] for label in labels])[items], dict(enumerate(order))

@@ -18,7 +18,7 @@ import numpy as np
 from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.choices import LEVEL
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.chance import Numbers, expect_level, jackknife, why_no_sample
+from lm_benchmarks.measuring.chance import Estimate, Numbers, expect_level, jackknife, why_no_sample
 from lm_benchmarks.measuring.distribution_texts import ComparedText, Ints, read_pieces, read_words
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from wikitext_builder.progress import Progress, no_progress
@@ -26,14 +26,6 @@ from wikitext_builder.tables import aligned, one_line
 
 QUANTILES: Final = (0.01, 0.5, 0.99)  # of Δp
 DELTA_HEADS: Final = ("1%", "median", "99%", "RMS")
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number of the whole text, and where the truth is; None: see `no_interval` of its group."""
-
-    value: float
-    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +110,6 @@ class DistributionDifference:
 
 
 def _cells(group: DistributionGroup) -> list[str]:
-    """The group as a line of the table."""
     cells = [group.by, group.label, f"{group.positions:,}"]
     for one, scale, form in (
         (group.divergence, 1, "{:.4f}"),
@@ -190,7 +181,6 @@ def compare_distributions(
 
 
 def _groups(read: ComparedText, level: float) -> tuple[DistributionGroup, ...]:
-    """The whole text, then each grouping in its order."""
     every = np.zeros(len(read.passages), dtype=np.int64)
     groupings: Mapping[str, tuple[Ints, Mapping[int, str]]] = {"all": (every, {0: ""}), **read.groupings}
     return tuple(
@@ -208,7 +198,6 @@ def _group(by: str, label: str, read: ComparedText, chosen: np.ndarray, level: f
     why = why_no_sample(counts)
 
     def estimate(values: Numbers, final: Callable[[Numbers], Numbers] = np.asarray) -> Estimate:
-        """The mean of values, or what `final` makes of it."""
         sums = np.bincount(passages, weights=values)
         value = float(final(values.mean()))
         if why:

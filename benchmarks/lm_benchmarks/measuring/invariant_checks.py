@@ -24,7 +24,7 @@ from lm_benchmarks.measuring.loaded_model import LoadedModel, users_line, users_
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.passages import read_passages
 from lm_benchmarks.measuring.run_samples import FEW, PLACES, Call, Trials, Watched
-from lm_benchmarks.records.result import Tried
+from lm_benchmarks.records import Tried
 from ps_models.data.dataset import Text
 from ps_models.devices import autocast
 from ps_models.evaluation.evaluate import evaluating, token_nats
@@ -48,23 +48,15 @@ SAMPLED: Final = 16  # words whose scores must be those of `next_log_probs`
 
 
 class Findings(dict[str, str]):
-    """By law, what breaks it; "" if the model keeps it.
-
-    Attributes:
-        beginning: The tokens at the start of the text that all laws are tried on, (1, time).
-        first: Their scores by the model as it was opened, (1, time); None: it raised an error.
-        tolerance: Nats that scores may differ by.
-        tried: Where else the laws were tried.
-        traces: Tracebacks of exceptions in code of the user's.
-    """
+    """By law, what breaks it; "" if the model keeps it."""
 
     def __init__(self, beginning: Tensor, tolerance: float) -> None:
         super().__init__()
-        self.beginning = beginning
-        self.first: Tensor | None = None
-        self.tolerance = tolerance
-        self.tried: Tried | None = None
-        self.traces: tuple[str, ...] = ()
+        self.beginning = beginning  # tokens at the start of the text that all laws are tried on, (1, time)
+        self.first: Tensor | None = None  # their scores by the model as it was opened; None: an error
+        self.tolerance = tolerance  # nats that scores may differ by
+        self.tried: Tried | None = None  # where else the laws were tried
+        self.traces: tuple[str, ...] = ()  # tracebacks of exceptions in code of the user's
 
 
 def check(
@@ -299,7 +291,6 @@ def _raised(error: Exception) -> str:
 
 
 def _distinct(traces: Iterable[str]) -> tuple[str, ...]:
-    """Tracebacks, each once."""
     return tuple(dict.fromkeys(filter(None, traces)))
 
 

@@ -22,10 +22,10 @@ from lm_benchmarks.measuring.invariant_checks import raise_if_broken
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded, versions
-from lm_benchmarks.measuring.score_cache import cached_scores
+from lm_benchmarks.measuring.windows import cached_scores
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.record_versions import append_record, has_lines, portable
-from lm_benchmarks.records.result import Result, read_results
+from lm_benchmarks.records import Result, read_results
 from wikitext_builder.addresses import without_secrets
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.errors import ToolkitError, is_short_memory
@@ -34,11 +34,7 @@ from wikitext_builder.tables import one_line
 
 
 class MeasuringError(HarnessError):
-    """Some models failed or break a law.
-
-    Attributes:
-        results: What was measured.
-    """
+    """Some models failed or break a law; `results` has what was measured."""
 
     def __init__(self, message: str, results: list[Result]) -> None:
         super().__init__(message)

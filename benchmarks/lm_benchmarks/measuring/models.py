@@ -34,7 +34,7 @@ from lm_benchmarks.measuring.loaded_model import (
     user_function,
 )
 from lm_benchmarks.measuring.passages import vocabulary_of
-from lm_benchmarks.records.trained import training_of
+from lm_benchmarks.records import training_of
 from ps_models.data.dataset import Text, read_texts
 from ps_models.data.token_cache import read_train
 from ps_models.devices import choose_device

@@ -12,19 +12,18 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import pairwise, repeat
+from itertools import repeat
 from pathlib import Path
 from typing import Final
 
-import torch
 from torch import Tensor
 
 from lm_benchmarks import lm_eval
 from lm_benchmarks.choices import CONVENTIONS, GROUPINGS, LM_EVAL, PAPER
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import lines_of
-from lm_benchmarks.records.result import TokenGroup
-from ps_models.data.dataset import Text, read_texts
+from lm_benchmarks.records import TokenGroup
+from ps_models.data.dataset import Text, read_texts, text_of_lines
 from ps_models.evaluation.frequency import decades, span
 from ps_models.evaluation.signature import signature_value
 from wikitext_builder.dataset.load import Dataset
@@ -55,8 +54,6 @@ def read_passages(
     A file without articles is cut into blocks of lines, so that an interval can be given for a difference. If
     each passage starts without context it is not cut: it would be a different text.
     """
-    if convention not in CONVENTIONS:
-        raise HarnessError(f"convention {convention!r}; expected {' or '.join(CONVENTIONS)}")
     if convention != PAPER:
         pages = lm_eval.read_pages(dataset.file(split))
         return "page", [
@@ -77,21 +74,13 @@ def vocabulary_of(dataset: Dataset, split: str) -> Vocabulary:
 
 
 def _encoded(page: str, vocabulary: Vocabulary) -> Text:
-    lines = page.removesuffix("\n").split("\n")
-    tokens = [token for line in lines for token in (*line.split(), EOS)]
-    return Text(
-        torch.tensor(vocabulary.encode(tokens)), sum(len(line.strip().encode()) + 1 for line in lines)
-    )
+    return text_of_lines(tuple(map(str.strip, page.removesuffix("\n").split("\n"))), vocabulary)
 
 
 def _blocks(text: Text, vocabulary: Vocabulary) -> Iterator[Text]:
-    ends = (text.tokens == vocabulary.ids[EOS]).nonzero()[:, 0] + 1
-    cuts = [0, *ends[BLOCK - 1 :: BLOCK].tolist()]
-    if cuts[-1] != len(text.tokens):
-        cuts.append(len(text.tokens))
-    sizes = [end - begin for begin, end in pairwise(cuts)]
-    for tokens in torch.split(text.tokens, sizes):
-        yield Text(tokens, sum(len(line.encode()) + 1 for line in lines_of(tokens, vocabulary)))
+    lines = tuple(lines_of(text.tokens, vocabulary))
+    for start in range(0, len(lines), BLOCK):
+        yield text_of_lines(lines[start : start + BLOCK], vocabulary)
 
 
 TOPICS: Final = 8
@@ -186,7 +175,7 @@ PAGES: Final = "pages.jsonl"
 
 
 def lm_eval_task(data: str | Path, out: str | Path, *, split: str = "test") -> Path:
-    """Write a task of lm-evaluation-harness (0.4.13) for a split of a dataset.
+    """Write a task of lm-evaluation-harness (0.4.13) for a split of a dataset; return its folder.
 
     For example, `lm_eval_task("wikitext-demo", "tasks")` writes `tasks/wikitext-demo-test`; then
     `lm_eval --model hf --model_args pretrained=MODEL --tasks wikitext-demo-test --include_path tasks` gives
@@ -196,9 +185,6 @@ def lm_eval_task(data: str | Path, out: str | Path, *, split: str = "test") -> P
         data: The dataset, with its raw files.
         out: A folder of tasks, which is made if it is not there.
         split: `train`, `valid` or `test`. Its pages are copied into the task, so the task can be moved.
-
-    Returns:
-        The folder of the task; its name is the task's.
 
     Raises:
         ToolkitError: The dataset or its raw file is missing, or the task cannot be written.

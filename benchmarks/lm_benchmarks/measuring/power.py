@@ -34,17 +34,15 @@ from lm_benchmarks.measuring.chance import (
     quantile,
     why_no_sample,
 )
-from lm_benchmarks.measuring.likeness import why_unlike
 from lm_benchmarks.measuring.passages import read_passages, vocabulary_of
-from lm_benchmarks.records.result import Result, read_results
+from lm_benchmarks.measuring.select import why_unlike
+from lm_benchmarks.records import Result, read_results
 from wikitext_builder.dataset.load import load as load_dataset
 
 NEAR: Final = 0.1  # nats per token: pairs whose perplexities differ by about 10 % or less
 KINDS: Final = {"alike": 0.1, "usual": 0.5, "unlike": 0.9}  # quantiles of the spread over pairs
 HARDNESS: Final = 0.4  # nats per token: by how much passages differ for any one model, in the records
-LARGEST: Final = (
-    10.0  # nats per token: a model that is so much better, a factor of 22,000, need not be tested
-)
+LARGEST: Final = 10.0  # nats per token: what is better by a factor of 22,000 needs no test
 POINTS: Final = 1001  # of the sum over the variance that is found
 ENDS: Final = 8.0  # standard deviations
 
@@ -187,9 +185,8 @@ def power_of(
     degrees = min(degrees_of_freedom(counts), NORMAL)
     needed = quantile(level, degrees) * expected_variance(counts) ** 0.5 / truth
     half = ENDS / math.sqrt(2 * degrees)
-    found = np.linspace(
-        max(1 - half, 1e-9), 1 + half, POINTS
-    )  # errors that the jackknife finds, by the true one
+    # Errors that the jackknife finds, by the true one.
+    found = np.linspace(max(1 - half, 1e-9), 1 + half, POINTS)
     logs = (degrees - 1) * np.log(found) - degrees * found**2 / 2
     density = np.exp(logs - logs.max())
     above = [math.erfc(one) / 2 for one in (needed * found - difference / (spread * truth)) / math.sqrt(2)]
@@ -258,8 +255,8 @@ def measured_spreads(paths: Iterable[Path]) -> Spreads:
 
 def spread_of(first: Result, second: Result) -> float | None:
     """How much the difference of two results varies over passages; None: they are not near, or not alike."""
-    counts, others = (np.array([one.tokens for one in run.articles], float) for run in (first, second))
-    if why_unlike(first, second) or counts.shape != others.shape or why_no_sample(counts):
+    counts = np.array([one.tokens for one in first.articles], float)
+    if why_unlike(first, second) or why_no_sample(counts):
         return None
     nats = np.array([b.nats - a.nats for a, b in zip(first.articles, second.articles, strict=True)])
     if abs(nats.sum() / counts.sum()) > NEAR:

@@ -21,10 +21,9 @@ from lm_benchmarks.choices import LEVEL
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.chance import expect_level
 from lm_benchmarks.measuring.compare import ModelDifference, compare_runs, mean_number, metric_named
-from lm_benchmarks.measuring.likeness import remedy, why_unlike
-from lm_benchmarks.measuring.select import find_runs, runs_of_models
+from lm_benchmarks.measuring.select import find_runs, remedy, runs_of_models, why_unlike
 from lm_benchmarks.metrics import Metric
-from lm_benchmarks.records.result import Result, read_results
+from lm_benchmarks.records import Result, read_results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,23 +124,15 @@ def _alike(
             left_out[one.model] = f"breaks {', '.join(one.broken)}: its number means nothing"
         elif (value := counted.of(one.total)) is None or not math.isfinite(value):
             left_out[one.model] = f"{metric} was not counted, or is too large for a number"
-        elif fitting := [group for group in groups if not _why_not(group[0], one, allow)]:
+        elif fitting := [group for group in groups if not why_unlike(group[0], one, allow)]:
             fitting[0].append(one)
         else:
             groups.append([one])
     largest = max(groups, key=lambda group: len(runs_of_models(group)), default=[])
     for one in (one for group in groups if group is not largest for one in group):
-        why = "; ".join(_why_not(largest[0], one, allow))
+        why = "; ".join(why_unlike(largest[0], one, allow))
         left_out[one.model] = f"{why}. {remedy(largest[0], one, allow)}"
     return largest, list(left_out.items())
-
-
-def _why_not(first: Result, second: Result, allow: Collection[str]) -> list[str]:
-    """Why two results cannot be compared."""
-    if reasons := why_unlike(first, second, allow):
-        return reasons
-    counts = len(first.articles), len(second.articles)
-    return [] if counts[0] == counts[1] else [f"other passages ({counts[0]} and {counts[1]})"]
 
 
 def rank(

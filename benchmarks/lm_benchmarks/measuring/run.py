@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -22,16 +22,14 @@ from lm_benchmarks.conventions.convention import RAW, Reader
 from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, raw_file, read_pages, title_of
-from lm_benchmarks.measuring.flops import flops_per_token
 from lm_benchmarks.measuring.invariant_checks import Checks, raise_if_broken
-from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, user_code
+from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, flops_per_token, user_code
 from lm_benchmarks.measuring.passages import Passage, groups_of, read_passages, topics_of
 from lm_benchmarks.measuring.run_samples import WatchedReader, try_windows
-from lm_benchmarks.measuring.score_cache import ScoreCache
-from lm_benchmarks.measuring.windows import measure_windows, window_fields
+from lm_benchmarks.measuring.windows import ScoreCache, measure_windows, window_fields
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
 from lm_benchmarks.record_versions import finite
-from lm_benchmarks.records.result import Result, TokenGroup, Tried
+from lm_benchmarks.records import Result, TokenGroup, Tried
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.devices import autocast, device_name
 from ps_models.evaluation.evaluate import evaluating, token_nats
@@ -64,24 +62,15 @@ class Protocol:
     def __post_init__(self) -> None:
         if self.chunk < 1 or self.batch < 1:
             raise HarnessError(f"chunk {self.chunk}, batch {self.batch}; expected 1 or more of each")
+        if self.convention not in CONVENTIONS:
+            raise HarnessError(f"convention {self.convention!r}; expected {' or '.join(CONVENTIONS)}")
         if self.context not in CONTEXTS:
             raise HarnessError(f"context {self.context!r}; expected {' or '.join(CONTEXTS)}")
         if self.context != CONTEXTS[0] and self.convention != PAPER:
             raise HarnessError(f"context {self.context!r} with {self.convention}: only {PAPER} has a choice")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Scored:
-    """What the scores of a split gave."""
-
-    articles: Sequence[Sums]
-    seconds: float
-    groups: tuple[TokenGroup, ...] = ()
-    checks: Mapping[str, str] | None = None
-    tried: Tried | None = None
-    number: float | None = None  # the tool's own
-    titles: tuple[str, ...] = ()  # of the articles, where there are some
-    flops_per_token: float | None = None
+Fields = dict[str, Any]  # of a `Result`: what the scores of a split gave
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +79,7 @@ class _Way:
 
     data: Path
     fields: Mapping[str, str]
-    score: Callable[[], _Scored]
+    score: Callable[[], Fields]
     unused: frozenset[str] = frozenset()  # facts of the model that decide nothing here
     facts: Mapping[str, object] = field(default_factory=dict)  # or have other values here
 
@@ -108,8 +97,6 @@ def measure_loaded(
     Of `stored` results the last one of the same signature is returned, and nothing is measured. Code and
     programs of the user's can change, so they are always measured.
     """
-    if protocol.convention not in CONVENTIONS:
-        raise HarnessError(f"convention {protocol.convention!r}; expected {' or '.join(CONVENTIONS)}")
     run = _Run(loaded, inputs, protocol, progress)
     with autocast(inputs.device, protocol.precision), user_code(loaded.users), evaluating(loaded.model):
         way = run.way()
@@ -123,19 +110,15 @@ def measure_loaded(
                 return known
         found = way.score()
         where = device_name(inputs.device)  # with the threads of this model
-    if not all(one.is_sound for one in found.articles):
+    if not all(one.is_sound for one in found["articles"]):
         raise HarnessError(f"{loaded.name}: a score is infinite or NaN; expected finite log-probabilities")
-    if found.tried is not None and found.tried.tolerance is not None:
-        signature = Signature(**signature, tolerance=f"{found.tried.tolerance:.2g}")
+    tried: Tried | None = found.get("tried")
+    if tried is not None and tried.tolerance is not None:
+        signature = Signature(**signature, tolerance=f"{tried.tolerance:.2g}")
     return Result(
         model=loaded.name,
         signature=signature,
-        articles=tuple(found.articles),
-        groups=found.groups,
-        checks=found.checks,
-        tried=found.tried,
         parameters=loaded.parameters,
-        seconds=found.seconds,
         device=where,
         versions=versions(),
         command=protocol.command,
@@ -143,9 +126,7 @@ def measure_loaded(
         recipe=loaded.recipe,
         trained=loaded.trained,
         specification=protocol.specification,
-        number=None if found.number is None else finite(found.number),
-        titles=found.titles if any(found.titles) else (),
-        flops_per_token=found.flops_per_token,
+        **found,
     )
 
 
@@ -159,7 +140,6 @@ class _Run:
     progress: Progress
 
     def way(self) -> _Way:
-        """How the convention reads the split."""
         if self.protocol.convention not in (PAPER, LM_EVAL):
             return self._windows()
         if self.protocol.convention == LM_EVAL and self.loaded.reader is not None:
@@ -214,7 +194,7 @@ class _Run:
 
     def _score_words(
         self, passages: Sequence[Passage], whole: Sequence[Passage], context: str, unit: str
-    ) -> _Scored:
+    ) -> Fields:
         """The sums of all passages, with the laws tried before and after the run.
 
         `whole` are the same passages in the words of the dataset, of which the model may know only some.
@@ -245,18 +225,18 @@ class _Run:
             lengths = [len(tokens) for tokens, _ in rows]
             topics = topics_of(self.inputs.dataset, self.protocol.split, lengths) if unit == "article" else ()
             groups = groups_of(rows, words, counts, context=context, articles=articles, topics=topics)
-        return _Scored(
-            articles=[
+        return {
+            "articles": tuple(
                 sums_of(one.text, n, words, pieces=loaded.pieces(tokens), page=one.page, read=tokens)
                 for one, tokens, n in zip(whole, (one.text.tokens for one in passages), nats, strict=True)
-            ],
-            seconds=seconds,
-            groups=groups,
-            checks=checks,
-            tried=None if checks is None else checks.tried,
-            titles=tuple(one.title for one in passages),
-            flops_per_token=flops_per_token(loaded.model, stream, self.inputs.device),
-        )
+            ),
+            "seconds": seconds,
+            "groups": groups,
+            "checks": checks,
+            "tried": None if checks is None else checks.tried,
+            "titles": _titles(one.title for one in passages),
+            "flops_per_token": flops_per_token(loaded.model, stream, self.inputs.device),
+        }
 
     def _nats(
         self, model: LanguageModel[Any], passages: Sequence[Passage], total: int, context: str
@@ -282,13 +262,13 @@ class _Run:
             )
         path = raw_file(self.inputs.dataset, self.protocol.split)
 
-        def read(reader: Reader) -> tuple[list[Sums], None]:
+        def read(reader: Reader) -> tuple[tuple[Sums, ...], None]:
             pages, articles = list(read_pages(path)), list[Sums]()
             for number, page in enumerate(pages, start=1):
                 nats, pieces = page_nats(reader, window, plain_text(page))
                 articles.append(sums_of_page(page, nats, pieces=pieces))
                 self.progress("measure pages", number, len(pages), self.loaded.name)
-            return articles, None
+            return tuple(articles), None
 
         return _Way(
             data=path,
@@ -301,7 +281,7 @@ class _Run:
                 "eos": "no",
                 "windows": "disjoint-backfilled",
             },
-            score=lambda: replace(self._score_windows(read), titles=tuple(map(title_of, read_pages(path)))),
+            score=lambda: {**self._score_windows(read), "titles": _titles(map(title_of, read_pages(path)))},
             unused=frozenset({"stride"}),
             facts={"window": window},
         )
@@ -320,7 +300,7 @@ class _Run:
             path = raw_file(self.inputs.dataset, self.protocol.split)
         lengths = {"window": self.inputs.window, "stride": self.inputs.stride}
 
-        def read(reader: Reader) -> tuple[Sequence[Sums], float]:
+        def read(reader: Reader) -> tuple[tuple[Sums, ...], float]:
             return measure_windows(convention, reader, path, **lengths, progress=self.progress)
 
         return _Way(
@@ -330,7 +310,7 @@ class _Run:
             unused=frozenset({"window", "stride"}),
         )
 
-    def _score_windows(self, read: Callable[[Reader], tuple[Sequence[Sums], float | None]]) -> _Scored:
+    def _score_windows(self, read: Callable[[Reader], tuple[tuple[Sums, ...], float | None]]) -> Fields:
         """The sums that a model of pieces gives, and the laws that it breaks at windows of the run."""
         reader, checks, tried = self.loaded.reader, None, None
         assert reader is not None  # noqa: S101 - for mypy: the caller has looked
@@ -343,7 +323,14 @@ class _Run:
             checks, tried = try_windows(
                 watched, itself, tolerance=self._checks.largest_tolerance, seed=self.inputs.seed
             )
-        return _Scored(articles=articles, seconds=seconds, checks=checks, tried=tried, number=number)
+        found = {"articles": articles, "seconds": seconds, "checks": checks, "tried": tried}
+        return {**found, "number": None if number is None else finite(number)}
+
+
+def _titles(titles: Iterable[str]) -> tuple[str, ...]:
+    """The titles of articles; none if no article has one."""
+    found = tuple(titles)
+    return found if any(found) else ()
 
 
 def _expect_scores(name: str, nats: Tensor, count: int) -> None:

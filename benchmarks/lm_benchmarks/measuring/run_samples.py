@@ -11,13 +11,13 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
 from lm_benchmarks.conventions.convention import Reader, Tokenizer, Window
-from lm_benchmarks.records.result import Tried
+from lm_benchmarks.records import Tried
 from ps_models.invariants import SUMS, copies
 from ps_models.language_model import LanguageModel
 
@@ -31,6 +31,7 @@ SIGMAS: Final = 5.0  # standard errors that chance keeps within
 
 Model = LanguageModel[Any]
 State = Any  # each model has its own
+T = TypeVar("T")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -141,6 +142,27 @@ class Call:
     first: int  # how many of the tokens are of the call itself
 
 
+class _Sample(Generic[T]):
+    """Weighted reservoir sampling: what has the largest keys (Efraimidis and Spirakis 2006)."""
+
+    def __init__(self, seed: int) -> None:
+        self._generator = torch.Generator().manual_seed(seed)
+        self._kept: list[tuple[float, int, T]] = []
+        self._offered = 0
+
+    def keep(self, item: T, *, cost: float = 1.0, most: int = PLACES) -> bool:
+        """Offer an item, with the inverse of its weight; returns whether it is kept."""
+        key = float(torch.rand((), generator=self._generator)) ** cost
+        self._offered += 1
+        entry = (key, self._offered, item)
+        self._kept = sorted([*self._kept, entry], reverse=True, key=lambda kept: kept[:2])[:most]
+        return any(kept is entry for kept in self._kept)
+
+    def items(self) -> list[T]:
+        """What is kept, in random order."""
+        return [item for *_, item in self._kept]
+
+
 class Watched:
     """A model that scores as the one it stands for, and keeps a random sample of the calls.
 
@@ -152,10 +174,8 @@ class Watched:
         """Watch a model, called as it is; `seed` fixes the sample, `reread` is as in `LoadedModel`."""
         self.tokens = 0  # of all calls
         self._model, self._reread = model, reread
-        self._generator = torch.Generator().manual_seed(seed)
-        self._kept: list[tuple[float, int, Call]] = []
-        self._calls = self._depth = 0
-        self._most = PLACES
+        self._sample = _Sample[Call](seed)
+        self._depth, self._most = 0, PLACES
         self._last: tuple[Any, Call | None] = (None, None)
 
     def initial_state(self, batch_size: int) -> State:
@@ -171,23 +191,19 @@ class Watched:
             call.tokens = torch.cat([call.tokens, tokens], dim=1)
             call.scores = torch.cat([call.scores, scores.detach()], dim=1)
         self._last = after, self._keep(Call(self._depth, tokens, state, scores.detach(), tokens.shape[1]))
-        self._calls += 1
         self.tokens += tokens.numel()
         self._depth += tokens.shape[1]
         return scores, after
 
     def calls(self) -> list[Call]:
         """The sample, in random order."""
-        return [call for _, _, call in sorted(self._kept, key=lambda kept: -kept[0])]
+        return self._sample.items()
 
     def _keep(self, call: Call) -> Call | None:
-        """Weighted reservoir sampling: the calls with the largest keys (Efraimidis and Spirakis 2006)."""
         self._most = min(self._most, copies(call.state))
         cost = 1 + min(call.depth, self._reread) / max(1, call.tokens.shape[1])
-        key = float(torch.rand((), generator=self._generator)) ** (cost / max(1, call.tokens.numel()))
-        entry = (key, self._calls, call)
-        self._kept = sorted([*self._kept, entry], reverse=True, key=lambda kept: kept[:2])[: self._most]
-        return call if any(kept is entry for kept in self._kept) else None
+        is_kept = self._sample.keep(call, cost=cost / max(1, call.tokens.numel()), most=self._most)
+        return call if is_kept else None
 
 
 class WatchedReader:
@@ -197,9 +213,7 @@ class WatchedReader:
         """Watch a reader, which is called as it is; `seed` is that of the sample."""
         self.longest = reader.longest
         self.pieces = self.targets = 0  # of all windows
-        self._reader = reader
-        self._generator = torch.Generator().manual_seed(seed)
-        self._kept: list[tuple[float, Window, float]] = []
+        self._reader, self._sample = reader, _Sample[tuple[Window, float]](seed)
 
     @property
     def text_pieces(self) -> Tokenizer:
@@ -212,14 +226,12 @@ class WatchedReader:
         for window, nats in zip(windows, found, strict=True):
             self.pieces += len(window.inputs)
             self.targets += len(window.targets)
-            key = float(torch.rand((), generator=self._generator))
-            if len(self._kept) < PLACES or key > self._kept[-1][0]:
-                self._kept = sorted([*self._kept, (key, window, nats)], key=lambda kept: -kept[0])[:PLACES]
+            self._sample.keep((window, nats))
         return found
 
     def sample(self) -> list[tuple[Window, float]]:
         """Windows and their scores, in random order."""
-        return [(window, nats) for _, window, nats in self._kept]
+        return self._sample.items()
 
 
 LEAST: Final = 6  # windows that the trials of one window read, about
@@ -234,12 +246,10 @@ class _WindowTrials(Trials):
     some: Sequence[int]  # pieces to replace others by, and to sum over
 
     def nats(self, *windows: Window) -> list[float]:
-        """Score windows, and count what it costs."""
         self.spent += sum(len(window.inputs) for window in windows)
         return self.reader.window_nats(windows)
 
     def expect(self, law: str, found: float, expected: float, targets: int, when: str) -> None:
-        """Note a law as broken where scores differ."""
         worst = abs(found - expected)
         self.move(law, found - expected)
         if not worst <= self.tolerance * max(1.0, targets / EACH):

@@ -1,16 +1,17 @@
-"""Which stored result is meant by a name."""
+"""Which stored result is meant by a name, and which two can be compared; what helps if they cannot."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 from pathlib import Path, PurePath
 from typing import Final
 
+from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE, SAME
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.record_versions import portable
-from lm_benchmarks.records.result import Result
+from lm_benchmarks.records import Result
 
 FIELDS: Final = re.compile(r"(?P<name>.+)\[(?P<fields>\s*[a-z_0-9]+=[^\]]*)\]", re.DOTALL)
 SHOWN: Final = 60  # characters of a name in an error
@@ -32,7 +33,7 @@ def find_runs(results: Sequence[Result], name: str, split: str, path: Path) -> l
         others = {one.signature["split"]: None for one in results if wanted & names_of(one)}
         hint = f". Choose {' or '.join(f'--split {other}' for other in others)}" if others else ""
         raise HarnessError(
-            f"{path}: no result of {name} on {split}; there are {_nearest(results, wanted)}{hint}"
+            f"{path}: no result of {name} on {split}; there are {_nearest(results, name)}{hint}"
         )
     if fields:
         fitting = [one for one in found if fields.items() <= dict(one.signature).items()]
@@ -110,18 +111,13 @@ def _identity(result: Result) -> tuple[str, str]:
     return result.model, result.signature["model"]
 
 
-def _nearest(results: Iterable[Result], wanted: set[str]) -> str:
+def _nearest(results: Sequence[Result], name: str) -> str:
     """The models whose names are nearest to one that finds none, and how many others there are."""
-    ranked = sorted(results, key=lambda result: -_likeness(result, wanted))
-    models = list(dict.fromkeys(map(_identity, ranked)))
-    shown = _listed(result for result in ranked if _identity(result) in models[:LISTED])
+    named = {spelled: _identity(result) for result in results for spelled in names_of(result)}
+    near = get_close_matches(portable(name).casefold(), named, n=len(named), cutoff=0.0)
+    models = list(dict.fromkeys(named[one] for one in near))
+    shown = _listed(one for model in models[:LISTED] for one in results if _identity(one) == model)
     return f"{shown}, and {len(models) - LISTED} more" if len(models) > LISTED else shown
-
-
-def _likeness(result: Result, wanted: set[str]) -> float:
-    """How near the nearest of a result's names is to the nearest spelling that is wanted, from 0 to 1."""
-    pairs = ((name, spelled) for name in names_of(result) for spelled in wanted)
-    return max(SequenceMatcher(None, *pair).ratio() for pair in pairs)
 
 
 def _listed(results: Iterable[Result]) -> str:
@@ -137,3 +133,64 @@ def _listed(results: Iterable[Result]) -> str:
         f"{model} ({', '.join(on)}{f'; also {also}' if also else ''})" for (model, also), on in splits.items()
     )
     return ", ".join(lines)
+
+
+UNLIKE: Final = {**MUST_AGREE, **COMPARE_ONLY}
+OTHER_TEXT: Final = {"data", "split", "convention", "passage", "text", "eos"}  # may score other tokens
+
+
+def why_unlike(first: Result, second: Result, allow: Collection[str] = ()) -> list[str]:
+    """The reasons why two results cannot be compared; none if they can."""
+    reasons, allowed = [], set()
+    for field, why in UNLIKE.items():
+        one, other = (result.signature.get(field, "-") for result in (first, second))
+        if one != other and field in allow:
+            allowed.add(field)
+        elif one != other:
+            reasons.append(f"{why} ({field}: {one} and {other})")
+    if not reasons and not allowed & OTHER_TEXT and _scored(first) != _scored(second):
+        if _in_windows(first):
+            reasons.append("the windows of the two tokenizers stand for different parts of the text")
+        else:
+            reasons.append(f"different tokens were scored ({first.total.tokens} and {second.total.tokens})")
+    counts = len(first.articles), len(second.articles)
+    if not reasons and counts[0] != counts[1]:
+        reasons.append(f"{counts[0]} and {counts[1]} passages; expected the same ones")
+    return reasons
+
+
+def _scored(result: Result) -> list[tuple[int, ...]]:
+    """What each passage is, as far as it was counted."""
+    if _in_windows(result):
+        return [(one.file_bytes,) for one in result.articles]
+    return [(one.tokens, one.page_words) for one in result.articles]
+
+
+def _in_windows(result: Result) -> bool:
+    return result.signature.get("context") == "window"
+
+
+def expect_alike(first: Result, second: Result, allow: Collection[str] = ()) -> None:
+    """Refuse results that cannot be compared, with the options that help."""
+    if reasons := why_unlike(first, second, allow):
+        raise HarnessError(
+            f"{first.model} and {second.model} cannot be compared: {'; '.join(reasons)}. "
+            + remedy(first, second, allow)
+        )
+
+
+def remedy(first: Result, second: Result, allow: Collection[str]) -> str:
+    """The options with which two results can be compared: those of `run`, or `--allow`."""
+    unlike = (one for one in UNLIKE if first.signature.get(one) != second.signature.get(one))
+    fields = [field for field in unlike if field not in allow]
+    if not fields:
+        return f"Measure both with the same {'--convention paper' if _in_windows(first) else '--data'}"
+    same = " and ".join(dict.fromkeys(SAME[field] for field in fields if field in SAME))
+    remedies = [f"Measure both with the same {same}"] if same else []
+    if "convention" in fields:
+        remedies.append('choose one that has it already, as in "MODEL[convention=paper]"')
+    if not why_unlike(first, second, {*allow, *fields}):
+        asked = " ".join(f"--allow {field}" for field in (*allow, *fields))
+        remedies.append(f"compare them as they are with {asked}")
+    text = ", or ".join(remedies) or "Choose other results"
+    return text[0].upper() + text[1:]

@@ -9,9 +9,9 @@ from typing import Any
 
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.compare import compare_results
-from lm_benchmarks.measuring.likeness import why_unlike
 from lm_benchmarks.measuring.ranking import ranks_of
-from lm_benchmarks.records.result import Result
+from lm_benchmarks.measuring.select import why_unlike
+from lm_benchmarks.records import Result
 from lm_benchmarks.reporting.published import TRAIN, Published, is_papers, is_trained_on, published_name
 from lm_benchmarks.reporting.tables import BYTES, MAIN, PIECES, SAME, ReportRow, Shown, Table, value_of
 from wikitext_builder.article import SPLITS

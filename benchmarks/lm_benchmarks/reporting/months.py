@@ -1,7 +1,4 @@
-"""The picture of a contamination: bits per byte by month, the number of articles, and what was found.
-
-matplotlib is imported where it is used, because its import is slow.
-"""
+"""The picture of a contamination: bits per byte by month, the number of articles, and what was found."""
 
 from __future__ import annotations
 
@@ -23,8 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from lm_benchmarks.measuring.articles import Month
+    from lm_benchmarks.measuring.chance import Estimate
     from lm_benchmarks.measuring.contamination import Contamination
-    from lm_benchmarks.measuring.months import Level, Month
 
 STEPS: Final = (1, 2, 3, 6, 12, 24, 60, 120, 240)  # months between two labels
 MOST_STEPS: Final = 7  # on an axis of months
@@ -48,12 +46,7 @@ def draw_months(found: Contamination, path: str | Path) -> Path:
     Months without articles stay empty: no line crosses them. With a reference, both models are drawn and, in
     an own panel, their difference.
 
-    Args:
-        found: What `contamination` returned.
-        path: The file to write, ending in .pdf, .svg or .png.
-
-    Returns:
-        The file.
+    It is what `contamination` returned; the file ends in .pdf, .svg or .png, and its path is returned.
 
     Raises:
         HarnessError: The suffix is another, or no month is known.
@@ -121,7 +114,7 @@ def _draw_panels(panels: list[Axes], found: Contamination) -> None:
 def _curve(
     axes: Axes,
     months: Sequence[Month],
-    level: Callable[[Month], Level | None],
+    level: Callable[[Month], Estimate | None],
     color: str,
     *,
     marker: str = "o",

@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from lm_benchmarks.choices import PAPER
-from lm_benchmarks.records.result import Result, read_results
+from lm_benchmarks.records import Result, read_results
 from ps_models.citation import cited
 from wikitext_builder.citation import Cited, bibtex, sources, sources_of
 from wikitext_builder.dataset.load import OFFICIAL_NAMES
@@ -128,15 +128,6 @@ def note(name: str, *parts: str) -> str:
     'KN5: Mikolov and Zweig (2012). An estimate.'
     """
     return f"{name}: {'. '.join(part.rstrip('.') for part in parts if part)}."
-
-
-def trained_in(recipe: str) -> list[str]:
-    """The models of a recipe that are trained, with their presets.
-
-    >>> trained_in("mix:rnn-lda/mikolov,kn-5+cache"), trained_in("kn-5")
-    (['rnn-lda/mikolov'], [])
-    """
-    return [found[0] for found in TRAINED.finditer(recipe)]
 
 
 def published_name(recipe: str, data: str) -> str:

@@ -17,13 +17,20 @@ from msgspec.structs import replace
 from lm_benchmarks.choices import GROUPINGS, TITLE
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.records.result import Result, TokenGroup, read_results
-from lm_benchmarks.records.trained import Epoch, Trained, read_curve
+from lm_benchmarks.records import Epoch, Result, TokenGroup, Trained, read_curve, read_results
 from lm_benchmarks.reporting.collect import arranged, key_of, tables_of
-from lm_benchmarks.reporting.cost import CPU, core_hours, gpu_hours, megaflops, unit_hours
 from lm_benchmarks.reporting.formats import WORDS, csv_table, mark_best, render
 from lm_benchmarks.reporting.published import PUBLISHED, Published
-from lm_benchmarks.reporting.tables import PIECES, Table, value_of
+from lm_benchmarks.reporting.tables import (
+    CPU,
+    PIECES,
+    Table,
+    core_hours,
+    gpu_hours,
+    megaflops,
+    unit_hours,
+    value_of,
+)
 from ps_models.evaluation.signature import signature_value
 from ps_models.training.logs import EPOCHS
 from wikitext_builder.charts import Bar, Chart, Points, bar_chart, line_chart
@@ -91,7 +98,7 @@ def report(
     sort: str = "",
     figures: str | Path | None = None,
 ) -> Path:
-    """Write a report: tables, charts and signatures of all results.
+    """Write a report: tables, charts and signatures of all results; return its path.
 
     For example, `report("results.jsonl", "report.html")`.
 
@@ -107,9 +114,6 @@ def report(
         sort: The column to sort by, the least first; `-` before it: the greatest. Without it, the best model
             is first.
         figures: A folder, in which each chart is written as PNG, SVG and PDF.
-
-    Returns:
-        The path of the report.
 
     Raises:
         ToolkitError: The ending or a column is unknown, or a file cannot be read or written.

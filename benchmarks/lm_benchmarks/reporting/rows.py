@@ -16,8 +16,7 @@ from typing import Final
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.compare import mean_number
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.records.result import Result, read_results
-from lm_benchmarks.records.trained import Trained
+from lm_benchmarks.records import Result, Trained, read_results
 from lm_benchmarks.reporting.formats import Column, render, shown
 from lm_benchmarks.reporting.published import (
     FILES,
@@ -46,16 +45,13 @@ Runs = Mapping[str, Sequence[Result]]  # by split: one result per seed
 
 
 def rows(folder: str | Path, out: str | Path) -> Path:
-    """Write the table of all rows: published, small size, full size, our training.
+    """Write the table of all rows: published, small size, full size, our training; return its path.
 
     Finished runs that the table leaves out are logged with the reason, and stand in the page.
 
     Args:
         folder: With the records: `ptb.jsonl` and `wikitext-2.jsonl` of `measure`. Nothing else is read.
         out: The page, in Markdown. If it ends in `.csv`: the numbers alone.
-
-    Returns:
-        The path of the page.
 
     Raises:
         HarnessError: There is no folder, or a file cannot be read or written.
@@ -136,20 +132,15 @@ def why_not(result: Result) -> str:
 def _why_no_cell(result: Result, measured: Mapping[Key, Runs]) -> str:
     """Why a comparable result is in no cell; "" if it is in one."""
     data, split = result.data[0], result.signature["split"]
-    here = [row for row in ROWS if result.recipe in _recipes_of(row, data)]
+    own = {row.name: [row.small, *(one.recipe for one in row.own_on(data))] for row in ROWS}
+    here = [row for row in ROWS if result.recipe in (row.full_recipe(data), *own[row.name])]
     if not here:
         return f"{result.recipe} has no row in the table of {data}"
     if not any(result is one for one in measured[data, result.recipe][split]):
         return "a later result of the same seed, or runs of more epochs, stand in its place"
-    if not result.as_presets and all(
-        result.recipe not in (row.small, *(one.recipe for one in row.own_on(data))) for row in here
-    ):
+    if not result.as_presets and all(result.recipe not in own[row.name] for row in here):
         return "the full size is trained as published, and this run has other epochs"
     return ""
-
-
-def _recipes_of(row: PaperRow, data: str) -> list[str]:
-    return [row.small, row.full_recipe(data), *(one.recipe for one in row.own_on(data))]
 
 
 def rows_csv(results: Iterable[Result]) -> str:

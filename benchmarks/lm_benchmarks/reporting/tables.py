@@ -1,10 +1,10 @@
-"""Tables of results: their rows, their columns, and which value is the best."""
+"""Tables of results: their rows and columns, which value is the best, and what a number cost."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Final
 
 import pandas as pd
@@ -12,14 +12,9 @@ import pandas as pd
 from lm_benchmarks.choices import CONVENTIONS, PAPER
 from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.records.result import Result, warnings_of
-from lm_benchmarks.reporting.cost import core_hours, gpu_hours, megaflops, tokens_per_second
-from lm_benchmarks.reporting.formats import Column, exact, fixed, mark_best, shown
-from lm_benchmarks.reporting.published import (
-    Published,
-    decimals,
-    note,
-)
+from lm_benchmarks.records import Result, Trained, warnings_of
+from lm_benchmarks.reporting.formats import Column, exact, fixed, framed, mark_best
+from lm_benchmarks.reporting.published import Published, decimals, note
 
 SAME: Final = ("convention", "text", "context", "vocabulary")  # of signatures: one in all rows of a table
 MAIN: Final = {CONVENTIONS[PAPER]: "perplexity", CONVENTIONS["lm-eval"]: "lm-eval-word-perplexity"}
@@ -135,20 +130,16 @@ class Table:
     def frame(self) -> pd.DataFrame:
         """The cells as a reader sees them: a row per model. The best of each column is marked."""
         heads = only(self.wanted, self.heads)
-        columns = []
-        for head, (column, split) in heads.items():
-            show = partial(self._cell, column, split)
-            columns.append(replace(column, head=head, value=show, show=show))
-        frame = shown(columns, self.rows)
-        for head, one in heads.items():
+        cells = [
+            [column.cell(Cell(table=self, row=row, split=split)) for column, split in heads.values()]
+            for row in self.rows
+        ]
+        frame = framed(cells, {head: column.words for head, (column, _) in heads.items()})
+        for place, one in enumerate(heads.values()):
             if one[0].best(self):
-                place = list(heads).index(head)
                 rows = ((number, row) for number, row in enumerate(self.rows) if not row.is_broken)
                 mark_best(frame, {(number, place): self.rank(one, row) for number, row in rows})
         return frame
-
-    def _cell(self, column: ReportColumn, split: str, row: ReportRow) -> str:
-        return column.cell(Cell(table=self, row=row, split=split))
 
     @property
     def numbers(self) -> pd.DataFrame:
@@ -246,6 +237,53 @@ class ReportColumn(Column):
 
 
 Shown = tuple[ReportColumn, str]  # a column, and the split that it shows
+
+
+# What a number cost: training, speed and FLOPs, from its record; None if the record does not have it.
+THREADS: Final = re.compile(r"cpu \([^()]*, (\d+) threads\)$")  # as `ps_models.devices.device_name` writes it
+CPU, GPU = "core", "GPU"
+
+
+def core_hours(result: Result) -> float | None:
+    """Hours of all trainings on CPUs up to their checkpoints, only of updates, times the threads.
+
+    Sessions have no seconds of their own: of several with other threads the largest number counts. None if
+    nothing was trained there, or if the seconds or the device of a training are unknown.
+    """
+    return _training_hours(result, CPU)
+
+
+def gpu_hours(result: Result) -> float | None:
+    """The same on GPUs; a run in several processes counts as one, because records do not say how many."""
+    return _training_hours(result, GPU)
+
+
+def _training_hours(result: Result, unit: str) -> float | None:
+    units = [(one, unit_hours(one)) for one in result.trained]
+    if any(own is None or one.seconds is None for one, own in units):
+        return None
+    return sum(one.seconds * own[1] for one, own in units if one.seconds and own and own[0] == unit) or None
+
+
+def unit_hours(one: Trained) -> tuple[str, float] | None:
+    """What a second of a training costs: CPU or GPU, and how many of its hours; None: not known."""
+    if not one.sessions:
+        return None
+    threads = [THREADS.search(session) for session in one.sessions]
+    if all(threads):
+        return CPU, max(int(found[1]) for found in threads if found) / 3600
+    return None if any(threads) or "not recorded" in one.sessions else (GPU, 1 / 3600)
+
+
+def megaflops(result: Result) -> float | None:
+    """Millions of floating-point operations per token."""
+    return None if result.flops_per_token is None else result.flops_per_token / 1e6
+
+
+def tokens_per_second(result: Result) -> float | None:
+    """Tokens, or pieces where no tokens count, per second of the measurement without its checks."""
+    count = result.total.tokens or result.total.pieces
+    return count / result.seconds if result.seconds and count else None
 
 
 def _cost(

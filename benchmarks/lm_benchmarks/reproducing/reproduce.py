@@ -1,19 +1,33 @@
-"""Reproduces a published table: trains its rows, measures them once, and shows how far it is."""
+"""Reproduces a published table: trains its rows, measures them once, and shows how far it is.
+
+All is read from the folder of the runs, so a killed queue loses nothing. Beside the runs and the results it
+has one file: the conditions that all its runs have in common.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+import msgspec
+import pandas as pd
+
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.reporting.published import PUBLISHED
+from lm_benchmarks.record_versions import Record, append_record, has_lines, of_line, read_lines
+from lm_benchmarks.records import Result, losses_of, read_curve, read_results
+from lm_benchmarks.reporting.formats import WORDS, text_table
+from lm_benchmarks.reporting.published import COUNTED, FILES, PUBLISHED, ROWS, TRAIN, TRAINED, published_on
 from lm_benchmarks.reporting.report import make_report, report_text
-from lm_benchmarks.reproducing.queue import FAILED, RUNNING, locked, run_commands
-from lm_benchmarks.reproducing.table import Reproduction, expect_conditions, plan
+from lm_benchmarks.reproducing.queue import DONE, FAILED, RUNNING, locked, run_commands
+from ps_models.configs import make_configs
+from ps_models.hyperparameters import finished
+from ps_models.training.checkpoint import BEST
 from ps_models.training.loop import StoppedError
 from wikitext_builder.article import SPLITS
 from wikitext_builder.dataset.load import load as load_dataset
@@ -21,6 +35,217 @@ from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import cores
+
+MEASURED: Final = ("valid", "test")
+Planned = tuple[str, str, int]  # the name of a row in its table, recipe, seed
+
+
+class Conditions(Record, frozen=True, kw_only=True):
+    """The table, the dataset and the settings of a folder of runs."""
+
+    table: str
+    train: str  # SHA-256 of the file, as of valid and test
+    valid: str
+    test: str
+    settings: str  # as `settings_text` writes them
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a row is: its model is trained once, whatever the number of rows of it, and then measured."""
+
+    row: str  # the name in the table
+    recipe: str
+    seed: int
+    run: str  # the folder of the training; "": it only counts
+    epochs: int
+    of_epochs: int  # at most: patience can end it earlier
+    best_valid: float | None  # perplexity
+    hours_left: float | None  # of updates, at the speed so far; None: before the first epoch
+    perplexity: Mapping[str, float]  # by split
+    trained: bool
+    done: bool
+
+
+def run_of(recipe: str, seed: int) -> str:
+    """The folder of the training that a recipe needs; "" if it only counts."""
+    return "".join(f"{one.replace('/', '-')}-seed{seed}" for one in TRAINED.findall(recipe))
+
+
+def plan(table: str, size: str, *, names: Sequence[str] = (), seeds: Sequence[int] = (1,)) -> list[Planned]:
+    """The rows of a table that can be run, in its order.
+
+    Names, of rows or of recipes, choose some, in this order; without names it has those published there or
+    nowhere, and models that only count. What is not trained has one row, whatever the seeds.
+    """
+    elsewhere = {row.model for row in PUBLISHED} - published_on(table).keys()
+    there = [row for row in ROWS if row.recipe(table, size)]
+    own = [row for row in there if row.name not in elsewhere or row.one_size]
+    known = [row for row in there if row in own or row.small]
+    named = {key: row for row in reversed(known) for key in (row.recipe(table, size), row.name.casefold())}
+    for name in names:
+        if name.casefold() not in named:
+            offered = "".join(f"\n  {row.name}" for row in own)  # names have commas
+            raise HarnessError(f"{name}: no such row of {table} with --size {size}; there are{offered}")
+    chosen = [named[name.casefold()] for name in names] or own
+    found = [(row.name, row.recipe(table, size), one) for row in chosen for one in dict.fromkeys(seeds)]
+    return [one for one in found if one[2] == seeds[0] or run_of(*one[1:])]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproduction:
+    """A table in a folder: what is to be run there, and how far it is."""
+
+    table: str
+    data: Path
+    folder: Path
+    results: Path  # in it; `rows` reads it too
+    words: int  # of the vocabulary
+    hashes: Mapping[str, str]  # SHA-256 of the files of the dataset, by split
+    planned: Sequence[Planned]
+    settings: Sequence[str]
+    threads: int  # of each process
+    states: dict[str, str] = field(default_factory=dict)  # of commands of this queue, by name
+
+    @property
+    def official(self) -> bool:
+        """Returns True if the dataset has the files of which papers report numbers."""
+        wanted = {"train": TRAIN[self.table], **FILES[self.table]}
+        return wanted == {split: one[:8] for split, one in self.hashes.items()}
+
+    def read_results(self) -> list[Result]:
+        """The results so far."""
+        return read_results(self.results) if has_lines(self.results) else []
+
+    @property
+    def done(self) -> int:
+        """The number of rows that are done."""
+        return sum(row.done for row in self.rows)
+
+    @property
+    def rows(self) -> list[Row]:
+        """How far each row is, read from the folder now."""
+        results = self.read_results()
+        return [self._row(*one, results) for one in self.planned]
+
+    def _row(self, name: str, recipe: str, seed: int, results: Iterable[Result]) -> Row:
+        run, epochs, trained = run_of(recipe, seed), 0, True
+        curve = read_curve(self.folder / run)
+        if run:
+            model, preset = TRAINED.findall(recipe)[0].split("/")
+            config = make_configs(model, preset, self.settings, self.words)[1]
+            epochs = config.epochs
+            trained = (self.folder / run / BEST).exists() and finished(config, losses_of(curve))
+        hours = curve[-1].seconds / len(curve) * (epochs - len(curve)) / 3600 if curve else None
+        found = {
+            split: one.total.score.perplexity
+            for one in results
+            if trained
+            and not one.broken  # such a result is measured again
+            and COUNTED.items() <= dict(one.signature).items()
+            and re.sub("[^:,]*/", "", one.specification) == TRAINED.sub(run, recipe)  # wherever it was
+            and [each.curve for each in one.trained] == [curve] * bool(run)  # else it is of another run
+            and self.hashes.get(split := one.signature["split"], "")[:8] == one.data[1]
+        }
+        return Row(
+            row=name,
+            recipe=recipe,
+            seed=seed,
+            run=run,
+            epochs=len(curve),
+            of_epochs=epochs,
+            best_valid=min((one.valid_perplexity for one in curve if one.valid_perplexity), default=None),
+            hours_left=0.0 if trained else hours,
+            perplexity={split: found[split] for split in MEASURED if split in found},
+            trained=trained,
+            done=found.keys() >= set(MEASURED),
+        )
+
+    def command(self, row: Row) -> tuple[str, list[str]]:
+        """The command that a row waits for, with its name: to train, or to measure what is trained."""
+        threads, data, run = ("--threads", str(self.threads)), str(self.data), str(self.folder / row.run)
+        if not row.trained:
+            model, preset = TRAINED.findall(row.recipe)[0].split("/")
+            words = ["ps-models", *threads, "train", model, data, "--preset", preset, "--out", run]
+            return row.run, [*words, *(f"--set={one}" for one in (*self.settings, f"seed={row.seed}"))]
+        name = f"measure-{re.sub('[^a-z0-9]', '-', row.recipe)}-seed{row.seed}"
+        words = ["lm-benchmarks", *threads, "run", TRAINED.sub(lambda _: run, row.recipe), "--data", data]
+        words += ["--results", str(self.results), "--seed", str(row.seed)]
+        return name, [*words, *(f"--split={split}" for split in MEASURED)]
+
+    def state(self, row: Row) -> str:
+        """What a row waits for, or that it is done."""
+        state = self.states.get(self.command(row)[0], "")
+        if row.done or state.startswith(FAILED):
+            return DONE if row.done else state
+        if row.trained:
+            return "trained, not measured" if row.run else "waits"
+        best = "" if row.best_valid is None else f", valid {row.best_valid:.2f} so far"
+        how = "training" if state == RUNNING else "stopped" if row.epochs else "waits"
+        return f"{how}: {row.epochs} of {row.of_epochs} epochs{best}"
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The rows as a table."""
+        papers = published_on(self.table) if self.official else {}
+        lines = [
+            {
+                "row": row.row,
+                "model": row.recipe + (f", seed {row.seed}" if row.run else ""),
+                "state": self.state(row),
+                "time left": _time(row.hours_left),
+                "valid / test": " / ".join(f"{one:,.2f}" for one in row.perplexity.values()),
+                "published": papers[row.row].both if row.row in papers else "",
+            }
+            for row in self.rows
+        ]
+        frame = pd.DataFrame(lines, dtype=object)
+        frame.attrs[WORDS] = ["model", "state"]
+        return frame
+
+    @property
+    def summary(self) -> str:
+        """How many rows are done."""
+        unlike = " These are not the official files: published numbers do not compare."
+        return f"{self.done} of {len(self.planned)} rows are done.{'' if self.official else unlike}"
+
+    @property
+    def text(self) -> str:
+        """The rows and the summary, for a terminal."""
+        return text_table(self.frame) + self.summary
+
+    def fields(self) -> dict[str, object]:
+        """For programs."""
+        return {"table": self.table, "rows": msgspec.to_builtins(self.rows)}
+
+
+def _time(hours: float | None) -> str:
+    return "unknown" if hours is None else str(timedelta(seconds=round(3600 * hours)))
+
+
+def settings_text(settings: Iterable[str]) -> str:
+    """Settings in one line, whatever the order in which they were given; of a key the last one counts.
+
+    >>> settings_text(["epochs=2", "decay=0.5", "epochs=3"])
+    'decay=0.5 epochs=3'
+    """
+    parts = " ".join(settings).split()  # a value may have spaces
+    return " ".join(sorted({one.partition("=")[0]: one for one in parts}.values()))
+
+
+def expect_conditions(table: Reproduction, *, keep: bool) -> None:
+    """Refuse a folder whose runs have other conditions; with `keep`, note them if there are none yet."""
+    wanted = Conditions(table=table.table, settings=settings_text(table.settings), **table.hashes)
+    path, now = table.folder / "conditions.jsonl", msgspec.structs.asdict(wanted)
+    parse = partial(of_line, kind=Conditions, what="conditions")
+    known = read_lines(path, parse, writer="reproduce") if has_lines(path) else []
+    for found in map(msgspec.structs.asdict, known):
+        found["settings"] = settings_text([found["settings"]])  # older versions kept the order
+        if changes := [f"{name} {found[name]!r} → {now[name]!r}" for name in now if now[name] != found[name]]:
+            what = f"{table.folder}: its runs are of other conditions ({', '.join(changes)})"
+            raise HarnessError(f"{what}; reproduce with the same ones, or use another --out")
+    if keep and not known:
+        append_record(path, wanted)
+
 
 REFRESH: Final = 60  # seconds after which a browser reads the page again, while something runs
 
@@ -95,7 +320,6 @@ def _expect_usable(out: str | Path, settings: Sequence[str], hours: float) -> No
 
 
 def _run(made: Reproduction, workers: int, seconds: float, progress: Progress) -> None:
-    """Train and measure what is left."""
     made.folder.mkdir(parents=True, exist_ok=True)
     with locked(made.folder / "queue.lock", progress) as lock:
         expect_conditions(made, keep=True)

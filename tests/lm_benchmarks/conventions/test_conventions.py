@@ -20,7 +20,7 @@ from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring import measure as by_convention
 from lm_benchmarks.measuring.run import measure_loaded
-from lm_benchmarks.measuring.score_cache import ScoreCache
+from lm_benchmarks.measuring.windows import ScoreCache
 from lm_benchmarks.metrics import METRICS
 
 QUICK = ("gptq", "hf-stride", "exllama", "autogptq", "lm-eval")

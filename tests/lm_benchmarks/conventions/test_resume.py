@@ -20,8 +20,7 @@ from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.loaded_model import LoadedModel
 from lm_benchmarks.measuring.models import make_inputs, open_model
-from lm_benchmarks.measuring.score_cache import ScoreCache, cached_scores
-from lm_benchmarks.measuring.windows import AT_ONCE, measure_windows
+from lm_benchmarks.measuring.windows import AT_ONCE, ScoreCache, cached_scores, measure_windows
 
 from tests.lm_benchmarks.adapters.test_command import UNIFORM
 from tests.lm_benchmarks.conventions.conftest import make_text

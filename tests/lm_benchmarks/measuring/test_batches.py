@@ -13,7 +13,7 @@ import pytest
 from lm_benchmarks.adapters.command import program_name
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.measure import MeasuringError
-from lm_benchmarks.records.result import Result, read_results
+from lm_benchmarks.records import Result, read_results
 
 from tests.lm_benchmarks.adapters.test_command import UNIFORM
 from tests.lm_benchmarks.tiny_causal import make_causal_model

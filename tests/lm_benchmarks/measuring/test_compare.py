@@ -19,10 +19,10 @@ from lm_benchmarks.measuring.compare import (
     compare_runs,
     sums_of_passages,
 )
-from lm_benchmarks.measuring.likeness import why_unlike
+from lm_benchmarks.measuring.select import why_unlike
 from lm_benchmarks.metrics import METRICS, Metric, Sums
 from lm_benchmarks.record_versions import append_record
-from lm_benchmarks.records.result import Result
+from lm_benchmarks.records import Result
 from msgspec.structs import replace
 
 from ps_models.evaluation.signature import Signature
@@ -246,7 +246,7 @@ def test_other_tokens_are_refused_whatever_the_signatures_say():
     assert compare_results(first, ended, allow=["eos"]).second != compare_results(first, first).second
     fewer = replace(ended, articles=first.articles[:-1])
     with pytest.raises(
-        HarnessError, match=r"60 and 59 passages; expected the same ones: measure both with the same --data"
+        HarnessError, match=r"60 and 59 passages; expected the same ones. Measure both with the same --data"
     ):
         compare_results(first, fewer, allow=["eos"])
 

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lm_benchmarks.cli import commands
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring import months as by_months
+from lm_benchmarks.measuring import articles as by_months
+from lm_benchmarks.measuring.articles import Measured, match
 from lm_benchmarks.measuring.contamination import chance_of_easier, difference_of, said_unmatched
-from lm_benchmarks.measuring.matching import Measured, match
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.reporting.months import figure_of, place_of

@@ -21,7 +21,7 @@ from lm_benchmarks.measuring import distribution_texts, next_words
 from lm_benchmarks.measuring.chance import Chance, degrees_of_freedom
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.next_words import compared, normalized
-from lm_benchmarks.reporting import divergences
+from lm_benchmarks.reporting import charts
 
 from ps_models.language_model import map_state
 from tests.lm_benchmarks.cheats import Uniform
@@ -470,7 +470,7 @@ def test_the_picture_shows_what_the_groups_say(data, tmp_path):
     words = ["-q", "compare-distributions", "kn-5", "unigram", "--data", str(data), "--plot", str(out)]
     assert CliRunner().invoke(commands, words, catch_exceptions=False).exit_code == 0
     found = lb.compare_distributions("kn-5", "unigram", data, device="cpu")
-    panels: list[Any] = divergences._figure(found).axes
+    panels: list[Any] = charts._divergences(found).axes
     for axes, by in zip(panels, ("frequency", "position"), strict=True):
         own = [group for group in found.groups if group.by == by]
         assert [bar.get_height() for bar in axes.patches] == [group.divergence.value for group in own]

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 import torch
-from lm_benchmarks.measuring.flops import READ, flops_per_token
-from lm_benchmarks.measuring.loaded_model import LoadedModel
+from lm_benchmarks.measuring.loaded_model import READ, LoadedModel, flops_per_token
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.record_versions import to_line
-from lm_benchmarks.records.result import from_json
+from lm_benchmarks.records import from_json
 from torch import nn
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 

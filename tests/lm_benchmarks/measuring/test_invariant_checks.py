@@ -18,7 +18,7 @@ from lm_benchmarks.measuring.invariant_checks import (
 from lm_benchmarks.measuring.loaded_model import LoadedModel
 from lm_benchmarks.measuring.models import NAMES, open_model
 from lm_benchmarks.measuring.run_samples import FLOOR, PLACES, Watched
-from lm_benchmarks.records.result import Tried
+from lm_benchmarks.records import Tried
 
 from ps_models.data.dataset import Text
 from ps_models.devices import autocast

@@ -13,7 +13,7 @@ from lm_benchmarks.measuring.compare import compare
 from lm_benchmarks.measuring.ranking import compare_all, holm, rank
 from lm_benchmarks.measuring.select import runs_of_models
 from lm_benchmarks.record_versions import append_record
-from lm_benchmarks.records.result import Result
+from lm_benchmarks.records import Result
 from msgspec.structs import replace
 
 from ps_models.evaluation.signature import Signature

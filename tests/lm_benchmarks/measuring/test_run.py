@@ -23,7 +23,7 @@ from lm_benchmarks.measuring.passages import (
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
 from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.record_versions import to_line
-from lm_benchmarks.records.result import from_json
+from lm_benchmarks.records import from_json
 from lm_benchmarks.reporting.report import make_report, report_text
 from msgspec.structs import replace
 
@@ -149,7 +149,7 @@ def test_blocks_are_the_whole_file_in_order(tmp_path):
     assert unit == "article"
     assert torch.equal(only.text.tokens, whole)
     with pytest.raises(HarnessError, match="paper or lm-eval"):
-        read_passages(dataset, "test", vocabulary, convention="mine")
+        Protocol(convention="mine")
 
 
 WORDS = Vocabulary((UNK, EOS, "the", "cat", "dodo"))

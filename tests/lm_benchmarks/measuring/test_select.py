@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.select import find_runs
-from lm_benchmarks.records.result import Result
+from lm_benchmarks.records import Result
 from msgspec.structs import replace
 
 from ps_models.evaluation.signature import Signature

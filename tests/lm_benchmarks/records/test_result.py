@@ -8,7 +8,6 @@ import resource
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,14 +15,15 @@ from hypothesis import strategies as st
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import COUNTS, METRICS, Metric, Sums
 from lm_benchmarks.record_versions import append_record, of_line, to_line
-from lm_benchmarks.records.result import (
+from lm_benchmarks.records import (
+    Epoch,
     Result,
     TokenGroup,
+    Trained,
     Tried,
     from_json,
     read_results,
 )
-from lm_benchmarks.records.trained import Epoch, Trained
 from msgspec.structs import asdict, replace
 
 from ps_models.evaluation.signature import Signature
@@ -273,16 +273,12 @@ def test_records_of_the_first_format_are_read():
     assert [one.recipe for one in cached.trained] == ["lstm/zoneout-small"]
 
 
-def nats_and_characters(sums: Any) -> tuple[float, int]:
-    return sums.nats, sums.characters
-
-
 def test_a_new_field_is_read_with_its_default():
     for line in (CASES / "results.jsonl").read_text(encoding="utf-8").splitlines():
         found = of_line(line, NewerResult, "a result")
         assert found.reviewer == "nobody"
         assert {article.characters for article in found.articles} == {0}
-        metric = Metric(label="c", numerator="n", denominator="d", quotient=nats_and_characters)
+        metric = Metric(label="c", numerator="n", denominator="d", nats=("nats",), count=("characters",))
         assert metric.of(found.articles[0]) is None  # it was not counted
         assert METRICS["perplexity"].of(found.articles[0]) is not None
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import pytest
 from lm_benchmarks.record_versions import of_line, to_line
-from lm_benchmarks.records.trained import Epoch, Trained, losses_of, training_of
+from lm_benchmarks.records import Epoch, Trained, losses_of, training_of
 
 from ps_models.configs import make_configs
 from ps_models.training.checkpoint import BEST, Checkpoint

@@ -11,7 +11,7 @@ from lm_benchmarks.cli import commands
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import Sums
 from lm_benchmarks.record_versions import append_record
-from lm_benchmarks.records.result import TokenGroup
+from lm_benchmarks.records import TokenGroup
 from lm_benchmarks.reporting.collect import arranged
 from lm_benchmarks.reporting.published import FILES, OFFICIAL, Published
 from lm_benchmarks.reporting.report import groupings_of, make_report, report_text, write_figures

@@ -6,10 +6,10 @@ import re
 
 import pytest
 from lm_benchmarks.record_versions import to_line
-from lm_benchmarks.records.result import from_json
+from lm_benchmarks.records import from_json
 from lm_benchmarks.reporting.collect import arranged
-from lm_benchmarks.reporting.cost import core_hours, gpu_hours, megaflops, tokens_per_second
 from lm_benchmarks.reporting.report import make_report, report_text
+from lm_benchmarks.reporting.tables import core_hours, gpu_hours, megaflops, tokens_per_second
 from msgspec.structs import replace
 
 from tests.lm_benchmarks.records.test_result import RESULT

@@ -11,8 +11,7 @@ import pytest
 from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.metrics import METRICS, Sums
-from lm_benchmarks.records.result import Result, TokenGroup, read_results
-from lm_benchmarks.records.trained import Epoch
+from lm_benchmarks.records import Epoch, Result, TokenGroup, read_results
 from lm_benchmarks.reporting.collect import tables_of
 from lm_benchmarks.reporting.published import FILES, OFFICIAL, TRAIN, Published
 from lm_benchmarks.reporting.report import groupings_of, make_report, report_text

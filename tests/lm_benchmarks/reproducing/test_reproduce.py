@@ -10,7 +10,7 @@ import time
 import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.records.result import read_results
+from lm_benchmarks.records import read_results
 from lm_benchmarks.reproducing.queue import locked
 
 from tests.ps_models.tiny import settings_of

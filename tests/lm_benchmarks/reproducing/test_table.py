@@ -7,9 +7,9 @@ import pytest
 from lm_benchmarks.choices import SIZES
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.record_versions import append_record
-from lm_benchmarks.records.trained import read_curve
+from lm_benchmarks.records import read_curve
 from lm_benchmarks.reporting.published import ROWS, TRAINED
-from lm_benchmarks.reproducing.table import Conditions, plan, settings_text
+from lm_benchmarks.reproducing.reproduce import Conditions, plan, settings_text
 from msgspec.structs import replace
 
 from ps_models.configs import PRESETS

@@ -1,1 +1,0 @@
-"""Stored measurements: JSON lines that are only appended to."""
