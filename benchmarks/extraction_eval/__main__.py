@@ -104,15 +104,15 @@ def _compared(found: Evaluation, count: int) -> Iterator[str]:
             f" whose text it lacks: {listed(found.red_links)}"
         )
     for name, comparisons in found.comparisons().items():
-        summary = summarize(comparisons)
+        one = summarize(comparisons)
         yield (
-            f"against {name} lines, {summary.articles:,} articles: precision {summary.precision:.4f},"
-            f" recall {summary.recall:.4f}, F1 {summary.f1:.4f}; of articles, median"
-            f" {summary.median_f1:.4f}, 10th percentile {summary.tenth_percentile_f1:.4f}"
+            f"against {name} lines, {one['articles']:,} articles: precision {one['precision']:.4f},"
+            f" recall {one['recall']:.4f}, F1 {one['f1']:.4f}; of articles, median"
+            f" {one['median_f1']:.4f}, 10th percentile {one['tenth_percentile_f1']:.4f}"
         )
         yield (
-            f"  line breaks between the same words: precision {summary.break_precision:.4f},"
-            f" recall {summary.break_recall:.4f}"
+            f"  line breaks between the same words: precision {one['break_precision']:.4f},"
+            f" recall {one['break_recall']:.4f}"
         )
         for title, part in worst(comparisons, count):
             yield f"  {title}, {part.score.wrong} tokens, {part.breaks.wrong} line breaks"

@@ -294,12 +294,8 @@ def compare_calls(
     """How many calls give what Wikipedia rendered, by template, the most frequent first.
 
     White space is collapsed. Boxes, navigation and marks are expected to give no text; but if most calls of
-    such a template stand in sentences of the pages, the text that a reader sees is expected.
-
-    Args:
-        calls: What Wikipedia rendered.
-        language: Code of the Wikipedia.
-        places: Where the calls of the pages stand; None counts each call of the file once.
+    such a template stand in sentences of the pages, the text that a reader sees is expected. Without `places`
+    each call of the file counts once.
     """
     found: dict[str, TemplateShare] = {}
     for call in calls:

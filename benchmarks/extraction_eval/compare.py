@@ -46,11 +46,8 @@ class Score:
 
     def __add__(self, other: Score) -> Score:
         """The score of both texts together."""
-        return Score(
-            matched=self.matched + other.matched,
-            ours=self.ours + other.ours,
-            theirs=self.theirs + other.theirs,
-        )
+        sums = {name: getattr(self, name) + getattr(other, name) for name in ("matched", "ours", "theirs")}
+        return Score(**sums)
 
     @property
     def precision(self) -> float:
@@ -300,35 +297,21 @@ def _once(tokens: Sequence[str]) -> dict[tuple[str, ...], int]:
     return {run: place for run, place in found.items() if place >= 0}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """The figures of many comparisons."""
-
-    articles: int
-    precision: float  # over all tokens
-    recall: float
-    f1: float
-    median_f1: float  # of articles
-    tenth_percentile_f1: float
-    break_precision: float  # of line breaks between the same tokens, over all articles
-    break_recall: float
-
-
-def summarize(comparisons: Sequence[ArticleComparison]) -> Summary:
+def summarize(comparisons: Sequence[ArticleComparison]) -> dict[str, float]:
     """The figures over articles; all are 1 if there is no article."""
     values = sorted(one.score.f1 for one in comparisons) or [1.0]
     total = sum((one.score for one in comparisons), Score())
     breaks = sum((one.breaks for one in comparisons), Score())
-    return Summary(
-        articles=len(comparisons),
-        precision=total.precision,
-        recall=total.recall,
-        f1=total.f1,
-        median_f1=statistics.median(values),
-        tenth_percentile_f1=values[max(0, -(-len(values) // 10) - 1)],  # nearest rank
-        break_precision=breaks.precision,
-        break_recall=breaks.recall,
-    )
+    return {
+        "articles": len(comparisons),
+        "precision": total.precision,  # over all tokens
+        "recall": total.recall,
+        "f1": total.f1,
+        "median_f1": statistics.median(values),  # of articles
+        "tenth_percentile_f1": values[max(0, -(-len(values) // 10) - 1)],  # nearest rank
+        "break_precision": breaks.precision,  # of line breaks between the same tokens, over all articles
+        "break_recall": breaks.recall,
+    }
 
 
 def worst(comparisons: Iterable[ArticleComparison], count: int) -> list[tuple[str, Alignment]]:
@@ -340,12 +323,8 @@ def worst(comparisons: Iterable[ArticleComparison], count: int) -> list[tuple[st
 def side_by_side(wikitext: str, comparison: ArticleComparison, *, theirs: str = "rendered") -> str:
     """An HTML page with the wikitext, our lines and the reference lines, their differences marked.
 
-    It loads nothing, and its content security policy forbids it to load anything.
-
-    Args:
-        wikitext: The source of our lines.
-        comparison: Our lines compared with the reference lines.
-        theirs: A word for the reference: `rendered` or `official`.
+    It loads nothing, and its content security policy forbids it to load anything. `theirs` is a word for the
+    reference: `rendered` or `official`.
     """
     from jinja2 import Template  # here, because its import is slow
 

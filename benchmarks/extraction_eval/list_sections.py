@@ -9,18 +9,18 @@ count, with what these have kept.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
 import click
 
+from extraction_eval.measure import read_page_files
 from wikitext_builder.article import Page
 from wikitext_builder.extraction import page as extraction
 from wikitext_builder.extraction.blocks import Block, is_removed_by
 from wikitext_builder.extraction.list_sections import before_list_sections
-from wikitext_builder.pages.xml_dump import Dump
 from wikitext_builder.tokens.tokenizer import tokenize_line
 from wikitext_builder.wiki.languages import LANGUAGES
 
@@ -57,13 +57,6 @@ def counted(blocks: Sequence[Block], is_removed: IsRemoved) -> Counter[str]:
     return counts
 
 
-def pages_of(path: Path) -> Iterator[Page]:
-    """The articles of an export."""
-    for one in Dump(path).pages():
-        if one.namespace == 0 and isinstance(one.content, Page):
-            yield one.content
-
-
 def headings_of(path: Path) -> dict[str, set[str]]:
     """The headings of level 2 of each article of an official file, by its title in tokens."""
     found: dict[str, set[str]] = {}
@@ -90,7 +83,7 @@ def main(exports: tuple[Path, ...], official: tuple[Path, ...]) -> None:
     headings = {title: names for path in official for title, names in headings_of(path).items()}
     for path in exports:
         total: Counter[str] = Counter()
-        for page in pages_of(path):
+        for page in (one.page for one in read_page_files([path])):
             known = headings.get(tokenize_line(page.title).strip())
             if known is not None or not official:
                 is_removed = is_removed_by(NAMES) if known is None else _not_in(known)

@@ -164,7 +164,7 @@ def plain_words(wikitext: str, names: Language) -> list[str]:
     >>> plain_words("'''Ox''' {{box|a}} is [[cattle|''big'' cattle]]s.<ref>b</ref>\n== Notes ==\nc", names)
     ['Ox', 'is', 'big', 'cattles']
     """
-    text = html.unescape(SOURCES.sub(HOLE, _without_markup(wikitext)))
+    text = html.unescape(SOURCES.sub(HOLE, _Reader(MARKS.sub("", wikitext)).run()))
     text = QUOTES.sub("", APOSTROPHE.sub(HOLE, MAGIC_WORD.sub(HOLE, ROW.sub("", _without_addresses(text)))))
     return [word for piece in _sections(text, names) for word in words(piece) if HOLE not in word]
 
@@ -195,11 +195,6 @@ def _sections(text: str, names: Language) -> Iterator[str]:
         yield text[position:]
 
 
-def _without_markup(wikitext: str) -> str:
-    """The text outside of templates, tables and boxes, with the labels of links; quotes and lists stay."""
-    return _Reader(MARKS.sub("", wikitext)).run()
-
-
 class _Reader:
     """One pass over wikitext, with a stack of what is open: its mark, and the text before it."""
 
@@ -210,7 +205,7 @@ class _Reader:
         self.pieces: list[str] = []  # since the last mark that is open
 
     def run(self) -> str:
-        """The whole text."""
+        """The text outside of templates, tables and boxes, with labels of links; quotes and lists stay."""
         position = 0
         token = TOKEN.search(self.text)
         while token:

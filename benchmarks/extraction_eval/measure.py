@@ -156,7 +156,7 @@ class Evaluation:
             "lost": self.lost.figures(worst_count),
             "comparisons": {
                 name: {
-                    "summary": asdict(summarize(found)),
+                    "summary": summarize(found),
                     "articles": [one.figures() for one in found],
                     "worst": [{"title": title} | part.figures() for title, part in worst(found, worst_count)],
                 }
@@ -185,19 +185,7 @@ def measure(
 ) -> Evaluation:
     """Extract pages and compare their lines with rendered and official ones.
 
-    Args:
-        pages: MediaWiki XML exports, files of wikitext (`Title.wiki`), or folders of them.
-        store: Store of fetched pages; those with HTML are compared with its lines.
-        api: Address of the `api.php` of a wiki, which renders the pages that have no HTML.
-        contact: Your address, for the wiki.
-        official: WikiText file; its articles are compared with the pages of the same title.
-        calls: JSON lines with `wikitext`, `text` and `page`: template calls and what Wikipedia rendered.
-        language: Code of the Wikipedia.
-        sections: Which sections to remove, see `extract`.
-        limit: The largest number of pages.
-        title: Only measure the page of this title.
-        page: HTML file to write with wikitext, our lines and the reference lines; needs `title`.
-        progress: Called after each page.
+    The arguments are those of the command `python -m extraction_eval`; `--help` says what each is.
 
     Raises:
         BuilderError: The arguments name nothing to measure, or a file cannot be read.
@@ -252,18 +240,10 @@ def measure_pages(
     calls: Iterable[RenderedCall] = (),
     progress: Progress = no_progress,
 ) -> Evaluation:
-    """Extract pages and compare their lines.
+    """Extract pages and compare their lines with those of their HTML, or of what `render` makes of them.
 
-    Args:
-        pages: Those with HTML are compared with its lines.
-        language: Code of the Wikipedia.
-        sections: Which sections to remove, see `extract`.
-        templates: Templates for calls that have no macro, see `extract`.
-        expand: Expands calls that give no text on purpose, to check that a reader sees none.
-        render: Renders a page that has no HTML; None leaves it without.
-        official: Lines of official articles by tokenized title, `= Title =`.
-        calls: Template calls with what Wikipedia rendered for them.
-        progress: Called after each page.
+    `expand` expands calls that give no text on purpose, to check that a reader sees none; `templates` those
+    that have no macro. `official` are lines of official articles by tokenized title, `= Title =`.
     """
     residue, lost, places = ResidueCount(), LostWords(), CallPlaces()
     removed = RemovedCheck(expand, language)

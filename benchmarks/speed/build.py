@@ -11,32 +11,28 @@ folder. A table goes to stdout, records to FOLDER/build.jsonl.
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
 
 import click
+from speed.processes import append, disk_usage, head, kilobytes, proc_text, row, run, shared, tree
 
 from wikitext_builder.article import Page
 from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.xml_dump import read_pages
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "pages"
+COLUMNS = "pages, workers, s, pages/s, MB/s of wikitext, peak MB of memory, GB of disk, stages"
 WIKITEXT_103 = 28_595  # articles: 28,475 train, 60 valid, 60 test
 
 
 def real_pages() -> list[Page]:
     """The shared articles, without redirects and very short pages."""
-    paths = sorted(SHARED.glob("pages-*.xml.bz2"))
-    if not paths:
-        raise click.ClickException(f"{SHARED}: no shared pages; the benchmark needs the real data")
+    paths = shared("pages/pages-*.xml.bz2")
     contents = [one.content for path in paths for one in read_pages(path) if one.namespace == 0]
     return [page for page in contents if isinstance(page, Page) and len(page.wikitext) > 2_000]
 
@@ -63,41 +59,6 @@ def make_store(path: Path, pages: list[Page], number: int) -> int:
     return size
 
 
-def tree(root: int) -> list[int]:
-    """A process and all its descendants."""
-    found, index = [root], 0
-    while index < len(found):
-        for task in Path(f"/proc/{found[index]}/task").glob("*"):
-            try:
-                found += map(int, (task / "children").read_text().split())
-            except (FileNotFoundError, ProcessLookupError):  # it ended after it was listed
-                continue
-        index += 1
-    return found
-
-
-def pss(pid: int) -> int:
-    """Proportional set size in bytes; 0 if the process has ended."""
-    try:
-        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    except (FileNotFoundError, ProcessLookupError):  # it ended after it was listed
-        return 0
-    lines = (line.split() for line in rollup.splitlines())
-    return next((int(words[1]) * 1024 for words in lines if words[0] == "Pss:"), 0)
-
-
-def disk_usage(folder: Path) -> int:
-    """Bytes of all files below a folder."""
-    total = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += (Path(parent) / name).stat().st_size
-            except FileNotFoundError:  # renamed or removed since the folder was listed
-                continue
-    return total
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """One build; times in seconds, sizes in bytes."""
@@ -112,10 +73,10 @@ class Measured:
     rejected: dict[str, int]
     stages: dict[str, float]
 
-    def row(self) -> str:
+    def cells(self) -> tuple[str, ...]:
         """A row of the table."""
         total = sum(self.stages.values())
-        cells = (
+        return (
             f"{self.pages:,}",
             f"{self.workers}",
             f"{self.seconds:.0f}",
@@ -125,34 +86,29 @@ class Measured:
             f"{self.peak_disk / 1e9:.2f}",
             ", ".join(f"{name} {spent / total:.0%}" for name, spent in self.stages.items()),
         )
-        return f"| {' | '.join(cells)} |"
 
 
 def measure(store: Path, folder: Path, *, pages: int, wikitext_bytes: int, workers: int) -> Measured:
     """Run one build and measure it."""
     command = [sys.executable, "-m", "wikitext_builder", "build", "wikitext-103", "--json"]
     options = ["--store", str(store), "--out", str(folder / "dataset"), "--workers", str(workers)]
-    started = time.perf_counter()
-    with (folder / "report.json").open("w") as report:
-        child = subprocess.Popen([*command, *options], stdout=report, stderr=subprocess.DEVNULL)  # noqa: S603
-        memory = disk = ticks = 0
-        while child.poll() is None:
-            memory = max(memory, sum(map(pss, tree(child.pid))))
-            if ticks % 25 == 0:
-                disk = max(disk, disk_usage(folder))
-            ticks += 1
-            time.sleep(0.2)
-    seconds = time.perf_counter() - started
-    if child.returncode:
-        raise click.ClickException(f"the build ended with status {child.returncode}")
-    found = json.loads((folder / "report.json").read_text())
+    memory, disk, report = list[int](), [0], folder / "report.json"
+
+    def watch(pid: int) -> None:
+        rollups = (proc_text(Path(f"/proc/{one}/smaps_rollup")) for one in tree(pid))
+        memory.append(sum(kilobytes(text, "Pss") for text in rollups))
+        if len(memory) % 25 == 1:
+            disk.append(disk_usage(folder))
+
+    ran = run([*command, *options], out=report, watch=watch)
+    found = json.loads(report.read_text())
     return Measured(
         pages=pages,
         workers=workers,
         wikitext_bytes=wikitext_bytes,
-        seconds=seconds,
-        peak_pss=memory,
-        peak_disk=max(disk, disk_usage(folder)),
+        seconds=ran.seconds,
+        peak_pss=max(memory),
+        peak_disk=max(*disk, disk_usage(folder)),
         tokens=sum(split["tokens"] for split in found["manifest"]["splits"].values()),
         rejected=found["rejected"],
         stages=found["seconds"],
@@ -167,10 +123,7 @@ def main(sizes: tuple[int, ...], workers: tuple[int, ...], out: Path) -> None:
     """Measure builds of several sizes."""
     out.mkdir(parents=True, exist_ok=True)
     pages = real_pages()
-    click.echo(
-        "| pages | workers | s | pages/s | MB/s of wikitext | peak MB of memory | GB of disk | stages |"
-    )
-    click.echo("|---|---|---|---|---|---|---|---|")
+    head(COLUMNS.split(", "))
     for number in sizes:
         with tempfile.TemporaryDirectory() as name:
             store = Path(name) / "pages.store"
@@ -179,9 +132,8 @@ def main(sizes: tuple[int, ...], workers: tuple[int, ...], out: Path) -> None:
                 folder = Path(name) / f"build-{count}"
                 folder.mkdir()
                 found = measure(store, folder, pages=number, wikitext_bytes=size, workers=count)
-                with (out / "build.jsonl").open("a") as file:
-                    file.write(json.dumps(asdict(found)) + "\n")
-                click.echo(found.row())
+                append(out / "build.jsonl", found)
+                row(*found.cells())
                 shutil.rmtree(folder)
 
 

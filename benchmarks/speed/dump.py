@@ -20,18 +20,19 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 
 import click
+from speed.processes import ROOT, head, row, shared
 
 from wikitext_builder.pages.decompress import DumpFile, decompressed
-from wikitext_builder.pages.importing import import_into
+from wikitext_builder.pages.importing import Keep, import_into
 from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.xml_dump import Dump
 from wikitext_builder.wiki.languages import LANGUAGES
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "pages"
 PAGES_PER_STREAM = 100  # https://meta.wikimedia.org/wiki/Data_dumps/Dump_format
 END = b"</mediawiki>\n"
 ID = re.compile(rb"<id>\d+</id>")
@@ -48,14 +49,11 @@ def write_dump(path: Path, xml: Path, size: int) -> None:
 
 def real_pages() -> tuple[bytes, list[bytes]]:
     """The head of an export, and the XML of each shared page."""
-    paths = sorted(SHARED.glob("pages-*.xml.bz2"))
-    if not paths:
-        raise click.ClickException(f"{SHARED}: no shared pages; the benchmark needs the real data")
-    head, pages = b"", []
-    for path in paths:
-        head, *rest = bz2.decompress(path.read_bytes()).split(b"<page>")
+    start, pages = b"", []
+    for path in shared("pages/pages-*.xml.bz2"):
+        start, *rest = bz2.decompress(path.read_bytes()).split(b"<page>")
         pages += [b"<page>" + page.partition(b"</page>")[0] + b"</page>\n" for page in rest]
-    return head, pages
+    return start, pages
 
 
 def streams(pages: list[bytes], size: int) -> Iterator[bytes]:
@@ -89,28 +87,17 @@ def parse(path: Path, threads: int) -> None:
         pass
 
 
-def keep(path: Path, threads: int, everything: str) -> None:
-    """Import pages into a new store."""
+def keep(path: Path, threads: int, which: Keep = "marked") -> None:
+    """Import Good and Featured articles into a new store, or all."""
     with tempfile.TemporaryDirectory() as folder, Store.create(Path(folder) / "pages.store") as store:
-        language = LANGUAGES["en"]
-        import_into(store, path, language=language, keep="all" if everything else "marked", threads=threads)
-
-
-def import_marked(path: Path, threads: int) -> None:
-    """Import Good and Featured articles into a new store."""
-    keep(path, threads, "")
-
-
-def import_all(path: Path, threads: int) -> None:
-    """Import all articles into a new store."""
-    keep(path, threads, "all")
+        import_into(store, path, language=LANGUAGES["en"], keep=which, threads=threads)
 
 
 WAYS: dict[str, Callable[[Path, int], None]] = {
     "unpack": unpack,
     "parse": parse,
-    "import": import_marked,
-    "import --all": import_all,
+    "import": keep,
+    "import --all": partial(keep, which="all"),
 }
 
 
@@ -127,17 +114,16 @@ def seconds(way: Callable[[Path, int], None], path: Path, threads: int) -> Secon
 PEAK = """
 import sys
 from pathlib import Path
-from speed.dump import import_marked
-import_marked(Path(sys.argv[1]), int(sys.argv[2]))
+from speed.dump import keep
+keep(Path(sys.argv[1]), int(sys.argv[2]))
 print(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 """
 
 
 def peak_memory(path: Path, threads: int) -> float:
     """Peak memory of a process that imports the dump, in megabytes."""
-    root = Path(__file__).resolve().parents[2]
     command = [sys.executable, "-c", PEAK, str(path), str(threads)]
-    run = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)  # noqa: S603
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603
     return int(run.stdout) * 1024 / 1e6
 
 
@@ -169,10 +155,9 @@ def main(megabytes: int, threads: tuple[int, ...], times: int) -> None:
         click.echo(
             f"{sizes}; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; best of {times}; MB/s of XML\n"
         )
-        click.echo(f"| | {' | '.join(WAYS)} | peak MB of memory |")
-        click.echo("|---|" + "---|" * (len(WAYS) + 1))
-        for row in rows(path, xml, threads, times):
-            click.echo(f"| {' | '.join(row)} |")
+        head(["", *WAYS, "peak MB of memory"])
+        for cells in rows(path, xml, threads, times):
+            row(*cells)
 
 
 if __name__ == "__main__":

@@ -5,16 +5,16 @@ python benchmarks/speed/growth.py benchmarks/results/build.jsonl docs/notes/buil
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 import matplotlib as mpl
+import pandas as pd
 
 from wikitext_builder.pictures import PICTURES
 
 
-def draw(records: list[dict[str, float]], output: Path) -> None:
+def draw(records: pd.DataFrame, output: Path) -> None:
     """Draw time, memory and disk over the number of pages: a panel each, a line per number of workers."""
     mpl.use("Agg")
     mpl.rcParams["svg.hashsalt"] = "growth"
@@ -27,12 +27,10 @@ def draw(records: list[dict[str, float]], output: Path) -> None:
         ("peak_disk", 1e9, "GB of disk"),
     )
     for axes, (name, unit, label) in zip(panels, quantities, strict=True):
-        for workers in sorted({record["workers"] for record in records}):
-            points = sorted((r["pages"], r[name] / unit) for r in records if r["workers"] == workers)
-            axes.plot(*zip(*points, strict=True), marker="o", label=f"workers: {workers:.0f}")
-        axes.set_xlabel("pages")
-        axes.set_title(label, loc="left", fontweight="bold")
+        lines = (records.pivot_table(name, "pages", "workers") / unit).add_prefix("workers: ")
+        lines.plot(ax=axes, marker="o", legend=axes is panels[0])
         axes.set_ylim(bottom=0)
+        axes.set_title(label, loc="left", fontweight="bold")
         axes.grid(color="#dddddd")
         axes.xaxis.set_major_formatter(lambda pages, _: f"{pages:,.0f}")
     panels[0].legend(frameon=False)
@@ -40,5 +38,4 @@ def draw(records: list[dict[str, float]], output: Path) -> None:
 
 
 if __name__ == "__main__":
-    lines = Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
-    draw([json.loads(line) for line in lines], Path(sys.argv[2]))
+    draw(pd.read_json(sys.argv[1], lines=True), Path(sys.argv[2]))

@@ -31,6 +31,7 @@ import click
 import lm_benchmarks as lb
 import tokenizers
 import torch
+from speed.processes import head, row
 
 END = "<|end|>"
 
@@ -52,15 +53,8 @@ def make_model(text: Path, folder: Path) -> Path:
     bytes_pairs.train([str(text)], vocab_size=8_000, special_tokens=[END])
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=bytes_pairs._tokenizer, eos_token=END)
     torch.manual_seed(1)
-    config = transformers.GPT2Config(
-        vocab_size=len(fast),
-        n_positions=1024,
-        n_embd=512,
-        n_layer=6,
-        n_head=8,
-        bos_token_id=0,
-        eos_token_id=0,
-    )
+    sizes = {"n_positions": 1024, "n_embd": 512, "n_layer": 6, "n_head": 8}
+    config = transformers.GPT2Config(vocab_size=len(fast), bos_token_id=0, eos_token_id=0, **sizes)
     transformers.GPT2LMHeadModel(config).save_pretrained(folder)
     fast.save_pretrained(folder)
     return folder
@@ -85,35 +79,16 @@ def ours(model: Path, raw: Path, split: str, out: Path) -> Ran:
     """Our command."""
     results = out / "results.jsonl"
     words = ["run", f"transformers:{model}", "--data", str(raw), "--split", split, "--convention", "lm-eval"]
-    wall, processor = run(
-        [
-            sys.executable,
-            "-m",
-            "lm_benchmarks",
-            "--threads",
-            "1",
-            *words,
-            "--no-check",
-            "--results",
-            str(results),
-        ]
-    )
+    program = [sys.executable, "-m", "lm_benchmarks", "--threads", "1"]
+    wall, processor = run([*program, *words, "--no-check", "--results", str(results)])
     (found,) = lb.read_results(results)
     return Ran(wall, processor, math.exp(found.total.nats / found.total.page_words))
 
 
 def theirs(python: str, model: Path, task: Path, batch: int, out: Path) -> Ran:
     """The program of lm-evaluation-harness."""
-    words = [
-        "--model",
-        "hf",
-        "--model_args",
-        f"pretrained={model}",
-        "--device",
-        "cpu",
-        "--batch_size",
-        str(batch),
-    ]
+    words = ["--model", "hf", "--model_args", f"pretrained={model}", "--device", "cpu"]
+    words += ["--batch_size", str(batch)]
     where = ["--tasks", task.name, "--include_path", str(task.parent), "--output_path", str(out)]
     wall, processor = run([python, "-m", "lm_eval", *words, *where])
     (file,) = out.rglob("results_*.json")
@@ -139,12 +114,12 @@ def main(raw: Path, python: str, split: str, rounds: int, batch: str) -> None:
                 ran.setdefault(f"lm-evaluation-harness, batch {size}", []).append(found)
             (folder / f"ours-{number}").mkdir()
             ran.setdefault("lm-benchmarks run", []).append(ours(model, raw, split, folder / f"ours-{number}"))
-    click.echo("| command | wall s | processor s | each round | word perplexity |\n|---|---|---|---|---|")
+    head(["command", "wall s", "processor s", "each round", "word perplexity"])
     for title, runs in ran.items():
         wall = statistics.median(one.wall for one in runs)
         processor = statistics.median(one.processor for one in runs)
         every = ", ".join(f"{one.processor:.1f}" for one in runs)
-        click.echo(f"| {title} | {wall:.1f} | {processor:.1f} | {every} | {runs[0].perplexity:,.4f} |")
+        row(title, f"{wall:.1f}", f"{processor:.1f}", every, f"{runs[0].perplexity:,.4f}")
 
 
 if __name__ == "__main__":

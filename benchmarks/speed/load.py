@@ -13,22 +13,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import struct
-import subprocess
 import sys
 import tempfile
-import time
 from bisect import bisect
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 import click
-from speed.build import disk_usage, tree
+from speed.processes import append, disk_usage, head, kilobytes, proc_text, row, run, tree
 
 HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">
 <siteinfo><sitename>Wikipedia</sitename><dbname>enwiki</dbname><namespaces>
@@ -132,9 +129,9 @@ class Measured:
     disk: int  # of the folder at the end
     detail: dict[str, float]  # of a build: seconds by stage
 
-    def row(self) -> str:
+    def cells(self) -> tuple[str, ...]:
         """A row of the table."""
-        cells = (
+        return (
             f"{self.pages:,}",
             self.stage,
             f"{self.workers}",
@@ -146,17 +143,6 @@ class Measured:
             f"{self.disk / 1e9:.2f}",
             ", ".join(f"{name} {spent:.0f}" for name, spent in self.detail.items()),
         )
-        return f"| {' | '.join(cells)} |"
-
-
-def peak(pid: int) -> int:
-    """The most memory that a process has had so far, in bytes; 0 if it has ended."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    _, found, rest = status.partition("VmHWM:")
-    return int(rest.split()[0]) * 1024 if found else 0
 
 
 COLUMNS = "pages, stage, workers, s, CPU s, pages per CPU s, MB main, MB worker, GB disk, s by stage"
@@ -165,29 +151,22 @@ COLUMNS = "pages, stage, workers, s, CPU s, pages per CPU s, MB main, MB worker,
 def measure(stage: str, arguments: list[str], folder: Path, *, pages: int, workers: int) -> Measured:
     """Run one command and measure it."""
     command = [sys.executable, "-m", "wikitext_builder", stage, *arguments]
-    started = time.perf_counter()
-    with (folder / "stdout").open("w") as output:
-        child = subprocess.Popen(command, stdout=output, stderr=subprocess.DEVNULL)  # noqa: S603
-        main = worker = 0
-        while True:
-            main = max(main, peak(child.pid))
-            worker = max([worker, *map(peak, tree(child.pid)[1:])])
-            done, status, usage = os.wait4(child.pid, os.WNOHANG)
-            if done:
-                break
-            time.sleep(0.5)
-    seconds = time.perf_counter() - started
-    if status:
-        raise click.ClickException(f"{' '.join(command)}: ended with status {status}")
-    report = json.loads((folder / "stdout").read_text()) if stage == "build" else {}
+    peaks, out = [0, 0], folder / "stdout"
+
+    def watch(pid: int) -> None:
+        own, *others = (kilobytes(proc_text(Path(f"/proc/{one}/status")), "VmHWM") for one in tree(pid))
+        peaks[:] = max(peaks[0], own), max([peaks[1], *others])
+
+    ran = run(command, out=out, watch=watch, every=0.5)
+    report = json.loads(out.read_text()) if stage == "build" else {}
     return Measured(
         stage=stage,
         pages=pages,
         workers=workers,
-        seconds=seconds,
-        processor_seconds=usage.ru_utime + usage.ru_stime,
-        main_peak=main,
-        worker_peak=worker,
+        seconds=ran.seconds,
+        processor_seconds=ran.processor_seconds,
+        main_peak=peaks[0],
+        worker_peak=peaks[1],
         disk=disk_usage(folder),
         detail=report.get("seconds", {}),
     )
@@ -212,17 +191,15 @@ def stages(folder: Path, dump: Path, workers: int) -> Iterator[tuple[str, list[s
 def main(sizes: tuple[int, ...], workers: int, stubs: bool, folder: Path | None, out: Path) -> None:
     """Measure each stage for each number of pages."""
     out.mkdir(parents=True, exist_ok=True)
-    columns = COLUMNS.split(", ")
-    click.echo(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+    head(COLUMNS.split(", "))
     for pages in sizes:
         with tempfile.TemporaryDirectory(dir=folder) as name:
             dump = Path(name) / "dump.xml"
             write_dump(dump, pages, STUB if stubs else ARTICLE)
             for stage, arguments in stages(Path(name), dump, workers):
                 found = measure(stage, arguments, Path(name), pages=pages, workers=workers)
-                with (out / "load.jsonl").open("a") as file:
-                    file.write(json.dumps(asdict(found)) + "\n")
-                click.echo(found.row())
+                append(out / "load.jsonl", found)
+                row(*found.cells())
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -295,28 +295,13 @@ def write_table(rows: Mapping[str, Row], seconds: Mapping[str, float], top: floa
         )
 
 
-def in_own_process(vocabulary: int, hidden: int, rounds: int, name: str) -> tuple[float, float] | None:
+def softmax_row(name: str, vocabulary: int, hidden: int, rounds: int) -> tuple[float, ...] | None:
     """CPU seconds of one row of `softmax_rows`, and how many GB it added to the peak of this process."""
-    use_processor(threads=1)
     rows = softmax_rows(vocabulary, hidden)
     if name not in rows:
         return None
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    seconds = seconds_of({name: rows[name]}, rounds)[name]
-    return seconds, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e6
-
-
-def write_softmax(vocabulary: int, hidden: int, rounds: int) -> None:
-    """The table of `softmax`."""
-    sys.stdout.write(f"{'':32}{'CPU s':>9}{'tokens/s':>10}{'GB more':>9}\n")
-    for name in SOFTMAXES:
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            measured = pool.apply(in_own_process, (vocabulary, hidden, rounds, name))
-        if measured is None:
-            sys.stdout.write(f"{name:32} left out: not in this torch, or too large\n")
-            continue
-        seconds, more = measured
-        sys.stdout.write(f"{name:32}{seconds:9.3f}{BATCH * WINDOW / seconds:10,.0f}{more:9.2f}\n")
+    before = peak()
+    return seconds_of({name: rows[name]}, rounds)[name], peak() - before
 
 
 MEMORY = {  # softmaxes of the pointer sentinel-LSTM, by vocabulary
@@ -328,37 +313,49 @@ MEMORY = {  # softmaxes of the pointer sentinel-LSTM, by vocabulary
 }
 
 
-def update_in_own_process(name: str, hidden: int, rounds: int) -> tuple[float, float, float]:
-    """CPU seconds of an update with plain segments, and GB at the peak and of weights."""
-    use_processor(threads=1)
+def memory_row(name: str, _vocabulary: int, hidden: int, rounds: int) -> tuple[float, ...]:
+    """CPU seconds of an update with plain segments, and GB at the peak and of weights.
+
+    Words are equally frequent here, at which an adaptive softmax is slow.
+    """
     config = PointerSentinelConfig(hidden_size=hidden, **MEMORY[name])  # type: ignore[arg-type]
     model = PointerSentinelLSTM(config)
     update = Update(model, config.vocab_size, WINDOW, WINDOW, bf16=False)
-    row = Row(run=update, tokens=0, flop=0.0)
-    seconds = seconds_of({name: row}, rounds)[name]
-    weights = sum(parameter.numel() for parameter in model.parameters()) * 4 / 1e9
-    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, weights
+    seconds = seconds_of({name: Row(run=update, tokens=0, flop=0.0)}, rounds)[name]
+    return seconds, peak(), sum(parameter.numel() for parameter in model.parameters()) * 4 / 1e9
 
 
-def write_memory(hidden: int, rounds: int) -> None:
-    """The table of `memory`. Words are equally frequent here, at which an adaptive softmax is slow."""
-    sys.stdout.write(f"{'':32}{'CPU s':>9}{'tokens/s':>10}{'GB peak':>9}{'weights':>9}\n")
-    for name in MEMORY:
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            seconds, peak, weights = pool.apply(update_in_own_process, (name, hidden, rounds))
-        speed = BATCH * WINDOW / seconds
-        sys.stdout.write(f"{name:32}{seconds:9.3f}{speed:10,.0f}{peak:9.2f}{weights:9.2f}\n")
+def peak() -> float:
+    """GB of this process at its peak."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def write_rows(
+    names: Iterable[str], row: Callable[..., tuple[float, ...] | None], heads: str, *sizes: int
+) -> None:
+    """A table of which each row is measured in a process of its own."""
+    sys.stdout.write(f"{'':32}{'CPU s':>9}{'tokens/s':>10}{heads}\n")
+    for name in names:
+        with multiprocessing.get_context("spawn").Pool(1, use_processor, [1]) as pool:
+            measured = pool.apply(row, (name, *sizes))
+        if measured is None:
+            sys.stdout.write(f"{name:32} left out: not in this torch, or too large\n")
+            continue
+        seconds, *gigabytes = measured
+        cells = "".join(f"{one:9.2f}" for one in gigabytes)
+        sys.stdout.write(f"{name:32}{seconds:9.3f}{BATCH * WINDOW / seconds:10,.0f}{cells}\n")
 
 
 def main(arguments: argparse.Namespace) -> None:
     """Print one table."""
     use_processor(threads=1)
     torch.manual_seed(1)
+    sizes = arguments.vocabulary, arguments.hidden, arguments.rounds
     if arguments.table == "softmax":
-        write_softmax(arguments.vocabulary, arguments.hidden, arguments.rounds)
+        write_rows(SOFTMAXES, softmax_row, f"{'GB more':>9}", *sizes)
         return
     if arguments.table == "memory":
-        write_memory(arguments.hidden, arguments.rounds)
+        write_rows(MEMORY, memory_row, f"{'GB peak':>9}{'weights':>9}", *sizes)
         return
     if arguments.table == "train":
         rows = train_rows(arguments.vocabulary, arguments.hidden, arguments.bf16)

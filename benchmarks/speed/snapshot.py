@@ -12,19 +12,17 @@ from __future__ import annotations
 import io
 import json
 import os
-import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
 
 import click
+from speed.processes import Ran, head, row, run, shared
 
-ROOT = Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared" / "data" / "html"
+TIMES = "seconds", "processor_seconds"
 IMPORT = (sys.executable, "-m", "wikitext_builder", "import", "--quiet", "{file}", "--store", "{store}")
 LINES = """
 import sys
@@ -68,43 +66,29 @@ def write_snapshot(path: Path, pages: list[Path], count: int) -> None:
             archive.addfile(member, io.BytesIO(data))
 
 
-def measured(*command: str) -> tuple[float, float, float]:
-    """Seconds of processor and wall time of a command, and its peak memory in MB."""
-    started = time.perf_counter()
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as run:  # noqa: S603
-        _, status, usage = os.wait4(run.pid, 0)
-        run.returncode = os.waitstatus_to_exitcode(status)
-    if run.returncode:
-        raise click.ClickException(f"{command[:4]} failed")
-    wall = time.perf_counter() - started
-    return usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss * 1024 / 1e6
-
-
 @click.command()
 @click.option("--pages", "counts", multiple=True, type=int, default=[500, 5000], show_default=True)
 @click.option("--smallest", is_flag=True, help="Only the smallest of the shared pages.")
 def main(counts: tuple[int, ...], smallest: bool) -> None:
     """Measure MB of HTML per second."""
-    pages = sorted(SHARED.glob("*.html"), key=lambda path: path.stat().st_size)[: 1 if smallest else None]
-    if not pages:
-        raise click.ClickException(f"{SHARED}: no shared pages; the benchmark needs the real data")
+    pages = sorted(shared("html/*.html"), key=lambda path: path.stat().st_size)[: 1 if smallest else None]
     click.echo(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
-    click.echo("| pages | MB of HTML | step | MB/s of processor time | MB/s | peak MB of memory |")
-    click.echo("|---|---|---|---|---|---|")
+    head(["pages", "MB of HTML", "step", "MB/s of processor time", "MB/s", "peak MB of memory"])
     for count in counts:
         with tempfile.TemporaryDirectory() as name:
             file, store = f"{name}/snapshot.tar.gz", f"{name}/pages.store"
             write_snapshot(Path(file), pages, count)
             size = sum(page.stat().st_size for page in islice(cycle(pages), count)) / 1e6
             steps = {
-                "import": measured(*(word.format(file=file, store=store) for word in IMPORT)),
-                "lines": measured(sys.executable, "-c", LINES, store),
+                "import": run([word.format(file=file, store=store) for word in IMPORT]),
+                "lines": run([sys.executable, "-c", LINES, store]),
             }
-            steps["both"] = (sum(one[0] for one in steps.values()), sum(one[1] for one in steps.values()), 0)
-            for step, (processor, wall, memory) in steps.items():
-                shown = f"{memory:.0f}" if memory else ""
-                speeds = f"{size / processor:.1f} | {size / wall:.1f}"
-                click.echo(f"| {count:,} | {size:,.0f} | {step} | {speeds} | {shown} |")
+            walls, processors = ([getattr(one, name) for one in steps.values()] for name in TIMES)
+            steps["both"] = Ran(seconds=sum(walls), processor_seconds=sum(processors), peak=0)
+            for step, ran in steps.items():
+                speeds = f"{size / ran.processor_seconds:.1f}", f"{size / ran.seconds:.1f}"
+                shown = f"{ran.peak / 1e6:.0f}" if ran.peak else ""
+                row(f"{count:,}", f"{size:,.0f}", step, *speeds, shown)
 
 
 if __name__ == "__main__":

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import click
 import torch
 
 from ps_models.configs import list_models, make_configs, make_model
@@ -95,12 +95,6 @@ def line(name: str, work: Work, found: dict[int, float]) -> str:
     return f"{name:<46}{work.weights * work.rows / 1e6:>10,.1f}{shown}{lost:>7.0%}"
 
 
-def say(text: str) -> None:
-    """Print a line at once."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
 def main(words: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
@@ -115,12 +109,12 @@ def main(words: Sequence[str] | None = None) -> None:
     powers = [2**power for power in range(8) if 2**power <= cores]
     threads = [int(one) for one in options.threads.split(",")] if options.threads else powers
     head = "".join(f"{number:>11} " for number in threads)
-    say(f"{'tokens/s by threads':<46}{'M a step':>10}{head}{'lost':>7}")
+    click.echo(f"{'tokens/s by threads':<46}{'M a step':>10}{head}{'lost':>7}")
     for model in options.models:
         for preset in [options.preset] if options.preset else list_models()[model]:
             for what, work in works(model, preset, options.vocabulary):
                 name = f"{what} {model} {preset}"
-                say(line(name, work, speeds(work, threads, options.seconds)))
+                click.echo(line(name, work, speeds(work, threads, options.seconds)))
 
 
 if __name__ == "__main__":
