@@ -25,15 +25,16 @@ from extraction_eval.calls import (
 )
 from extraction_eval.compare import ArticleComparison, compare, side_by_side, summarize, worst
 from extraction_eval.lost import LostWords
-from extraction_eval.rendering import Rendering, render_page
 from wikitext_builder.article import Article, Page
 from wikitext_builder.dataset.manifest import read_articles
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.expander import Templates
+from wikitext_builder.extraction.macros.call import template_name
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.markup import BLOCKS, INLINE
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
+from wikitext_builder.pages.expansions import TEMPLATE_NAMESPACE, parse_page
 from wikitext_builder.pages.reading import StoredPage, stored_pages, templates_in
 from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.xml_dump import read_pages
@@ -41,6 +42,7 @@ from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.tokens.tokenizer import tokenize_article
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.languages import language_of
+from wikitext_builder.wiki.responses import expected_fields
 
 DUMPS = (".xml", ".bz2", ".gz", ".zst")
 WIKITEXT = (".wiki", ".wikitext")  # one page per file; the file's name up to the first dot is the title
@@ -235,7 +237,7 @@ def measure_pages(
     sections: str = "official",
     templates: Templates | None = None,
     expand: Expand = lambda _page, _calls: {},
-    render: Callable[[Page], Rendering] | None = None,
+    render: Callable[[Page], tuple[str, frozenset[str]]] | None = None,
     official: Mapping[str, tuple[str, ...]] | None = None,
     calls: Iterable[RenderedCall] = (),
     progress: Progress = no_progress,
@@ -261,12 +263,16 @@ def measure_pages(
             left_out.update(map(call_name, plain.left_out))
             if official is not None and (lines := official.get(tokenized.lines[1])):
                 theirs.append(compare(plain.title, tokenized.lines, lines))
-            if rendering := _rendering(one, render):
-                ours = read(rendering.page, expansions=one.expansions)
-                shown = extract_rendered(rendering.html, rendering.page, language=language, sections=sections)
-                red_links.update(map(call_name, shown.left_out))
+            html, missing = render(one.page) if render and one.html is None else (one.html, frozenset[str]())
+            if html is not None:
+                holes, own = "keep" if missing else "cut", dict.fromkeys(missing, _no_text)
+                ours = read(one.page, expansions=one.expansions, macros=own, incomplete=holes)
+                shown = extract_rendered(
+                    html, one.page, language=language, sections=sections, incomplete=holes
+                )
+                red_links.update(name for name in map(call_name, shown.left_out) if name not in missing)
                 both = [tokenize_article(version, language=language).lines for version in (ours, shown)]
-                rendered.append(compare(rendering.page.title, *both))
+                rendered.append(compare(one.page.title, *both))
         except RejectedError as error:
             rejected[error.reason] += 1
         progress("measuring", count, None, f"{rejected.total()} rejected" if rejected else "")
@@ -287,10 +293,24 @@ def measure_pages(
     )
 
 
-def _rendering(one: StoredPage, render: Callable[[Page], Rendering] | None) -> Rendering | None:
-    if one.html is not None:
-        return Rendering(page=one.page, html=one.html)
-    return render(one.page) if render else None
+def _no_text(_call: object) -> str:
+    return ""
+
+
+def render_page(wikipedia: Wikipedia, page: Page) -> tuple[str, frozenset[str]]:
+    """Let the wiki render a page's wikitext, whether it has such a page or not.
+
+    Returns:
+        The HTML, and the names of the templates that the wiki does not have: neither side has their text.
+
+    Raises:
+        RejectedError: The wiki cannot render it; the reason is MediaWiki's word.
+    """
+    asked = {"title": page.title, "text": page.wikitext, "contentmodel": "wikitext", "prop": "text|templates"}
+    answer = parse_page(wikipedia, asked)
+    with expected_fields(wikipedia.api):
+        absent = [one for one in answer["templates"] if one["ns"] == TEMPLATE_NAMESPACE and not one["exists"]]
+        return str(answer["text"]), frozenset(template_name(str(one["title"])) for one in absent)
 
 
 def read_page_files(paths: Iterable[Path]) -> Iterator[StoredPage]:

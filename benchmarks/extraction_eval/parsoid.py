@@ -63,7 +63,8 @@ def _wikitext(part: str | Mapping[str, Any]) -> str:
 
 def judged(call: RenderedCall, page: Page, language: str) -> tuple[str, str]:
     """What a call is, and the text that its wikitext has in a sentence."""
-    page = replace(page, wikitext=f"X {call.wikitext} x")
+    space = "\n" if call.wikitext.startswith(("{|", "*", "#")) else " "
+    page = replace(page, wikitext=f"X{space}{call.wikitext}{space}x")
     article = extract(page, language=language, incomplete="keep")
     ours = " ".join(article.lines[3:]).strip().removeprefix("X").removesuffix("x").strip()
     if "".join(ours.split()) == "".join(call.text.split()):

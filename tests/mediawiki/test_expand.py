@@ -1,10 +1,10 @@
 """Template calls expanded and pages rendered by a real MediaWiki, once, and kept: what pages alone lack."""
 
 import json
+from functools import partial
 from pathlib import Path
 
-from extraction_eval.measure import measure, measure_pages, read_store_pages
-from extraction_eval.rendering import render_page
+from extraction_eval.measure import measure, measure_pages, read_store_pages, render_page
 
 import wikitext_builder as wb
 from tests.cases import each
@@ -22,7 +22,7 @@ from wikitext_builder.pages.expansions import (
     fetch_expansions,
     fetch_html,
 )
-from wikitext_builder.pages.reading import status_of
+from wikitext_builder.pages.reading import StoredPage, status_of
 from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.store_languages import redirects_of
 from wikitext_builder.wiki.client import Wikipedia
@@ -206,13 +206,16 @@ def test_both_ways_give_the_same_lines_without_templates_that_are_missing(wiki: 
         "'''A''' is [[b|c]]{{nowhere|x}}, {{wrapped|d|e}}.<ref>f</ref>\n\n{{nowhere2}}\n"
         "== G ==\n* h\n*# i\n;j: k\n{|\n| l\n|}\n== References ==\n<references/>"
     )
+    one = StoredPage(page=page(wikitext, "X"), expansions={"{{wrapped|d|e}}": "d, e"})
     with ask(wiki.api) as wikipedia:
-        rendering = render_page(wikipedia, page(wikitext, "X"))
-    assert "nowhere" not in rendering.page.wikitext
-    theirs = extract_rendered(rendering.html, rendering.page)
-    ours = extract(rendering.page, expansions={"{{wrapped|d|e}}": "d, e"})
-    assert theirs.lines == ours.lines
+        page_html, missing = render_page(wikipedia, one.page)
+        found = measure_pages([one], render=partial(render_page, wikipedia))
+    assert missing == {"Nowhere", "Nowhere2"}
+    assert not found.red_links
+    theirs = extract_rendered(page_html, one.page, incomplete="keep")
     assert theirs.lines[3:-1] == ("A is c, d, e.", "", "== G ==", "", "h", "i", "j", "k")
+    (compared,) = found.rendered
+    assert (compared.score.ours, compared.score.wrong, compared.breaks.wrong) == (20, 0, 0)
 
 
 def test_a_renamed_template_has_its_text_without_the_wiki_afterwards(wiki: Wiki, tmp_path: Path) -> None:

@@ -114,30 +114,17 @@ def french_date(call: Call) -> str | None:
 
 
 def french_century(row: Row, _value: str) -> Macro:
-    """`XIXe siècle`, or `IIIe et IXe siècles` of `{{s2|III|e|IX|e}}`, and the era."""
-
-    def macro(call: Call) -> str | None:
-        values = call.given()
-        if len(values) == 2 and values[1] not in {"e", "er"}:
-            values = [values[0], "e", values[1], "e"]
-        if len(values) == 4:
-            return f"{values[0]}{values[1]} et {values[2]}{values[3]} siècles{row.text}"
-        ordinal = call.get("2") if call.get("2") in {"e", "er"} else "er" if call.get("1") == "I" else "e"
-        return f"{call.get('1').upper()}{ordinal} siècle{row.text}" if call.get("1") else None
-
-    return macro
-
-
-def french_centuries(row: Row, _value: str) -> Macro:
-    """`XVIIIe – XIXe siècles` of `{{sp|XVIII|e|-|XIX|e|s}}` or `{{sp|XVIII|-|XIX|s}}`, and the era."""
+    """`XIXe siècle`, `IIIe et IXe siècles` of `{{s2|III|e|IX|e}}`, `Ve – IXe siècle` of `{{sp|V|-|IX}}`."""
 
     def macro(call: Call) -> str | None:
         values = [value for value in call.given() if value not in {"e", "er"}]
-        if len(values) not in {3, 4}:
-            return None
-        first, last = (f"{one}er" if one == "I" else f"{one}e" for one in values[:3:2])
-        between = "–" if values[1] == "-" else values[1]
-        return f"{first} {between} {last} siècle{''.join(values[3:])}{row.text}"
+        if len(values) == 2:
+            values = [values[0], "et", values[1], "s"]
+        first, *last = (f"{one.upper()}{'er' if one == 'I' else 'e'}" for one in values[:3:2] or [""])
+        between = ["–" if one == "-" else one for one in values[1:2]]
+        return (
+            f"{' '.join([first, *between, *last])} siècle{''.join(values[3:])}{row.text}" if values else None
+        )
 
     return macro
 
@@ -232,7 +219,6 @@ KINDS: dict[str, Callable[[Row, str], Macro]] = {
     "quantity": quantity,
     "french-date": _always(french_date),
     "french-century": french_century,
-    "french-centuries": french_centuries,
     "french-sovereign": _always(french_sovereign),
     "french-time": _always(french_time),
     "french-ship": _always(
