@@ -138,8 +138,8 @@ SCHEDULES: dict[str, Callable[[TrainingConfig, Sequence[float]], bool]] = {
     "decay-unless-one-better": lambda _, losses: len(losses) > 2 and not _gained(*losses[-2:]) > 1,
     "constant": lambda *_: False,
 }
-# What an update multiplies the learning rate by, besides the warm-up: from the number of updates before it, and
-# from the share of the tokens of all epochs that was trained on before it.
+# What an update multiplies the learning rate by, besides the warm-up: from the number of updates before it,
+# and from the share of the tokens of all epochs that was trained on before it.
 UPDATE_SCHEDULES: dict[str, Callable[[TrainingConfig, int, float], float]] = {
     # Loshchilov and Hutter (2016), https://arxiv.org/abs/1608.03983, without restarts.
     "cosine": lambda config, _, done: _down(config, (1 + math.cos(math.pi * done)) / 2),
