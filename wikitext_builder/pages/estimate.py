@@ -52,19 +52,7 @@ def plan_of(
     renew: bool,
     rendered: bool,
 ) -> FetchPlan:
-    """Count the requests of a fetch.
-
-    Args:
-        store: Where the pages go.
-        wikipedia: The wiki, which was asked for what finds them.
-        choice: The pages, and what each of them must be.
-        todo: Those that the store does not have.
-        batches: How many requests bring them.
-        here: The revisions that the store has, and whose templates and HTML a fetch also asks for.
-        expand: Whether templates are asked for.
-        renew: Whether the wiki is asked again where names of templates lead.
-        rendered: Whether HTML is asked for.
-    """
+    """Count the requests of a fetch of `todo`, in `batches`, and for what the revisions `here` still lack."""
     code = wikipedia.language.code
     dear = sum(rule.condition.cost >= ASKS for rule in choice.rules)
     query = "SELECT DISTINCT revision_id FROM expansions WHERE language = ?"

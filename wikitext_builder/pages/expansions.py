@@ -67,13 +67,6 @@ def fetch_expansions(
     The texts are those of today's templates, also for old revisions. The calls of a page are one transaction:
     a run that was killed resumes where it stopped.
 
-    Args:
-        store: Open for writing.
-        wikipedia: The wiki that the pages come from.
-        revision_ids: Which revisions; all are in the store.
-        renew: Ask again where names lead.
-        progress: Called after each page.
-
     Raises:
         BuilderError: The wiki or the store cannot be used.
     """
@@ -272,12 +265,6 @@ def fetch_html(
     store: Store, wikipedia: Wikipedia, revision_ids: Sequence[int], *, progress: Progress = no_progress
 ) -> HtmlReport:
     """Fetch the HTML of revisions, with one request per page; what the store has is not asked for again.
-
-    Args:
-        store: Open for writing.
-        wikipedia: The wiki that the pages come from.
-        revision_ids: Which revisions; all are in the store.
-        progress: Called after each page.
 
     Raises:
         BuilderError: The wiki or the store cannot be used.

@@ -24,14 +24,7 @@ REDIRECTS = {"prop": "redirects", "rdprop": "title", "rdnamespace": "10", "rdlim
 def fetch_redirects(
     store: Store, wikipedia: Wikipedia, revision_ids: Sequence[int], *, renew: bool = False
 ) -> None:
-    """Keep where the names lead that pages call; the wiki is asked once for each name, 50 at a time.
-
-    Args:
-        store: Open for writing.
-        wikipedia: The wiki that the pages come from.
-        revision_ids: Which revisions; all are in the store.
-        renew: Ask again for names that it was asked for before.
-    """
+    """Keep where the names lead that pages call; the wiki is asked once for each name, 50 at a time."""
     language = wikipedia.language
     batches = to_ask(store, language, revision_ids, renew=renew)
     for found in wikipedia.map(lambda some: _ask(wikipedia, some), batches):
