@@ -122,6 +122,16 @@ def test_with_an_address_all_links_and_pictures_are_absolute(hook: Any) -> None:
     assert hook.addresses(ADDRESS)["Homepage"] == ADDRESS
 
 
+@pytest.mark.parametrize("address", ["", ADDRESS])
+def test_the_readme_is_a_page_as_an_index_makes_it(hook: Any, address: str) -> None:
+    renderer = pytest.importorskip("readme_renderer.markdown", reason="an index renders with it")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = renderer.render(hook.alone(readme, address))
+    assert page.count("<h2") == len(re.findall("^## ", readme, re.MULTILINE))
+    assert page.count("<table") == 2
+    assert "&lt;!--" not in page
+
+
 def test_links_of_a_readme(hook: Any) -> None:
     readme = (
         "![z](docs/z.svg)\n\n*Z.*\n\n[a](docs/a.md#b), [c](#d), [e](https://e.org)\n```text\n[f](g)\n```\n"
