@@ -36,23 +36,52 @@ name_option = click.option(
 overlay_option = click.option("--overlay", is_flag=True, help="All curves in one panel.")
 
 
+measure_option = click.option(
+    "--measure", "measures", multiple=True, help="A statistic of the portrait, such as zipf; repeatable."
+)
+raw_option = click.option("--raw", is_flag=True, help="The portrait of text before rare words became <unk>.")
+
+
 @click.command()
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
+@click.option("--all", "everything", is_flag=True, help="The portrait: all statistics.")
+@measure_option
+@raw_option
 @name_option
 @json_option
 @csv_option
-def stats(directories: tuple[Path, ...], names: tuple[str, ...], as_json: bool, as_csv: bool) -> None:
+def stats(
+    directories: tuple[Path, ...],
+    everything: bool,
+    measures: tuple[str, ...],
+    raw: bool,
+    names: tuple[str, ...],
+    as_json: bool,
+    as_csv: bool,
+) -> None:
     """Print the paper's Table 1: articles, tokens, vocabulary, OoV rate, by split.
+
+    With --all it prints the portrait of the text: its tail, long range and shape. Several datasets are also
+    compared with the first one.
 
     A directory holds a dataset built here, or one in the layout of WikiText or of the Penn Treebank.
     """
-    from wikitext_builder.stats.statistics import as_text, to_records
+    from wikitext_builder.stats import statistics
 
-    table = wb.statistics(*directories, names=names)
+    measures = ("all",) if everything else measures
+    if raw and not measures:
+        raise click.UsageError("--raw: give --all or --measure too; Table 1 is of the text with <unk>.")
+    table = wb.statistics(*directories, names=names, measures=measures, raw=raw)
     if as_json:
-        click.echo(json.dumps(to_records(table)))
+        click.echo(json.dumps(statistics.to_records(table), ensure_ascii=not measures))
+    elif as_csv:
+        click.echo(csv_text(statistics.to_records(table)), nl=False)
+    elif measures:
+        from wikitext_builder.stats import portrait
+
+        click.echo(portrait.as_text(table), nl=False)
     else:
-        click.echo(csv_text(to_records(table)) if as_csv else as_text(table), nl=False)
+        click.echo(statistics.as_text(table), nl=False)
 
 
 @click.command()

@@ -13,7 +13,7 @@ show which it was. The paper's counts of WikiText are those of the files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -150,23 +150,35 @@ def count(path: Path) -> CountedText:
     return CountedText(articles=articles, lines=lines, counts=counts)
 
 
-def statistics(*directories: str | Path, names: Sequence[str] = ()) -> pd.DataFrame:
+def statistics(
+    *directories: str | Path, names: Sequence[str] = (), measures: Collection[str] = (), raw: bool = False
+) -> pd.DataFrame:
     """Table 1 of the paper for datasets: per dataset, a row for each split and one for all of them.
 
     `vocabulary` is the number of types of train, `<unk>` and `<eos>` included, and is missing without train;
     `types` is that of the split itself. `articles` is missing if there are none. For datasets of the
     paper the columns `paper_*` hold its figures, and `note` says why one differs from ours.
 
+    With `measures` it is the portrait instead: a row per number with `corpus`, `split`, `statistic`, `x` (of
+    a curve), `value` and `unit`, as `docs/statistics.md` defines them. Further datasets are also compared
+    with the first, in rows whose `corpus` names two.
+
     Args:
         directories: Datasets built here, or folders in the layout of WikiText or of the Penn Treebank.
         names: What the table calls them, one per dataset; without names see `load_named`.
+        measures: Statistics of the portrait, such as `zipf` and `heaps`; `["all"]`: all.
+        raw: Measure the text before rare words became `<unk>`; only with `measures`.
 
     Raises:
-        BuilderError: There is no dataset, a file cannot be read, or two datasets have one name.
+        BuilderError: There is no dataset or statistic, a file cannot be read, or two datasets have one name.
     """
     import pandas as pd
 
     datasets = load_named(directories, names)
+    if measures:
+        from wikitext_builder.stats.portrait import portrait
+
+        return portrait(datasets, measures, raw=raw)
     tables = [corpus_statistics(name, one.files, title=one.title) for name, one in datasets.items()]
     return pd.concat(tables, ignore_index=True)
 

@@ -71,7 +71,7 @@ class Findings:
     found: list[Found]  # by article
 
 
-class _Table:
+class Table:
     """Different hashes in order, and which of them were met."""
 
     def __init__(self, keys: Hashes) -> None:
@@ -118,7 +118,7 @@ class Index:
         self.found = [Found() for _ in articles]
         self.longest = np.zeros(len(articles), np.int64)  # of `found`
         self.whole = np.zeros(len(lines), bool)  # lines that the other side has, word for word
-        self.tables, self.numbers = dict[int, _Table](), dict[int, NDArray[np.int32]]()
+        self.tables, self.numbers = dict[int, Table](), dict[int, NDArray[np.int32]]()
         for length in reversed(self.lengths):
             order, begins = self._add_table(length)
         places = self._places(self.lengths[0])
@@ -136,7 +136,7 @@ class Index:
         np.not_equal(hashes[1:], hashes[:-1], out=new[1:])
         self.numbers[length] = np.empty(len(hashes), np.int32)  # by place: the number of its key
         self.numbers[length][order] = np.cumsum(new, dtype=np.int32) - 1
-        self.tables[length] = _Table(hashes[new])
+        self.tables[length] = Table(hashes[new])
         return order, np.flatnonzero(new)
 
     def _places(self, length: int) -> Places:

@@ -99,8 +99,8 @@ def prefix_sums(values: NDArray[np.unsignedinteger]) -> Hashes:
     return sums
 
 
-def ngrams_at(sums: Hashes, places: Places, length: int) -> Hashes:
-    """The hashes of the n-grams of `length` words that begin at some places."""
+def ngrams_at(sums: Hashes, places: Places, length: int | Places) -> Hashes:
+    """The hashes of the n-grams of `length` words, or of a length each, that begin at some places."""
     return _mixed((sums[places + length] - sums[places]) * _powers(INVERSE, len(sums))[places])
 
 

@@ -1,0 +1,419 @@
+"""Each statistic of a portrait against a loop that follows its definition, on small random text."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable
+from itertools import chain, groupby
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+from click.testing import CliRunner
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import wikitext_builder as wb
+from tests.conftest import data
+from wikitext_builder.cli import cli
+from wikitext_builder.dataset.load import load
+from wikitext_builder.dataset.vocabulary import UNK
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.stats import compare, long_range, portrait, shape, statistics, tail
+from wikitext_builder.stats.text import Text, Words, read_texts
+
+WORDS = ["a", "b", "c", "d", "e", UNK, ".", "="]
+lines = st.lists(st.lists(st.sampled_from(WORDS), max_size=12), min_size=1, max_size=20).filter(any)
+
+
+def text_of(lines: list[list[str]], train: Text | None = None) -> Text:
+    words = list(train.words) if train else [UNK]
+    for word in chain.from_iterable(lines):
+        if word not in words:
+            words.append(word)
+    ids = np.array([words.index(word) for word in chain.from_iterable(lines)], np.int32)
+    return Text(ids=ids, line_ends=np.cumsum([len(line) for line in lines]), words=words, train=train)
+
+
+def words_of(text: Text) -> list[str]:
+    return [text.words[one] for one in text.ids]
+
+
+@given(lines)
+def test_gaps_and_counts_follow_their_definition(lines: list[list[str]]) -> None:
+    text, words = text_of(lines), list(chain.from_iterable(lines))
+    for place, gap in enumerate(text.gaps.tolist()):
+        before = [at for at in range(place) if words[at] == words[place]]
+        assert gap == (place - before[-1] if before else 0)
+    assert {text.words[one]: n for one, n in enumerate(text.counts.tolist()) if n} == Counter(words)
+    known = Counter(word for word in words if word != UNK)
+    assert text.frequencies.tolist() == sorted(known.values(), reverse=True)
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text of several blocks has the gaps, repeats and n-grams of one block."""
+    random = np.random.default_rng(3)
+    lines = [[f"w{n}" for n in random.zipf(1.5, 50) % 200] for _ in range(40)] * 2
+    monkeypatch.setattr(shape, "REPEATED", 3)
+    whole, split = text_of(lines), text_of(lines)
+    expected = [whole.gaps.tolist(), shape.line_hashes(whole).tolist(), shape.repeats(whole)]
+    expected.append(long_range.unseen_ngrams(text_of(lines[::-1], whole)))
+    monkeypatch.setattr("wikitext_builder.stats.text.BLOCK", 7)
+    monkeypatch.setattr(shape, "BLOCK", 7)
+    monkeypatch.setattr("wikitext_builder.stats.text.blocks.__defaults__", (7,))
+    assert [split.gaps.tolist(), shape.line_hashes(split).tolist(), shape.repeats(split)] == expected[:3]
+    assert long_range.unseen_ngrams(text_of(lines[::-1], split)) == expected[3]
+
+
+# The tail
+
+
+@given(lines)
+def test_spectrum_and_diversity_follow_their_definition(lines: list[list[str]]) -> None:
+    text, words = text_of(lines), list(chain.from_iterable(lines))
+    types = Counter(Counter(word for word in words if word != UNK).values())
+    measured = tail.spectrum(text)
+    assert (measured["hapax"], measured["dis"], measured["types"]) == (types[1], types[2], types.total())
+    for window in (1, 3, 10):
+        windows = [len({*words[at : at + window]}) / window for at in range(len(words) - window + 1)]
+        mean = sum(windows) / len(windows) if windows else None
+        assert tail.mattr(text, window) == (None if mean is None else pytest.approx(mean))
+
+
+@given(st.integers(1, 12), st.data())
+def test_chance_of_missing_all_marked_ones(total: int, draw: st.DataObject) -> None:
+    marked, draws = draw.draw(st.integers(0, total)), draw.draw(st.integers(0, total))
+    expected = math.comb(total - marked, draws) / math.comb(total, draws)
+    assert tail.absent(total, np.array([marked]), draws)[0] == pytest.approx(expected)
+
+
+def zipf_likelihood(frequencies: list[int], a: float, b: float) -> float:
+    weights = [(rank + b) ** -a for rank in range(1, len(frequencies) + 1)]
+    return sum(n * math.log(w / sum(weights)) for n, w in zip(frequencies, weights, strict=True))
+
+
+@given(st.floats(0.8, 1.6), st.floats(0, 5), st.integers(0, 99))
+@settings(max_examples=20, deadline=None)
+def test_zipf_mandelbrot_is_where_the_likelihood_is_highest(a: float, b: float, seed: int) -> None:
+    shares = (np.arange(1, 61) + b) ** -a
+    drawn = np.random.default_rng(seed).multinomial(20_000, shares / shares.sum())
+    frequencies = np.sort(drawn[drawn > 0])[::-1]
+    found_a, found_b = tail.zipf_mandelbrot(frequencies)
+    best = zipf_likelihood(frequencies.tolist(), found_a, found_b)
+    for near_a, near_b in ((1e-3, 0), (-1e-3, 0), (0, 1e-2), (0, -1e-2), (0.1, 0.2), (-0.1, -0.2)):
+        assume(found_b + near_b > -0.9)
+        assert best >= zipf_likelihood(frequencies.tolist(), found_a + near_a, found_b + near_b)
+
+
+@pytest.mark.parametrize(("s", "a"), [(1.01, 1.0), (1.5, 1.0), (2.0, 1.0), (2.5, 3.0), (4.0, 109.0)])
+def test_hurwitz_zeta(s: float, a: float) -> None:
+    mpmath = pytest.importorskip("mpmath")
+    assert tail.hurwitz(np.array(s), np.array(a)) == pytest.approx(float(mpmath.zeta(s, a)), rel=1e-11)
+
+
+def test_power_tail_finds_the_exponent_of_what_follows_one() -> None:
+    random = np.random.default_rng(1)
+    counts = [count for count in random.zipf(2.2, 3000) if count < 10_000]
+    lines = [[f"w{number}"] * int(count) for number, count in enumerate(counts)]
+    measured = tail.power_tail(text_of_counts(lines))
+    assert measured["exponent"] == pytest.approx(2.2, abs=0.1)
+    assert measured["distance"] < 0.03
+
+
+def text_of_counts(lines: list[list[str]]) -> Text:
+    ids = np.repeat(np.arange(1, len(lines) + 1, dtype=np.int32), [len(line) for line in lines])
+    np.random.default_rng(0).shuffle(ids)
+    words = [UNK, *(line[0] for line in lines)]
+    return Text(ids=ids, line_ends=np.array([len(ids)]), words=words)
+
+
+@given(lines, lines)
+def test_out_of_vocabulary_follows_its_definition(train: list[list[str]], test: list[list[str]]) -> None:
+    reference = text_of(train)
+    text, words = text_of(test, reference), list(chain.from_iterable(test))
+    reference = text_of(train + [[word] for word in text.words], None)  # the ids of both
+    counts = Counter(chain.from_iterable(train))
+    own = Text(ids=text.ids, line_ends=text.line_ends, words=text.words, train=with_words(train, text.words))
+    curve = tail.out_of_vocabulary(own)["by_count"]
+    for least in (1, 2, 3, 5):
+        out = sum(word == UNK or counts[word] < least for word in words)
+        assert curve[least] == pytest.approx(out / len(words))
+
+
+def with_words(lines: list[list[str]], words: list[str]) -> Text:
+    ids = np.array([words.index(word) for word in chain.from_iterable(lines)], np.int32)
+    return Text(ids=ids, line_ends=np.cumsum([len(line) for line in lines]), words=words)
+
+
+@given(lines)
+def test_types_of_the_first_words(lines: list[list[str]]) -> None:
+    words = list(chain.from_iterable(lines))
+    curve = tail.heaps(text_of(lines))["curve"]
+    assert curve == {n: len({*words[:n]}) for n in tail.spaced(len(words))}
+
+
+# Long range
+
+
+@given(lines)
+def test_recurrence_follows_its_definition(lines: list[list[str]]) -> None:
+    text, words = text_of(lines), list(chain.from_iterable(lines))
+    asked = [place for place, word in enumerate(words) if word != UNK]
+    assume(asked)
+    assume(len(words) > 2)
+    measured = long_range.recurrence(text)
+    for length, share in measured["text"].items():
+        assert share == pytest.approx(
+            sum(words[t] in words[max(0, t - length) : t] for t in asked) / len(asked)
+        )
+
+
+def test_shuffled_recurrence_is_the_mean_of_many_shuffles() -> None:
+    random = np.random.default_rng(5)
+    words = np.array(["a"] * 30 + ["b"] * 10 + ["c"] * 5 + [UNK] * 5)
+    text = text_of([list(words)])
+    shares = []
+    for _ in range(800):
+        order = random.permutation(words)
+        inside = [t for t in range(5, 50) if order[t] != UNK]  # from there on a window is full
+        shares.append((sum(order[t] in order[t - 5 : t] for t in inside), len(inside)))
+    mean = sum(n for n, _ in shares) / sum(n for _, n in shares)
+    assert long_range.recurrence(text)["shuffled"][5] == pytest.approx(mean, abs=0.01)
+
+
+@given(lines)
+def test_mutual_information_follows_its_definition(lines: list[list[str]]) -> None:
+    ids = text_of(lines).ids
+    assume(len(ids) > 2)
+    pairs = list(zip(ids.tolist(), ids[1:].tolist(), strict=False))
+    joint, left, right = Counter(pairs), Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+    bits = sum(n / len(pairs) * math.log2(n * len(pairs) / left[a] / right[b]) for (a, b), n in joint.items())
+    assert long_range.information(ids[:-1], ids[1:], 9) == pytest.approx(bits, abs=1e-9)
+
+
+def test_mutual_information_of_independent_words_is_none_and_of_a_repeated_row_is_its_entropy() -> None:
+    random = np.random.default_rng(2)
+    independent = text_of([[f"w{n}" for n in random.integers(0, 20, 20_000)]])
+    curve = long_range.mutual_information(independent)["curve"]
+    assert max(map(abs, curve.values())) < 0.003
+    cycle = text_of([[*"abcd"] * 500])
+    assert long_range.mutual_information(cycle)["at_1"] == pytest.approx(2, abs=0.02)
+
+
+def test_burstiness_of_random_even_and_bursting_words() -> None:
+    random = np.random.default_rng(4)
+    even = text_of([[*"abcdefghij"] * 50])
+    assert long_range.burstiness(even)["mean"] == pytest.approx(-1)
+    drawn = text_of([[f"w{n}" for n in random.integers(0, 100, 20_000)]])
+    assert long_range.burstiness(drawn)["mean"] == pytest.approx(0, abs=0.02)
+    bursts = text_of([[f"w{n}"] * 10 for n in list(range(20)) * 2])
+    assert long_range.burstiness(bursts)["mean"] > 0.5
+    gaps = np.array([1.0] * 9 + [191.0] + [1.0] * 9)
+    expected = long_range.corrected_burstiness(np.array(gaps.std() / gaps.mean()), np.array(19.0))
+    assert long_range.burstiness(bursts)["mean"] == pytest.approx(float(expected))
+
+
+def test_entropy_rate_is_what_the_second_half_adds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(long_range, "PREFIXES", (64, 128))
+    text = text_of([[f"w{n}" for n in range(60)]])
+    characters = " ".join(words_of(text))
+    compress = zstandard.ZstdCompressor(
+        compression_params=zstandard.ZstdCompressionParameters.from_level(12, window_log=27)
+    ).compress
+    first, both = (len(compress(characters[:n].encode())) for n in (64, 128))
+    assert long_range.entropy_rate(text)["curve"] == {128: (both - first) * 8 / 64}
+
+
+@given(lines, lines)
+@settings(deadline=None)
+def test_unseen_ngrams_follow_their_definition(train: list[list[str]], test: list[list[str]]) -> None:
+    words = [UNK, *(word for word in WORDS if word != UNK)]
+    text = with_words(test, words)
+    text = Text(ids=text.ids, line_ends=text.line_ends, words=words, train=with_words(train, words))
+    before, after = (list(chain.from_iterable(each)) for each in (train, test))
+    for n, share in long_range.unseen_ngrams(text)["curve"].items():
+        known = {tuple(before[at : at + n]) for at in range(len(before) - n + 1)}
+        own = [tuple(after[at : at + n]) for at in range(len(after) - n + 1)]
+        assert share == pytest.approx(sum(one not in known for one in own) / len(own))
+
+
+ARTICLE = [[], ["=", "T", "="], [], ["x", "y", "x", "."], ["z", "."], []]
+
+
+def test_rare_words_recur_within_their_article_only() -> None:
+    second = [[], ["=", "U", "="], [], ["x", "q", "q", "."]]
+    text = text_of(ARTICLE + second)
+    measured = long_range.recurring_rare(text)
+    again = ["=", "x", ".", "=", "q"]  # the second of each in its article
+    assert measured["rare"] == pytest.approx(len(again) / len(text))
+    assert measured["rare_words"] == 1
+
+
+# Shape
+
+
+def test_structure_of_a_small_text() -> None:
+    section = [[], ["=", "=", "S", "=", "="], [], ["One", "!", "Two", UNK, UNK, "x"]]
+    text = text_of([*ARTICLE[:-1], *section, ["=", "no", "heading"]])
+    measured = shape.structure(text)
+    counted = [
+        measured[name] for name in ("articles", "sections", "lines", "paragraphs", "sentences", "words")
+    ]
+    assert counted == [1, 1, 10, 4, 5, 23]
+    assert sorted(shape.sentence_lengths(text).tolist()) == [2, 2, 3, 4, 4]
+    assert shape.unknown_runs(text) == {"longest": 2, "shares": {1: 0, 2: 1, 3: 0, 4: 0}}
+    measured = shape.lengths(text)
+    assert measured["paragraph_mean"] == pytest.approx((4 + 2 + 6 + 3) / 4)
+    assert measured["article"] == dict.fromkeys(shape.PERCENTILES, 23)
+
+
+@given(st.lists(st.integers(1, 9), min_size=1))
+def test_percentiles_are_values_that_occur(values: list[int]) -> None:
+    measured = shape.distribution("n", *np.unique(values, return_counts=True))
+    for percent, value in measured["n"].items():
+        assert value == min(v for v in values if sum(w <= v for w in values) >= percent / 100 * len(values))
+
+
+@given(lines)
+def test_repeats_follow_their_definition(lines: list[list[str]]) -> None:
+    text, words = text_of(lines), list(chain.from_iterable(lines))
+    own = [tuple(lines[line]) for line in text.paragraphs]
+    measured = shape.repeats(text)
+    assert measured["paragraphs"] == (pytest.approx(1 - len({*own}) / len(own)) if own else None)
+    places, seen = shape.sampled_repeats(text, sample=1)
+    grams = [tuple(words[at : at + 13]) for at in range(len(words) - 12)]
+    assert places.tolist() == list(range(len(grams)))
+    assert seen.tolist() == [gram in grams[:at] for at, gram in enumerate(grams)]
+
+
+def test_an_article_that_stands_twice_is_found() -> None:
+    other = [[], ["=", "U", "="], [], [f"w{n}" for n in range(400)]]
+    text = text_of(ARTICLE + other + ARTICLE + other[:3] + [[*other[3][:390], "new", "end"]])
+    measured = shape.repeats(text)
+    assert measured["articles"] == pytest.approx(1 / 4)
+    assert measured["near_articles"] == pytest.approx(1 / 4)
+
+
+@given(lines)
+def test_runs_of_unknown_words(lines: list[list[str]]) -> None:
+    runs = [len([*run]) for line in lines for is_unk, run in groupby(line, UNK.__eq__) if is_unk]
+    measured = shape.unknown_runs(text_of(lines))
+    assert measured.get("longest") == (max(runs) if runs else None)
+    for length, share in measured.get("shares", {}).items():
+        assert share == pytest.approx(sum(r for r in runs if min(r, 4) == length) / sum(runs))
+
+
+# Two texts
+
+
+def test_divergence_and_shared_words() -> None:
+    first, second = text_of([[*"aab", UNK]]), text_of([[*"acc"]])
+    words = [Words(one.words, one.counts) for one in (first, second)]
+    p, q = {"a": 2 / 3, "b": 1 / 3, "c": 0.0}, {"a": 1 / 3, "b": 0.0, "c": 2 / 3}
+    bits = sum(
+        share / 2 * math.log2(share / (p[word] / 2 + q[word] / 2))
+        for shares in (p, q)
+        for word, share in shares.items()
+        if share
+    )
+    assert compare.divergence(*words)["bits"] == pytest.approx(bits)
+    assert compare.divergence(words[0], words[0])["bits"] == pytest.approx(0)
+    assert compare.shared(*words) == pytest.approx(
+        {"types_first": 1 / 2, "words_first": 2 / 3, "types_second": 1 / 2, "words_second": 1 / 3}
+    )
+
+
+def test_words_that_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = text_of([[*"aaaabbc"]]), text_of([[*"aabbbbc"]])
+    monkeypatch.setattr(compare, "OFTEN", 1)
+    moved = compare.moved(*(Words(one.words, one.counts) for one in (first, second)))
+    assert moved == {"rose": {"b": 1.0}, "fell": {"a": -1.0}}
+
+
+# The registry, the frame and the command
+
+
+MODULES = {"tail": tail, "long_range": long_range, "shape": shape, "compare": compare}
+
+
+def test_each_statistic_of_the_registry_has_a_function_and_says_what_it_is() -> None:
+    known = portrait.statistics_of_portrait()
+    assert len(known) > 15
+    for one in known.values():
+        assert one.definition.endswith(".")
+        assert one.source
+        assert one.group in portrait.registry()["groups"]
+        assert callable(getattr(MODULES[one.group], one.key))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Callable[..., Path]:
+    def write(name: str, seed: int) -> Path:
+        random = np.random.default_rng(seed)
+        (tmp_path / name).mkdir()
+        for split in ("train", "valid", "test"):
+            texts = [" ".join(f"w{k}" for k in random.zipf(1.4, 300) % 500) for _ in range(9)]
+            body = "".join(f" \n = A {n} = \n \n {text} . \n" for n, text in enumerate(texts))
+            (tmp_path / name / f"wiki.{split}.tokens").write_text(body + " \n", encoding="utf-8")
+        return tmp_path / name
+
+    return write
+
+
+def test_the_frame_has_all_parts_and_the_command_prints_them(folder: Callable[..., Path]) -> None:
+    first, second = folder("first", 1), folder("second", 2)
+    table = wb.statistics(first, second, measures=["all"])
+    assert list(table.columns) == list(portrait.COLUMNS)
+    known = portrait.statistics_of_portrait().values()
+    parts = {f"{one.key}.{part.name}" for one in known for part in one.parts}
+    assert parts - {*table["statistic"]} == {
+        *("revisions.years", "topics.articles", "unknown_runs.longest", "unknown_runs.shares"),
+        *("entropy_rate.rate", "entropy_rate.curve", "out_of_vocabulary.by_size", "structure.sections"),
+    }
+    assert {*table["statistic"]} <= parts
+    assert {*table[table.statistic == "divergence.bits"].corpus} == {"first | second"}
+    values = table["value"]
+    assert values.notna().all()
+    again = wb.statistics(first, second, measures=["all"])
+    assert table.equals(again)
+
+    run = CliRunner().invoke(cli, ["stats", str(first), str(second), "--all", "--json"])
+    assert json.loads(run.stdout) == statistics.to_records(table)
+    run = CliRunner().invoke(cli, ["stats", str(first), "--measure", "zipf", "--csv"])
+    assert run.stdout.startswith("corpus,split,statistic,x,value,unit\nfirst,train,zipf.exponent,,")
+    run = CliRunner().invoke(cli, ["stats", str(first), "--all"])
+    assert "Zipf and Mandelbrot" in run.stdout
+    assert "Table 1" not in run.stdout
+
+
+def test_what_cannot_be_measured_is_said(folder: Callable[..., Path], tmp_path: Path) -> None:
+    with pytest.raises(BuilderError, match="--measure nothing: expected all, spectrum"):
+        wb.statistics(folder("one", 1), measures=["nothing"])
+    with pytest.raises(BuilderError, match=r"no raw train file; expected wiki\.train\.raw"):
+        wb.statistics(tmp_path / "one", measures=["zipf"], raw=True)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "train.txt").write_text("\n")
+    with pytest.raises(BuilderError, match="no words; expected a text to measure"):
+        wb.statistics(tmp_path / "empty", measures=["all"])
+    run = CliRunner().invoke(cli, ["stats", str(tmp_path / "one"), "--raw"])
+    assert "--raw: give --all or --measure too" in run.stderr
+
+
+def test_one_word_is_measured_without_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("tea\n")
+    (tmp_path / "test.txt").write_text("tea <unk>\n")
+    table = wb.statistics(tmp_path, measures=["all"])
+    assert table["value"].notna().all()
+
+
+def test_words_of_official_files_are_table_1_without_eos() -> None:
+    folder = data("wikitext-2")
+    texts = read_texts(load(folder))
+    table = wb.statistics(folder).set_index("split")
+    for split, text in texts.items():
+        measured = shape.structure(text)
+        assert (measured["articles"], measured["lines"]) == (table.articles[split], table.lines[split])
+        assert measured["words"] + measured["lines"] == table.tokens[split]
