@@ -159,6 +159,16 @@ RAISED: dict[str, Rows] = {
             at.tiny, against=cut(at.data / "titles.lock", at / "x", 99)
         ),
     },
+    "wb.describe BuilderError": {
+        "no dataset": lambda at: wb.describe(at / "empty", out=at / "x.html"),
+        "the suffix": lambda at: wb.describe(at.tiny, out=at / "x.doc"),
+    },
+    "wb.plot_statistic BuilderError": {
+        "no dataset": lambda at: wb.plot_statistic("heaps", at / "empty", out=at / "x.png"),
+        "no such statistic": lambda at: wb.plot_statistic("heap", at.tiny, out=at / "x.png"),
+        "no curve": lambda at: wb.plot_statistic("structure", at.tiny, out=at / "x.png"),
+        "the suffix": lambda at: wb.plot_statistic("heaps", at.tiny, out=at / "x.doc"),
+    },
     "wb.plot_window BuilderError": {
         "no such dataset": lambda at: wb.plot_window(at / "empty", out=at / "x.png"),
         "no such split": lambda at: wb.plot_window(without_train(at), out=at / "x.png"),
@@ -175,6 +185,7 @@ RAISED: dict[str, Rows] = {
     },
     "wb.statistics BuilderError": {
         "no dataset": lambda at: wb.statistics(at / "empty"),
+        "or statistic": lambda at: wb.statistics(at.tiny, measures=["zip"]),
         "two datasets have one name": lambda at: wb.statistics(at.tiny, at.data, names=["a", "a"]),
     },
     "wb.status BuilderError": {"no such store": lambda at: wb.status(at / "nowhere")},

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wikitext_builder.pages.importing import import_dump
     from wikitext_builder.pages.lock import lock
     from wikitext_builder.pages.reading import open_templates, read_page, status, store_language
+    from wikitext_builder.stats.describe import describe, plot_statistic
     from wikitext_builder.stats.plots import plot_window, plot_zipf
     from wikitext_builder.stats.statistics import statistics
     from wikitext_builder.text_overlap.overlap import new_lines, overlap
@@ -40,6 +41,7 @@ __all__ = [
     "build",
     "build_months",
     "cite",
+    "describe",
     "detokenize",
     "diff",
     "extract",
@@ -50,6 +52,7 @@ __all__ = [
     "new_lines",
     "open_templates",
     "overlap",
+    "plot_statistic",
     "plot_window",
     "plot_zipf",
     "read_page",

@@ -129,6 +129,31 @@ def plot_window(directories: tuple[Path, ...], **options: Any) -> None:
     click.echo(wb.plot_window(*directories, **options))
 
 
+@plot.command("statistic", short_help="A statistic of the portrait")
+@click.argument("measure")
+@click.argument("directories", nargs=-1, required=True, type=FOLDER)
+@click.option("--out", type=FILE, required=True, help=f"File to write: {ENDINGS}.")
+@name_option
+@raw_option
+def plot_statistic(measure: str, directories: tuple[Path, ...], **options: Any) -> None:
+    """Draw a statistic of the portrait, such as heaps or out_of_vocabulary.by_size, a curve per dataset."""
+    click.echo(wb.plot_statistic(measure, *directories, **options))
+
+
+@click.command()
+@click.argument("directories", nargs=-1, required=True, type=FOLDER)
+@click.option("--out", type=FILE, required=True, help="Page to write, ending in .html.")
+@name_option
+@raw_option
+def describe(directories: tuple[Path, ...], **options: Any) -> None:
+    """Write the portrait of one or several datasets as one page, with charts, tables and definitions.
+
+    A directory holds a dataset built here, or one in the layout of WikiText or of the Penn Treebank,
+    or train.txt.
+    """
+    click.echo(wb.describe(*directories, **options))
+
+
 @click.command()
 @click.argument("dataset", type=ANY)
 @click.option(
@@ -211,4 +236,4 @@ def overlap(
             )
 
 
-COMMANDS = (stats, diff, plot, overlap)
+COMMANDS = (stats, describe, diff, plot, overlap)

@@ -49,7 +49,8 @@ class Statistic:
     source: str
     parts: tuple[Part, ...]
     splits: tuple[str, ...] = ()  # of which it is measured; (): all
-    log: str = ""  # the logarithmic axes of its chart
+    axes: str = ""  # of its chart: "linear", or which are logarithmic; "": no chart
+    shown: str = "train"  # the split that its chart shows, if it is there
 
     def of(self, *texts: Text | Words) -> Iterator[tuple[Part, float | str | None, float]]:
         """Each number: its part, its x (None: it is no curve), and its value."""

@@ -187,7 +187,7 @@ def spectrum(text: Text) -> Measured:
         "hapax_share": types[1] / count,
         "dis": int(types[2]),
         "dis_share": types[2] / count,
-        "curve": {times: int(types[times]) for times in spaced(min(100, len(types) - 1))},
+        "curve": {times: int(types[times]) for times in spaced(min(1000, len(types) - 1))},
     }
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from collections import Counter
 from collections.abc import Callable
 from itertools import chain, groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import wikitext_builder as wb
+from docs.generate_statistics import MARK, PAGE, definitions
 from tests.conftest import data
 from wikitext_builder.cli import cli
 from wikitext_builder.dataset.load import load
@@ -389,6 +392,53 @@ def test_the_frame_has_all_parts_and_the_command_prints_them(folder: Callable[..
     assert "Table 1" not in run.stdout
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_and_shows_its_charts(
+    opened: Callable[..., Any], folder: Callable[..., Path], tmp_path: Path, width: int, scheme: str
+) -> None:
+    wb.describe(folder("first", 1), folder("<second>", 2), out=tmp_path / "portrait.html")
+    text = (tmp_path / "portrait.html").read_text(encoding="utf-8")
+    assert len(text) < 1_000_000
+    tab = opened(text, width=width, color_scheme=scheme)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    titles = [one.get_attribute("aria-label") for one in tab.query_selector_all("svg[role=img]")]
+    assert "Heaps: types by length of the text: types by words" in titles
+    assert len(titles) >= 9
+    assert tab.inner_text("h1") == "Portrait of first, <second>"
+    assert "Presidio" in tab.inner_text("#not-measured")
+    data = tab.get_attribute("a[download='portrait.csv']", "href").partition("base64,")[2]
+    assert base64.b64decode(data).decode().startswith("corpus,split,statistic,x,value,unit\nfirst,train,")
+    data = tab.get_attribute("a[download='portrait.json']", "href").partition("base64,")[2]
+    assert json.loads(base64.b64decode(data))["columns"] == list(portrait.COLUMNS)
+
+
+@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
+def test_each_chart_is_a_file(folder: Callable[..., Path], tmp_path: Path, ending: str) -> None:
+    out = tmp_path / f"chart{ending}"
+    run = CliRunner().invoke(
+        cli, ["plot", "statistic", "out_of_vocabulary.by_count", str(folder("one", 1)), "--out", str(out)]
+    )
+    assert run.stdout == f"{out}\n"
+    assert out.stat().st_size > 2000
+
+
+def test_what_cannot_be_drawn_is_said(folder: Callable[..., Path], tmp_path: Path) -> None:
+    one = folder("one", 1)
+    for measure, message in (
+        ("structure", "structure: nothing to draw; expected a statistic with a curve"),
+        ("all", "all: nothing to draw"),
+        ("heaps.law", r"heaps.law: nothing to draw; expected heaps.curve"),
+        ("heap", "--measure heap: expected all"),
+    ):
+        with pytest.raises(BuilderError, match=message):
+            wb.plot_statistic(measure, one, out=tmp_path / "chart.png")
+    with pytest.raises(BuilderError, match="expected a name that ends in"):
+        wb.plot_statistic("heaps", one, out=tmp_path / "chart.txt")
+    with pytest.raises(BuilderError, match=r"expected a name that ends in \.html"):
+        wb.describe(one, out=tmp_path / "page.txt")
+
+
 def test_what_cannot_be_measured_is_said(folder: Callable[..., Path], tmp_path: Path) -> None:
     with pytest.raises(BuilderError, match="--measure nothing: expected all, spectrum"):
         wb.statistics(folder("one", 1), measures=["nothing"])
@@ -417,3 +467,7 @@ def test_words_of_official_files_are_table_1_without_eos() -> None:
         measured = shape.structure(text)
         assert (measured["articles"], measured["lines"]) == (table.articles[split], table.lines[split])
         assert measured["words"] + measured["lines"] == table.tokens[split]
+
+
+def test_the_documentation_has_the_definitions_of_the_registry() -> None:
+    assert PAGE.read_text(encoding="utf-8").partition(MARK)[2] == definitions()

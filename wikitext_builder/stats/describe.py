@@ -1,0 +1,176 @@
+"""The portrait of datasets as one page that loads nothing, and its charts as files."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from jinja2 import Environment, StrictUndefined
+
+from wikitext_builder.charts import Chart, line_chart
+from wikitext_builder.dataset.load import load_named
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.hashing import content_policy
+from wikitext_builder.pictures import expect_picture
+from wikitext_builder.stats.portrait import (
+    ALL,
+    Part,
+    Statistic,
+    chosen_statistics,
+    columns_of,
+    numbers_of,
+    parts_of,
+    portrait,
+    registry,
+)
+from wikitext_builder.stats.statistics import to_records
+from wikitext_builder.tables import csv_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAGES: Final = (".html", ".htm")
+DIGITS: Final = 6  # of a number in the data of a page
+POINTS: Final = 60  # rows of a curve's table
+
+
+def describe(*directories: str | Path, out: str | Path, names: Sequence[str] = (), raw: bool = False) -> Path:
+    """Write the portrait of datasets as a page: charts, tables, definitions, and the numbers as CSV and JSON.
+
+    Args:
+        directories: Datasets built here, or folders in the layout of WikiText or of the Penn Treebank, or
+            with `train.txt`.
+        out: The file to write, ending in .html.
+        names: What the page calls them, one per dataset; without names see `load_named`.
+        raw: Measure the text before rare words became `<unk>`.
+
+    Returns:
+        The file.
+
+    Raises:
+        BuilderError: There is no dataset, a file cannot be read, or the suffix is another.
+    """
+    out = Path(out)
+    if out.suffix.lower() not in PAGES:
+        raise BuilderError(f"{out}: expected a name that ends in .html")
+    datasets = load_named(directories, names)
+    table = portrait(datasets, raw=raw)
+    out.write_text(page(table, [one.name for one in datasets.values()]), encoding="utf-8")
+    return out
+
+
+def plot_statistic(
+    measure: str, *directories: str | Path, out: str | Path, names: Sequence[str] = (), raw: bool = False
+) -> Path:
+    """Draw a statistic of the portrait, a curve per dataset.
+
+    Args:
+        measure: Its name, such as `heaps`; of several charts the first, or that of a part:
+            `out_of_vocabulary.by_size`.
+        directories: As of `describe`.
+        out: The file to write, ending in .png, .svg or .pdf.
+        names: What the plot calls the datasets.
+        raw: Measure the text before rare words became `<unk>`.
+
+    Returns:
+        The file.
+
+    Raises:
+        BuilderError: There is no dataset, no such statistic or no curve of it, or the suffix is another.
+    """
+    expect_picture(out := Path(out), BuilderError)
+    key, _, part = measure.partition(".")
+    datasets = load_named(directories, names)
+    drawn = dict[str, Chart]()
+    for one in chosen_statistics([key]):
+        drawn = charts(one, portrait(datasets, [one.key], raw=raw)) if key != ALL else {}
+    if not drawn or (part and part not in drawn):
+        parts = ", ".join(f"{key}.{name}" for name in drawn) or "a statistic with a curve, such as heaps"
+        raise BuilderError(f"{measure}: nothing to draw; expected {parts}")
+    return drawn[part or next(iter(drawn))].save(out)
+
+
+def charts(one: Statistic, table: pd.DataFrame) -> dict[str, Chart]:
+    """The charts of a statistic by the first part of each; parts over the same axes share one."""
+    drawn = dict[str, Chart]()
+    curves = [part for part in one.parts if part.x] if one.axes else []
+    for axes in dict.fromkeys((part.x, part.unit) for part in curves):
+        parts = [part for part in curves if (part.x, part.unit) == axes]
+        own = dict[str, list[tuple[float, float]]]()
+        of_parts = {part: table[table["statistic"] == f"{one.key}.{part.name}"] for part in parts}
+        for corpus in dict.fromkeys(table["corpus"]):
+            for part, rows in of_parts.items():
+                of_corpus = rows[rows["corpus"] == corpus]
+                splits = sorted(set(of_corpus["split"]), key=lambda split: (split != one.shown, split))
+                points = of_corpus[of_corpus["split"] == (splits or [""])[0]]
+                if len(points):
+                    label = f"{corpus}, {splits[0]}" + (f": {part.label}" if len(parts) > 1 else "")
+                    own[label] = list(zip(points["x"].astype(float), points["value"], strict=True))
+        first = parts[0]
+        unit = f" ({first.unit})" if first.unit not in ("", "share", first.label) else ""
+        chart = line_chart(
+            f"{one.title}: {first.label} by {first.x}",
+            own,
+            x_label=first.x,
+            y_label=first.label
+            + (f" ({first.unit})" if first.unit not in ("", "share", first.label) else ""),
+            log_x=one.axes in ("x", "xy"),
+            log_y=one.axes == "xy",
+        )
+        if chart:
+            drawn[first.name] = chart
+    return drawn
+
+
+def page(table: pd.DataFrame, directories: Sequence[str]) -> str:
+    """The HTML of a portrait of some folders."""
+    style = _resource("describe.css")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    corpora = [corpus for corpus in dict.fromkeys(table["corpus"]) if " | " not in corpus]
+    shown = table.assign(value=[float(f"{value:.{DIGITS}g}") for value in table["value"]])
+    rows = to_records(shown)
+    compact = {"columns": list(shown.columns), "rows": [list(row.values()) for row in rows]}
+    return environment.from_string(_resource("describe.html.jinja")).render(
+        policy=content_policy(style, ""),
+        style=style,
+        corpora=corpora,
+        directories=directories,
+        groups=[(title, list(_sections(table, group))) for group, title in registry()["groups"].items()],
+        not_measured=registry()["not_measured"],
+        csv=_data(csv_text(rows)),
+        json=_data(json.dumps(compact, ensure_ascii=False, separators=(",", ":"))),
+    )
+
+
+def _sections(table: pd.DataFrame, group: str) -> Iterator[tuple[Statistic, dict[str, Chart], list[object]]]:
+    """The statistics of a group that have numbers, their charts, and their tables."""
+    of_group = [each for each in parts_of(table) if each[0].group == group]
+    for one in dict.fromkeys(one for one, *_ in of_group):
+        own = [(part, rows) for other, part, rows in of_group if other == one]
+        columns = columns_of(table[table["statistic"].str.startswith(f"{one.key}.")])
+        numbers = [
+            line for part, rows in own if not part.x for line in numbers_of(part, rows, columns, POINTS)
+        ]
+        tables: list[object] = [("", columns, numbers)] if numbers else []
+        for part, rows in own:
+            if part.x:
+                tables.append((_heading(part), columns, numbers_of(part, rows, columns, POINTS)))
+        yield one, charts(one, table), tables
+
+
+def _heading(part: Part) -> str:
+    return f"{part.label} by {part.x}" if part.label != part.x else part.label
+
+
+def _data(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _resource(name: str) -> str:
+    return files("wikitext_builder.stats").joinpath(name).read_text(encoding="utf-8")
