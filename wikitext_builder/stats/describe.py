@@ -116,8 +116,7 @@ def charts(one: Statistic, table: pd.DataFrame) -> dict[str, Chart]:
             f"{one.title}: {first.label} by {first.x}",
             own,
             x_label=first.x,
-            y_label=first.label
-            + (f" ({first.unit})" if first.unit not in ("", "share", first.label) else ""),
+            y_label=first.label + unit,
             log_x=one.axes in ("x", "xy"),
             log_y=one.axes == "xy",
         )
