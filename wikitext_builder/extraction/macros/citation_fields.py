@@ -77,8 +77,8 @@ class Arguments:
                 continue
             more = more or ET_AL.search(last) is not None or ET_AL.search(first) is not None
             last, first = ET_AL.sub("", last), ET_AL.sub("", first)
-            if vancouver:  # initials
-                first = "".join(word[0] for word in re.findall(r"\w+", first)[:2])
+            if vancouver and not re.fullmatch("[A-Z]{1,2}", first):  # initials
+                first = "".join(word[:1] for word in re.split(r"[\s-]+", first)[:2])
             dashes = whole_number(mask, digits=2)
             if mask:
                 found.append(("—" * dashes, "; ") if dashes is not None else (mask, " "))
@@ -98,5 +98,6 @@ def _part_of(name: str) -> tuple[str, int, int, int] | None:
 
 
 def dashed(value: str) -> str:
-    """A range of two numbers, or of two words, with a dash."""
-    return RANGE.sub(lambda start: start[0][:-1] + "–", value)
+    """A list with commas, which may have semicolons; a range of two numbers, or of two words, with a dash."""
+    listed = re.sub(r"(&#?\w+;)|\s*[,;]\s*", lambda match: match[1] or ", ", value)
+    return RANGE.sub(lambda start: start[0][:-1] + "–", listed)

@@ -47,7 +47,7 @@ class _Citation:
         if self.today and kind in {"book", "encyclopedia"} and not call.get("encyclopedia", "encyclopaedia"):
             self.fields["periodical"] = ""  # such as work=, which they do not have
         if self.today:
-            self.adapt_today(call.get("df")[:3] or order_of_dates(call.page.wikitext))
+            self.adapt_today(call.get("df") or order_of_dates(call.page.wikitext) + "-all")
         self.in_journal = kind == "journal" or (kind in {"citation", "map"} and bool(call.get("journal")))
         self.adapt()
         self.in_periodical = bool(self["periodical"]) and not self["encyclopedia"]  # an article of one
@@ -102,7 +102,8 @@ class _Citation:
 
     def adapt_today(self, order: str) -> None:
         """Dates in the order that the page asks for, straight quotation marks, only fields of the kind."""
-        for field in ("title" if self.kind in QUOTED else "chapter", "chapter", "quote"):
+        article = self.kind in QUOTED or (self.kind == "citation" and self["periodical"])
+        for field in ("title" if article else "chapter", "chapter", "quote"):
             self.fields[field] = self[field].translate(STRAIGHT)
         self.fields["authors"] = self["authors"].replace("((", "").replace("))", "")
         if not (self["url"] or self["chapter_url"]) or not self["archived"]:
@@ -113,10 +114,10 @@ class _Citation:
             self.fields["agency"] = ""
         if self.kind in WITHOUT_PAGES:
             self.fields |= dict.fromkeys(("page", "pages", "at"), "")
-        if order in {"dmy", "mdy"}:
-            for field in ("date", "accessed", "archived", "published"):
+        if order[:3] in {"dmy", "mdy"}:
+            for field in ("date", "published", *(("accessed", "archived") if order[3:] == "-all" else ())):
                 if all(parts := parts_of(self[field])):
-                    self.fields[field] = written(*parts, day_comes_first=order == "dmy") or self[field]
+                    self.fields[field] = written(*parts, day_comes_first=order[0] == "d") or self[field]
 
     def adapt_broadcast(self) -> None:
         """An episode is a chapter of its series."""
@@ -148,7 +149,7 @@ class _Citation:
         for piece in pieces:
             if joined and piece.startswith(self.separator):
                 joined = joined.removesuffix(" ") if joined.endswith(f"{self.separator} ") else joined
-                if self.today and joined.endswith(f'{self.separator}"'):
+                if self.today and self["url"] and joined.endswith(f'{self.separator}"'):  # of a link
                     piece = piece.removeprefix(self.separator)
                 italics = "''" if joined.endswith(f"{self.separator}''") else ""
                 joined = joined.removesuffix(italics).removesuffix(self.separator) + italics
@@ -271,7 +272,7 @@ class _Citation:
         )
         shown = self.after(f"{self['minutes']} minutes in" if self["minutes"] else time)
         pages = self["page"] or self["pages"].replace("-", "–")
-        pages = re.sub(r",\s*", ", ", pages) if self.today else pages
+        pages = dashed(pages) if self.today else pages
         as_article = self["periodical"] and self.kind not in PAGES_AS_BOOK
         if pages and (self.in_journal if self.pointed else as_article):
             shown += f": {pages}"
@@ -307,7 +308,8 @@ class _Citation:
         """Other people, and translators."""
         translators, _ = self.people("translator")
         by = self.word("Translated") if self.today else "Translated"
-        return self.after(f"{by} by {translators}" if translators else "") + self.after(self["others"])
+        translated = self.after(f"{by} by {translators}" if translators else "")
+        return self.join(translated, self.after(self["others"]))
 
     def end(self) -> str:
         """Identifiers, archives, dates of access, and a quotation."""

@@ -230,9 +230,8 @@ def sortable_date(call: Call) -> str | None:
     shown = written(year, month, day, day_comes_first=style.startswith("dm"))
     if shown is None:
         return call.get("1") if month not in call.numbered(4) else None
-    if call.get("abbr") not in {"", "off", "no"} or (
-        month.isalpha() and len(month) in {3, 4} and month not in MONTHS
-    ):
+    short = month.isalpha() and len(month) in {3, 4} and month not in MONTHS
+    if short if call.get("abbr") == "" else call.get("abbr") not in {"off", "no"}:
         shown = re.sub("|".join(MONTHS), lambda name: name[0][:3], shown)
     return shown.strip(", ") + (" BC" if before and year else "")
 
@@ -346,6 +345,7 @@ DATES = tuple(
         r"(?P<d>\d{1,2})[ -](?P<m>[A-Za-z]{3,9}),?[ -](?P<y>\d{4})",
         r"(?P<m>[A-Za-z]{3,9}) (?P<d>\d{1,2}),? (?P<y>\d{4})",
         r"(?P<d>\d{1,2}) (?P<m>[A-Za-z]{3,9})(?P<y>)",
+        r"(?P<m>[A-Za-z]{3,9}) (?P<d>\d{1,2})(?P<y>)",
         r"(?P<m>[A-Za-z]{3,9}) (?P<y>\d{4})(?P<d>)",
         r"(?P<y>\d{4})-(?P<m>\d{2})(?P<d>)",
     )

@@ -14,6 +14,7 @@ COUNTRIES = lookup("country")
 ROADS = lookup("road")
 NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,40})?")
 MARKS = ("°", "′", "″")
+ZERO = {"S": "N", "W": "E"}
 
 
 @macro("Coord", "Coor dms", "Coor dm", "Coor d")
@@ -31,9 +32,9 @@ def coordinates(call: Call) -> str | None:
     ends = [index for index, value in enumerate(values) if value.upper() in {"N", "S", "E", "W"}][:2]
     if len(ends) == 2:
         sides = [values[: ends[0] + 1], values[ends[0] + 1 : ends[1] + 1]]
-    else:  # decimal degrees: those of the south and the west are negative
+    else:
         pairs = zip(values, ("NS", "EW"), strict=False)
-        sides = [[value.removeprefix("-"), letters[value.startswith("-")]] for value, letters in pairs]
+        sides = [[value.removeprefix("-"), letters[value[0] == "-"]] for value, letters in pairs]
     if len(sides) < 2 or not all(side[1:] and all(map(NUMBER.fullmatch, side[:-1])) for side in sides):
         return None
     whole = all(len(side) == 2 for side in sides) and (len(ends) < 2 or any("." in side[0] for side in sides))
@@ -71,7 +72,8 @@ def _in_parts(values: list[str], parts: int) -> str:
     for mark in MARKS[parts - 1 : 0 : -1]:
         rest, part = divmod(rest, 60)
         shown = f"{part:02d}{mark}{shown}"
-    return f"{rest}°{shown}{values[1].upper()}"
+    letter = values[1].upper()
+    return f"{rest}°{shown}{letter if float(values[0]) else ZERO.get(letter, letter)}"
 
 
 @macro("Jct")
