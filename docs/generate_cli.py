@@ -19,31 +19,31 @@ TARGET = Path(__file__).with_name("cli.md")
 HEAD = r"""# Command lines
 
 `docs/generate_cli.py` writes this page from the commands themselves; `--help` prints the same.
-There are examples in the [tutorial](tutorial.md); [format.md](format.md) describes the files.
+The [tutorial](tutorial.md) has examples; [format.md](format.md) describes the files.
 
-Results go to stdout, progress and warnings to stderr. Each command has `--quiet` (no progress, only results
-and errors) and `--verbose` (also each step, such as each request or why a page was rejected), before or after
-its name. `python -m wikitext_builder`, `python -m ps_models` and `python -m lm_benchmarks` are the installed
-commands too.
+Results go to stdout, progress and warnings to stderr. Every command takes `--quiet` (only results and
+errors, no progress) and `--verbose` (log every step, such as each request or rejected page), before or
+after its name. `python -m wikitext_builder`, `python -m ps_models` and `python -m lm_benchmarks` run the
+same programs.
 
-Three commands are enough for most people: `fetch` and `build` make a dataset, `run` measures models on it.
-`demo` shows the rest.
+Three commands are enough for most people: `fetch` and `build` make a dataset, and `run` measures models on
+it. `demo` shows the rest.
 
-What is always the same for you can stand in `~/.config/wikitext-builder/config.toml`, a line per setting,
-such as `store = "wikipedia.store"`, or in a variable, such as `WIKITEXT_STORE`. The settings are `store`,
-`contact`, `language`, `data` and `threads`. The command line counts more than a variable, and a variable more
-than the file; `--help` shows what holds.
+Put settings that never change into `~/.config/wikitext-builder/config.toml`, one per line, such as
+`store = "wikipedia.store"`, or into an environment variable, such as `WIKITEXT_STORE`. The settings are
+`store`, `contact`, `language`, `data` and `threads`. The command line overrides variables, and variables
+override the file; `--help` shows the values in effect.
 
-`completion` prints what your shell needs to complete commands, options and choices, for the file that it
-reads at its start: `eval "$(wikitext-builder completion bash)"`, or zsh; in fish `wikitext-builder completion
-fish | source`.
+`completion` prints the code that your shell needs to complete commands, options and choices. Put this line
+into the shell's startup file: `eval "$(wikitext-builder completion bash)"` (or zsh); in fish,
+`wikitext-builder completion fish | source`.
 
 | exit status | what it means |
 |---|---|
-| 0 | the command did what it was asked to do |
+| 0 | success |
 | 1 | an error; one paragraph on stderr says what to do |
-| 2 | the command line has a mistake |
-| 130 | stopped by Ctrl-C (a training saves first, and ends with 1) |
+| 2 | a mistake in the command line |
+| 130 | stopped by Ctrl-C (training saves first, and exits with 1) |
 | 141 | the reader of the output stopped reading, as in `\| head` |
 """
 

@@ -29,6 +29,7 @@ from wikitext_builder.cli.options import (
     Program,
     RealRange,
     add_cite_option,
+    json_option,
     run,
     trust_option,
     version_option,
@@ -41,7 +42,6 @@ from wikitext_builder.progress import shown_progress
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 NEW = click.Path(path_type=Path)
 device_option = click.option("--device", default="auto", help="auto, cpu, cuda or cuda:1.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group(
@@ -51,10 +51,10 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 @click.option("--threads", type=COUNT, show_default="by size of the model", help="CPU threads.")
 @trust_option(lambda path: pm.trust(path))
 def commands(threads: int | None) -> None:
-    """Train the pointer sentinel-LSTM and its baselines, evaluate them, look inside them.
+    """Train, evaluate and inspect the pointer sentinel-LSTM and its baselines.
 
-    DATA is a dataset that wikitext-builder made, a folder in the layout of WikiText or Penn Treebank, or a
-    file. CHECKPOINT is a file, or the folder of a run: then its best checkpoint.
+    DATA is a dataset built by wikitext-builder, a folder in the layout of WikiText or the Penn Treebank, or
+    a file. CHECKPOINT is a checkpoint file, or a run's folder, whose best checkpoint is used.
     """
     use_processor(threads)
 
@@ -93,7 +93,7 @@ def split_option(default: str) -> Callable[[Any], Any]:
 @commands.command("list")
 @json_option
 def list_models(*, as_json: bool) -> None:
-    """The models and their presets."""
+    """List the models and their presets."""
     models = pm.list_models()
     if as_json:
         found = {model: {name: asdict(p) for name, p in presets.items()} for model, presets in models.items()}
@@ -110,28 +110,28 @@ def list_models(*, as_json: bool) -> None:
 @click.argument("model", callback=model_name, metavar="MODEL")
 @click.argument("data", type=ANY)
 @click.option("--out", type=NEW, required=True, help="Folder for checkpoints and logs.")
-@click.option("--preset", help="Hyperparameters by name, see `ps-models list`; else the model's defaults.")
+@click.option("--preset", help="Named hyperparameters, see `ps-models list` (default: the model's own).")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One hyperparameter; repeatable.")
 @click.option("--resume", is_flag=True, expose_value=False, help="Not needed: the same command resumes.")
 @click.option(
     "--save-minutes",
     default=5.0,
     type=RealRange(min=0),
-    help="Minutes between two checkpoints within an epoch.",
+    help="Minutes between checkpoints within an epoch.",
 )
-@click.option("--log-every", default=1, type=COUNT, help="Updates per line of the log.")
+@click.option("--log-every", default=1, type=COUNT, help="Updates per log line.")
 @click.option("--max-updates", type=COUNT, help="Save and stop after this many updates.")
 @click.option("--max-minutes", type=RealRange(min=0), help="Save and stop after this many minutes from now.")
-@click.option("--compile", is_flag=True, help="Compile updates by torch.compile; on a GPU with CUDA graphs.")
+@click.option("--compile", is_flag=True, help="Use torch.compile; on a GPU, with CUDA graphs.")
 @click.option("--cuda-graphs/--no-cuda-graphs", expose_value=False, callback=no_cuda_graphs, hidden=True)
-@click.option("--tensorboard", "log_events", is_flag=True, help="As --log-to tensorboard.")
+@click.option("--tensorboard", "log_events", is_flag=True, help="Same as --log-to tensorboard.")
 @click.option(
     "--log-to",
     type=click.Choice(("tensorboard", "wandb", "mlflow")),
     multiple=True,
-    help="Also hand the numbers on to this tracker, if it is installed; repeatable.",
+    help="Also log to this tracker, if it is installed; repeatable.",
 )
-@click.option("--processes", default=1, type=COUNT, help="Processes that train as one, each on its own GPU.")
+@click.option("--processes", default=1, type=COUNT, help="Data-parallel processes, one GPU each.")
 @device_option
 def train(
     *,
@@ -144,9 +144,9 @@ def train(
 ) -> None:
     """Train MODEL on DATA.
 
-    MODEL is a name of `ps-models list`, or a class of yours: my_model.py:GPT, or my_package.models:GPT.
-    Files in --out: last.safetensors (to resume), best.safetensors (to use), updates.jsonl, epochs.csv.
-    Ctrl-C saves and stops. The same command resumes, also after a kill, to the same result as without a stop.
+    MODEL is a name from `ps-models list`, or your own class: my_model.py:GPT, or my_package.models:GPT.
+    Writes to --out: last.safetensors (to resume), best.safetensors (to use), updates.jsonl, epochs.csv.
+    Ctrl-C saves and stops. The same command resumes, even after a kill, with the result of an unbroken run.
     """
     if processes > 1 and "RANK" not in os.environ:
         from ps_models.training.processes import run_processes
@@ -176,21 +176,21 @@ def train(
 @click.argument("data", type=ANY)
 @split_option("test")
 @click.option(
-    "--context", type=click.Choice(CONTEXTS), default="carried", help="What comes before an article."
+    "--context", type=click.Choice(CONTEXTS), default="carried", help="Context before each article."
 )
-@click.option("--precision", type=click.Choice(PRECISIONS), default="fp32", help="Arithmetic.")
-@click.option("--cache", "window", type=COUNT, help="Mix with a neural cache of this many words.")
+@click.option("--precision", type=click.Choice(PRECISIONS), default="fp32", help="Precision.")
+@click.option("--cache", "window", type=COUNT, help="Interpolate with a neural cache of this many words.")
 @click.option(
     "--cache-theta", "theta", type=float, help="Flatness of the cache; 0: word frequencies.  [default: 1.0]"
 )
 @click.option("--cache-weight", "weight", type=float, help="Weight of the cache.  [default: 0.1]")
-@click.option("--samples", default=0, type=WHOLE, help="Average over this many masks of Monte Carlo dropout.")
+@click.option("--samples", default=0, type=WHOLE, help="Average over this many Monte Carlo dropout masks.")
 @device_option
 @json_option
 def evaluate(
     *, window: int | None, theta: float | None, weight: float | None, as_json: bool, **options: Any
 ) -> None:
-    """Perplexity of CHECKPOINT on a split of DATA, each token once, with the signature of the number."""
+    """Measure the perplexity of CHECKPOINT on a split of DATA, each token once, with a signature."""
     given = {"window": window, "theta": theta, "weight": weight}
     fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if window is None and fields:
@@ -211,14 +211,14 @@ def evaluate(
 
 @commands.command()
 @click.argument("model", type=ANY, metavar="CHECKPOINT")
-@click.option("--words", default=100, type=WHOLE, help="How many words to draw.")
-@click.option("--prompt", default="", help="Tokens that come before, separated by spaces.")
-@click.option("--temperature", default=1.0, type=RealRange(min=0), help="0: always the likeliest word.")
-@click.option("--seed", default=1, type=SEED, help="The same seed gives the same words.")
-@click.option("--unknown/--no-unknown", default=True, help="Whether <unk> may be drawn.")
+@click.option("--words", default=100, type=WHOLE, help="Number of words to generate.")
+@click.option("--prompt", default="", help="Tokens to start from, separated by spaces.")
+@click.option("--temperature", default=1.0, type=RealRange(min=0), help="0: always the most likely word.")
+@click.option("--seed", default=1, type=SEED, help="Random seed; the same seed gives the same words.")
+@click.option("--unknown/--no-unknown", default=True, help="Allow <unk> to be generated.")
 @device_option
 def generate(**options: Any) -> None:
-    """Text that CHECKPOINT generates; each <eos> ends a line."""
+    """Generate text from CHECKPOINT; each <eos> ends a line."""
     for word in pm.generate(**options):
         click.echo("\n" if word == EOS else f"{word} ", nl=False)
     click.echo()
@@ -227,25 +227,25 @@ def generate(**options: Any) -> None:
 @commands.command()
 @click.argument("model", type=ANY, metavar="CHECKPOINT")
 @click.argument("data", type=ANY)
-@click.option("--out", type=NEW, required=True, help=f"The page, .html; or a picture, {ENDINGS}.")
+@click.option("--out", type=NEW, required=True, help=f"Page, .html, or picture, {ENDINGS}.")
 @split_option("valid")
 @click.option(
     "--start",
     default="0",
     callback=passage_start,
     metavar="N|best",
-    help="First token of the split, from 0; best: where the pointer helped most (reads the whole split).",
+    help="Index of the first token, from 0; best: where the pointer helped most (reads the whole split).",
 )
 @click.option(
     "--words",
     type=COUNT,
-    help="How many words.  [default: 500; for a picture up to the end of the sentence]",
+    help="Number of words.  [default: 500; in a picture, to the end of the sentence]",
 )
 @device_option
 def explain(*, out: Path, **options: Any) -> None:
-    """How CHECKPOINT predicts each word of DATA: a page to browse, or a picture.
+    """Show how CHECKPOINT predicts each word of DATA, as a page to browse or a picture.
 
-    The picture shows a sentence with its window; with --words 1 the distributions of one word.
+    The picture shows a sentence with its window; with --words 1, the distributions for one word.
     """
     with shown_progress() as progress:
         pm.explain(out=out, progress=progress, **options)
@@ -254,9 +254,9 @@ def explain(*, out: Path, **options: Any) -> None:
 
 @commands.command()
 @click.argument("model", type=ANY, metavar="CHECKPOINT")
-@click.option("--out", type=NEW, required=True, help="Folder to make.")
+@click.option("--out", type=NEW, required=True, help="Folder to create.")
 def export(**options: Any) -> None:
-    """Write a Transformer, CHECKPOINT, as a folder that the library `transformers` loads."""
+    """Export the Transformer in CHECKPOINT as a folder that the library `transformers` loads."""
     click.echo(pm.export(**options))
 
 
@@ -265,21 +265,21 @@ def export(**options: Any) -> None:
 @click.argument("second", type=ANY)
 @click.argument("data", type=ANY)
 @split_option("test")
-@click.option("--buckets", default=10, type=COUNT, help="How many groups of words, at most.")
+@click.option("--buckets", default=10, type=COUNT, help="Maximum number of groups of words.")
 @click.option(
     "--equal",
     type=click.Choice(("types", "tokens")),
     default="types",
-    help="All groups have about equally many types (different words), or tokens of train.",
+    help="Balance groups by number of types (distinct words), or by tokens of train.",
 )
-@click.option("--figure", type=NEW, help=f"Also draw it: {ENDINGS}.")
+@click.option("--figure", type=NEW, help=f"Also draw the comparison: {ENDINGS}.")
 @device_option
 @json_option
 def compare_by_frequency(*, as_json: bool, **options: Any) -> None:
-    """Mean difference in log perplexity, checkpoint SECOND minus FIRST, by word frequency in train.
+    """Print the mean difference in log perplexity, SECOND minus FIRST, by word frequency in train.
 
-    Negative: SECOND is better. Words that occur equally often are in one group, so there can be fewer groups.
-    If SECOND is a pointer sentinel-LSTM, also the mean gate, and how far back its pointer points.
+    FIRST and SECOND are checkpoints. Negative: SECOND is better. Equally frequent words stay in one group,
+    so there can be fewer. If SECOND is a pointer model, also prints its mean gate and pointer distance.
     """
     found = pm.compare(**options)
     if as_json:

@@ -102,21 +102,21 @@ OPTIONS: Final[Mapping[str, ModelOption]] = {
     "dtype": ModelOption(
         choices=("float32", "bfloat16", "float16"),
         windows=True,
-        help="transformers: weights; gguf: cache.",
+        help="transformers: weight type; gguf: cache type.",
     ),
     "attention": ModelOption(windows=True, help="transformers: eager, sdpa, flash_attention_2, …"),
-    "device_map": ModelOption(windows=True, help="transformers: auto, balanced, …: several devices."),
-    "tokenizer": ModelOption(windows=True, help="completions: folder or name of the model's tokenizer."),
-    "served_model": ModelOption(windows=True, help="completions: what the server calls the model."),
-    "longest": ModelOption(kind=int, least=2, windows=True, help="gguf, completions: pieces at once."),
-    "seed": ModelOption(kind=int, default=1, least=0, help="For models that draw random numbers."),
+    "device_map": ModelOption(windows=True, help="transformers: auto, balanced, … for several devices."),
+    "tokenizer": ModelOption(windows=True, help="completions: tokenizer of the model, a folder or name."),
+    "served_model": ModelOption(windows=True, help="completions: the server's name for the model."),
+    "longest": ModelOption(kind=int, least=2, windows=True, help="gguf, completions: context length."),
+    "seed": ModelOption(kind=int, default=1, least=0, help="Seed for models that draw random numbers."),
     "window": ModelOption(
-        kind=int, least=1, help="Pieces per call (default: 4,096 or fewer); cache: its words."
+        kind=int, least=1, help="Subword tokens per call (default: 4,096 or fewer); cache: its words."
     ),
-    "stride": ModelOption(kind=int, least=1, help="Models of pieces: scored per call."),
+    "stride": ModelOption(kind=int, least=1, help="Subword models: tokens scored per call."),
     "unknown_word": ModelOption(help="arpa, kenlm: how the file spells <unk>."),
-    "patience": ModelOption(kind=float, default=60.0, above=0, help="command, completions: seconds to wait."),
-    "samples": ModelOption(kind=int, default=10, least=1, help="mc: number of masks."),
+    "patience": ModelOption(kind=float, default=60.0, above=0, help="command, completions: timeout, in s."),
+    "samples": ModelOption(kind=int, default=10, least=1, help="mc: number of dropout masks."),
 }
 DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType({name: one.default for name, one in OPTIONS.items()})
 

@@ -23,8 +23,7 @@ STOPPED = "stopped; run the same command again to resume it"
 def cli() -> None:
     """Regenerate the WikiText datasets from Wikipedia.
 
-    fetch (or import) → build → verify, stats, plot. You can stop every run at any time: run the same command
-    again to resume it.
+    fetch (or import) → build → verify, stats, plot. You can stop any command: run it again to resume.
     """
 
 

@@ -31,20 +31,20 @@ name_option = click.option(
     "--name",
     "names",
     multiple=True,
-    help="What to call a dataset; once per dataset, in their order.  [default: title, or where it lies]",
+    help="Name of a dataset; repeat for each, in order.  [default: its title or folder]",
 )
-overlay_option = click.option("--overlay", is_flag=True, help="All curves in one panel.")
+overlay_option = click.option("--overlay", is_flag=True, help="Draw all curves in one panel.")
 
 
 measure_option = click.option(
-    "--measure", "measures", multiple=True, help="A statistic of the portrait, such as zipf; repeatable."
+    "--measure", "measures", multiple=True, help="One statistic of the portrait, such as zipf; repeatable."
 )
-raw_option = click.option("--raw", is_flag=True, help="The portrait of text before rare words became <unk>.")
+raw_option = click.option("--raw", is_flag=True, help="Portrait of the text before rare words became <unk>.")
 
 
 @click.command()
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
-@click.option("--all", "everything", is_flag=True, help="The portrait: all statistics.")
+@click.option("--all", "everything", is_flag=True, help="Print the portrait: all statistics.")
 @measure_option
 @raw_option
 @name_option
@@ -59,12 +59,12 @@ def stats(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """Print the paper's Table 1: articles, tokens, vocabulary, OoV rate, by split.
+    """Print the paper's Table 1: articles, tokens, vocabulary and OoV rate per split.
 
-    With --all it prints the portrait of the text: its tail, long range and shape. Several datasets are also
-    compared with the first one.
+    With --all, prints a statistical portrait of the text: its tail, long range and shape. Further datasets
+    are also compared with the first one.
 
-    A directory holds a dataset built here, or one in the layout of WikiText or of the Penn Treebank.
+    Each directory holds a dataset built here, or one in the layout of WikiText or the Penn Treebank.
     """
     from wikitext_builder.stats import statistics
 
@@ -88,13 +88,13 @@ def stats(
 @click.argument("first", type=FOLDER)
 @click.argument("second", type=FOLDER)
 @name_option
-@click.option("--words", type=WHOLE, default=20, help="How many words to list.")
-@click.option("--titles", type=WHOLE, default=10, help="How many titles of each kind to print.")
+@click.option("--words", type=WHOLE, default=20, help="Number of words to list.")
+@click.option("--titles", type=WHOLE, default=10, help="Number of titles of each kind to print.")
 @json_option
 def diff(first: Path, second: Path, names: tuple[str, ...], words: int, titles: int, as_json: bool) -> None:
-    """Compare two datasets: articles added, gone, changed or moved, and words whose frequency changed most.
+    """Compare two datasets: articles added, removed, changed or moved; words whose frequency changed most.
 
-    FIRST and SECOND hold datasets built here, or in the layout of WikiText or of the Penn Treebank.
+    FIRST and SECOND hold datasets built here, or in the layout of WikiText or the Penn Treebank.
     """
     from wikitext_builder.dataset.diff import as_text
 
@@ -104,28 +104,28 @@ def diff(first: Path, second: Path, names: tuple[str, ...], words: int, titles: 
 
 @click.group(cls=Program)
 def plot() -> None:
-    """Draw a dataset; the suffix of --out chooses PNG, SVG or PDF."""
+    """Plot a dataset; the suffix of --out chooses PNG, SVG or PDF."""
 
 
-@plot.command("zipf", short_help="Frequency of words over their rank")
+@plot.command("zipf", short_help="Word frequency against rank")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
 @click.option("--out", type=FILE, required=True, help=f"File to write: {ENDINGS}.")
 @name_option
 @overlay_option
 def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...], overlay: bool) -> None:
-    """Draw the frequency of each word of train over its rank, several datasets side by side."""
+    """Plot word frequency against rank in train, several datasets side by side."""
     click.echo(wb.plot_zipf(*directories, out=out, names=names, overlay=overlay))
 
 
-@plot.command("window", short_help="How often a word is among the last L words")
+@plot.command("window", short_help="How often a word occurs among the last L words")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
 @click.option("--out", type=FILE, required=True, help=f"File to write: {ENDINGS}.")
-@click.option("--split", type=click.Choice(SPLITS), default="train", help="Which file to read.")
+@click.option("--split", type=click.Choice(SPLITS), default="train", help="Split to read.")
 @click.option("--longest", type=COUNT, default=500, help="The largest L, in words.")
 @name_option
 @overlay_option
 def plot_window(directories: tuple[Path, ...], **options: Any) -> None:
-    """Draw how often a word is among the last L words: the paper chose its window by this plot."""
+    """Plot how often a word occurs among the last L words: the paper used this plot to choose its window."""
     click.echo(wb.plot_window(*directories, **options))
 
 
@@ -160,7 +160,7 @@ def describe(directories: tuple[Path, ...], **options: Any) -> None:
     "--against",
     type=ANY,
     multiple=True,
-    help="A dataset, store, dump, lock file, file of text, or folder of them; repeatable."
+    help="A dataset, store, dump, lock file, text file, or folder of these; repeatable."
     "  [default: the dataset's own train]",
 )
 @click.option(
@@ -168,32 +168,30 @@ def describe(directories: tuple[Path, ...], **options: Any) -> None:
     "splits",
     type=click.Choice(SPLITS),
     multiple=True,
-    help="Split; repeatable.  [default: all; without --against valid and test]",
+    help="Split to measure; repeatable.  [default: all; without --against, valid and test]",
 )
 @click.option(
     "--words", type=COUNT, multiple=True, help="Length of n-grams; repeatable.  [default: 8 and 13]"
 )
-@click.option("--as-of", help="Revisions of stores and dumps up to this date.")
+@click.option("--as-of", help="Use revisions of stores and dumps on or before this date.")
 @click.option("--language", type=LanguageCode(), help="Language of dumps.  [default: the dataset's]")
-@click.option(
-    "--column", default="text", help="Column of JSON lines and Parquet that has the text; a.b is b in a."
-)
+@click.option("--column", default="text", help="Text column of JSON lines and Parquet; a.b is field b of a.")
 @click.option("--memory", type=COUNT, default=2000, help="Megabytes for the index.")
-@click.option("--workers", type=COUNT, default=1, help="Processes, which share the files.")
+@click.option("--workers", type=COUNT, default=1, help="Processes, which divide the files among them.")
 @click.option(
     "--new-lines-only",
     "out",
     type=FOLDER,
-    help="Folder to make: a dataset of only those paragraphs that are new, in the layout of WikiText.",
+    help="Folder to create: a dataset of only the new paragraphs, in the layout of WikiText.",
 )
 @click.option(
     "--share",
     type=RealRange(min=0, max=1, min_open=True),
     default=0.2,
-    help="With --new-lines-only: a paragraph with this fraction of its n-grams in the other text is not new.",
+    help="With --new-lines-only: drop paragraphs with at least this fraction of n-grams in the other text.",
 )
-@click.option("--most", type=WHOLE, default=10, help="How many articles to print.")
-@click.option("--card", is_flag=True, help="Write the result into the dataset's card too.")
+@click.option("--most", type=WHOLE, default=10, help="Number of articles to print.")
+@click.option("--card", is_flag=True, help="Also write the result into the dataset's card.")
 @json_option
 @csv_option
 def overlap(
@@ -207,12 +205,12 @@ def overlap(
     as_csv: bool,
     **options: Any,
 ) -> None:
-    """Find how much of each article of DATASET stands in other text: paragraphs, n-grams, longest stretch.
+    """Measure how much of each article in DATASET occurs in other text: paragraphs, n-grams, longest match.
 
-    Without --against the other text is the train of DATASET: how much of valid and test does train have?
+    Without --against, measures how much of valid and test also occurs in train.
 
-    Text files are plain, JSON lines (.jsonl) or Parquet, and may be compressed (.gz, .bz2, .zst). They are
-    read as a stream and can be of any size.
+    Text files are plain text, JSON lines (.jsonl) or Parquet, and may be compressed (.gz, .bz2, .zst). They
+    are streamed, so they can be of any size.
     """
     from wikitext_builder.text_overlap.result import as_rows, as_text, built_card, write_into_card
 

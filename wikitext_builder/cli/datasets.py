@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", type=click.File("rb"), default="-")
-@click.option("--language", default="en", help="Code of a language that the Moses tokenizer has.")
+@click.option("--language", default="en", help="Code of a language that the Moses tokenizer supports.")
 def tokenize(file: Iterator[bytes], language: str) -> None:
-    """Turn plain lines into official lines on stdout, one for one."""
+    """Turn each line of plain text into a WikiText line, on stdout."""
     from wikitext_builder.dataset.manifest import file_line
     from wikitext_builder.tokens.tokenizer import tokenize_line
 
@@ -62,32 +62,32 @@ def tokenize(file: Iterator[bytes], language: str) -> None:
 @click.command()
 @click.argument("recipe", type=click.Choice(list(RECIPES)))
 @store_option
-@click.option("--out", type=FOLDER, required=True, help="Folder to make.")
+@click.option("--out", type=FOLDER, required=True, help="Folder to create.")
 @stored_language_option
-@click.option("--as-of", help="Take the newest revisions of the store on or before this date.")
-@click.option("--lock", "lock_path", type=FILE, help="Take exactly the revisions of this lock file.")
+@click.option("--as-of", help="Use the store's newest revisions on or before this date.")
+@click.option("--lock", "lock_path", type=FILE, help="Use exactly the revisions in this lock file.")
 @stored_filters
-@click.option("--months", help="FROM..TO, such as 2026-08..2026-10: a dataset per month, in folders of OUT.")
+@click.option("--months", help="FROM..TO, such as 2026-08..2026-10: a dataset per month, below OUT.")
 @click.option(
     "--by",
     type=click.Choice(PAGE_DATES),
     default="created",
-    help="With --months: which date of a page counts.",
+    help="With --months: the date that assigns a page to a month.",
 )
-@click.option("--valid-titles", type=FILE, help="File with the titles of valid, one per line.")
-@click.option("--test-titles", type=FILE, help="File with the titles of test, one per line.")
-@click.option("--train-articles", type=COUNT, help="At most this many, instead of the recipe's number.")
-@click.option("--valid-articles", type=WHOLE, help="Instead of the recipe's number.")
-@click.option("--test-articles", type=WHOLE, help="Instead of the recipe's number.")
+@click.option("--valid-titles", type=FILE, help="File with the titles for valid, one per line.")
+@click.option("--test-titles", type=FILE, help="File with the titles for test, one per line.")
+@click.option("--train-articles", type=COUNT, help="Articles in train, at most (default: as in the recipe).")
+@click.option("--valid-articles", type=WHOLE, help="Articles in valid (default: as in the recipe).")
+@click.option("--test-articles", type=WHOLE, help="Articles in test (default: as in the recipe).")
 @click.option("--test-words", type=COUNT, help="For `live`: add articles until this many words is reached.")
-@click.option("--min-count", type=COUNT, help="Rarer words become <unk>; the recipes have 3, live has 1.")
+@click.option("--min-count", type=COUNT, help="Rarer words become <unk> (default: 3; live: 1).")
 @click.option("--sections", type=click.Choice(SECTIONS), help=f"{SECTIONS_HELP}  [default: official]")
 @click.option("--incomplete", type=click.Choice(INCOMPLETE), help=f"{INCOMPLETE_HELP}  [default: cut]")
 @click.option(
     "--source",
     type=click.Choice(SOURCES),
-    help="Where lines come from. rendered: the HTML of a page if the store has it (`fetch --rendered`), else"
-    " its wikitext.  [default: wikitext]",
+    help="What to extract. rendered: a page's HTML if the store has it (`fetch --rendered`), else its"
+    " wikitext.  [default: wikitext]",
 )
 @click.option("--seed", help="Seed for the split.  [default: the recipe's]")
 @click.option(
@@ -95,16 +95,16 @@ def tokenize(file: Iterator[bytes], language: str) -> None:
     type=click.Choice(ARTICLES),
     multiple=True,
     callback=lambda _context, _parameter, value: value or None,  # not given: as the recipe says
-    help="Export whole articles as plain text too; repeatable.",
+    help="Also export whole articles as plain text; repeatable.",
 )
 @click.option("--workers", type=COUNT, show_default="one per core", help="Processes on this machine.")
-@click.option("--scheduler", help="Address of a Dask scheduler whose workers do the work: tcp://host:8786.")
-@click.option("--work", default="", help="URL for intermediate results, if workers do not reach your disk.")
+@click.option("--scheduler", help="Address of a Dask scheduler to run the build on: tcp://host:8786.")
+@click.option("--work", default="", help="URL for intermediate results, if workers cannot access your disk.")
 @click.option(
     "--against",
     type=ANY,
     multiple=True,
-    help="Compare the dataset with other text and write the result into it, see `overlap`; repeatable.",
+    help="Measure overlap with this text and store the result in the dataset, see `overlap`; repeatable.",
 )
 @json_option
 def build(
@@ -119,8 +119,8 @@ def build(
 ) -> None:
     """Build a dataset from the pages of a store.
 
-    WikiText-2 takes 600 articles for train, WikiText-103 all; valid and test have 60 each, the same ones.
-    The recipe live is a test set alone, of all pages.
+    WikiText-2 has 600 training articles, WikiText-103 all the others; both have the same 60 articles each
+    in valid and test. The recipe `live` makes only a test set, of all pages.
     """
     options["lock"] = lock_path
     reports: dict[str, BuildReport | None]
@@ -178,9 +178,9 @@ def _work_done(report: BuildReport) -> Iterator[str]:
 @click.argument("directory", type=FOLDER)
 @json_option
 def verify(directory: Path, as_json: bool) -> None:
-    """Check a dataset: hashes, grammar, counts, vocabulary. Exit status 1 if anything is wrong.
+    """Check a dataset: hashes, format, counts, vocabulary. Exit status 1 if anything is wrong.
 
-    With --quiet only what is wrong is printed, and a summary.
+    With --quiet, prints only failed checks and a summary.
     """
     checks, quiet = wb.verify(directory), is_quiet()
     for check in checks:
@@ -227,12 +227,12 @@ PARTS = {
 
 
 @click.command()
-@click.option("--out", type=FOLDER, default="demo", help="Folder for everything that it makes.")
-@click.option("--part", type=click.Choice(list(PARTS)), help="Only this half.  [default: both, with torch]")
+@click.option("--out", type=FOLDER, default="demo", help="Folder for all output.")
+@click.option("--part", type=click.Choice(list(PARTS)), help="Only this part.  [default: both, with torch]")
 def demo(out: Path, part: str | None) -> None:
-    """Run the whole pipeline once, on 28 bundled articles: a dataset, its statistics and plot, a small model.
+    """Run the whole pipeline on 28 bundled articles: a dataset, its statistics and plot, a small model.
 
-    Prints each command and runs it. The model needs the extra `models` (torch), and a quarter of a minute.
+    Prints each command before running it. The model needs the extra `models` (torch) and about 15 seconds.
     """
     has_models = all(find_spec(package) for package in MODELS_NEED)
     both = (DATASET + MODEL, MADE + EXPLAINED + NEXT) if has_models else (DATASET, MADE + NO_MODEL + NEXT)

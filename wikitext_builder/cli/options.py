@@ -127,7 +127,7 @@ def _completion(program: click.Group) -> click.Command:
     @click.command()
     @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
     def completion(shell: str) -> None:
-        """Print the code that completes commands, options and choices, for the file that your shell reads."""
+        """Print code that completes commands, options and choices, for your shell's startup file."""
         name = program.name or ""
         kind = get_completion_class(shell)
         if kind is not None:  # click knows all three
@@ -235,14 +235,14 @@ class RealOrOff(RealRange):
         return None if value == "off" else super().convert(value, param, ctx)
 
 
-store_option = click.option("--store", "store_path", type=FILE, required=True, help="Store of fetched pages.")
+store_option = click.option("--store", "store_path", type=FILE, required=True, help="Store of pages.")
 
 
 def store_argument(function: Callable[..., Any]) -> Callable[..., Any]:
     """The store as an argument, which people type, or as the option that other commands have."""
 
     @click.argument("store", metavar="[STORE]", required=False, type=FILE)
-    @click.option("--store", "store_path", type=FILE, help="Store of fetched pages, in place of STORE.")
+    @click.option("--store", "store_path", type=FILE, help="The store, if not given as STORE.")
     @wraps(function)
     def command(*arguments: Any, store: Path | None, store_path: Path | None, **options: Any) -> Any:  # noqa: ANN401 - as the command
         if (path := store or store_path) is None:
@@ -263,12 +263,12 @@ class LanguageCode(click.ParamType[str]):
 
 
 language_option = click.option(
-    "--language", type=LanguageCode(), default="en", help="Code of the Wikipedia, such as de or simple."
+    "--language", type=LanguageCode(), default="en", help="Wikipedia's code, such as de or simple."
 )
 stored_language_option = click.option(
-    "--language", type=LanguageCode(), help="Code of the Wikipedia.  [default: the store's]"
+    "--language", type=LanguageCode(), help="Wikipedia's code.  [default: the store's]"
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs and logs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 class RenamedOption(click.Option):
@@ -285,8 +285,8 @@ def _filters(include: str, exclude: str) -> Callable[[Decorated], Decorated]:
 
     def add(function: Decorated) -> Decorated:
         for option, old, about in (
-            ("--exclude", "--without", f"What no page may be, such as {exclude}; may be repeated."),
-            ("--include", "--within", f"What each page must be, such as {include}; may be repeated."),
+            ("--exclude", "--without", f"Drop pages that match, such as {exclude}; repeatable."),
+            ("--include", "--within", f"Keep only pages that match, such as {include}; repeatable."),
         ):
             names = (option, old, option[2:])
             function = click.option(*names, cls=RenamedOption, multiple=True, help=about)(function)
@@ -297,7 +297,7 @@ def _filters(include: str, exclude: str) -> Callable[[Decorated], Decorated]:
 
 page_filters = _filters("words:300-, bytes:MIN-MAX or lock:FILE", "stubs, lock:FILE or titles:FILE")
 stored_filters = _filters("lock:FILE or created-since:DATE", "dataset:FOLDER or titles:FILE")
-csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV, for spreadsheets.")
+csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 
 
 def add_cite_option(program: click.Command, cite: Callable[[str], str], paths: str) -> None:
@@ -322,7 +322,7 @@ def add_cite_option(program: click.Command, cite: Callable[[str], str], paths: s
         expose_value=False,
         is_eager=True,
         callback=show,
-        help=f"Print BibTeX of this software, of the paper, and of PATH ({paths}), and exit.",
+        help=f"Print BibTeX for this software, the paper, and PATH ({paths}), and exit.",
     )
     program.params.append(option)
 
@@ -353,17 +353,17 @@ def trust_option(trust: Callable[[Path], None]) -> Callable[[Any], Any]:
         multiple=True,
         expose_value=False,
         callback=allow,
-        help="A Python file that models in checkpoints are made of: allow it from now on; repeatable.",
+        help="Python file that checkpoints load their model from: trust it from now on; repeatable.",
     )
 
 
 SECTIONS_HELP = (
-    "What to remove with list sections, such as References. official: the heading and own text, sub-sections"
-    " stay; clean: all of it, and empty sections."
+    "What to remove with list sections, such as References. official: the heading and the section's own text"
+    " (subsections stay); clean: the whole section, and empty sections."
 )
 INCOMPLETE_HELP = (
-    "If the words of a template are missing: cut the smallest part that cannot do without them (a clause,"
-    " parentheses, a sentence, a list item), or keep the hole."
+    "When a template's text is missing. cut: remove the smallest part that needs it (a clause, parentheses, a"
+    " sentence, a list item); keep: leave the gap."
 )
 
 

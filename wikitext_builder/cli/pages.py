@@ -46,43 +46,41 @@ if TYPE_CHECKING:
     "--contact",
     default="",
     show_default=False,
-    help="Your mail or web address, which the wiki sees; Wikimedia's wikis require it.",
+    help="Your email or web address, which the wiki sees; required by Wikimedia's wikis.",
 )
-@click.option("--api", help="Address of a wiki's api.php, instead of the language's Wikipedia.")
+@click.option("--api", help="URL of a wiki's api.php, to use instead of the language's Wikipedia.")
 @language_option
 @click.option(
     "--select",
     cls=SelectOption,
     multiple=True,
-    help="{kinds}; may be repeated.  [default: good and featured]",
+    help="{kinds}; repeatable.  [default: good and featured]",
 )
 @page_filters
-@click.option("--as-of", help="The newest revisions on or before this date, with one request per page.")
-@click.option("--limit", type=COUNT, help="Fetch at most this many titles, the first ones.")
-@click.option("--sample", type=COUNT, help="Fetch at most this many titles, at random.")
-@click.option("--seed", type=SEED, default=0, help="Which sample.")
+@click.option("--as-of", help="Fetch the newest revisions on or before this date (one request per page).")
+@click.option("--limit", type=COUNT, help="Fetch only the first N titles.")
+@click.option("--sample", type=COUNT, help="Fetch a random sample of N titles.")
+@click.option("--seed", type=SEED, default=0, help="Seed for --sample.")
 @click.option(
     "--maxlag",
     type=RealOrOff(min=0),
     default=5,
-    help="Wait while database lag exceeds this many seconds; off: do not ask.",
+    help="Wait while database lag exceeds this many seconds; off: ignore lag.",
 )
-@click.option("--parallel", type=click.IntRange(1, 3), default=1, help="Requests at once.")
-@click.option("--per-minute", type=COUNT, help="Requests per minute.  [default: 200; on this machine any]")
+@click.option("--parallel", type=click.IntRange(1, 3), default=1, help="Concurrent requests.")
+@click.option("--per-minute", type=COUNT, help="Requests per minute.  [default: 200; local wikis: unlimited]")
 @click.option(
     "--token-file",
     type=FILE,
-    help="File with an OAuth 2 token of your account.  [default: the variable WIKITEXT_BUILDER_TOKEN]",
+    help="File with your account's OAuth 2 token.  [default: the variable WIKITEXT_BUILDER_TOKEN]",
 )
-@click.option("--expand/--no-expand", default=True, help="Ask the wiki for the text of unknown templates.")
-@click.option("--renew", is_flag=True, help="Ask again where names of templates lead.")
-@click.option("--rendered", is_flag=True, help="Keep each page's HTML too, with one request per page.")
-@click.option(
-    "--dry-run", is_flag=True, help="Only find the pages; say how many requests they need, how long."
-)
+@click.option("--expand/--no-expand", default=True, help="Ask the wiki to expand unknown templates.")
+@click.option("--renew", is_flag=True, help="Look up template redirects again.")
+@click.option("--rendered", is_flag=True, help="Also store each page's HTML (one request per page).")
+@click.option("--dry-run", is_flag=True, help="List the pages and estimate requests and time.")
 @json_option
 def fetch(store_path: Path, as_json: bool, **options: Any) -> None:
-    """Fetch Good and Featured articles through the Wikipedia API into a store."""
+    """Fetch Good and Featured articles from the Wikipedia API into a store."""
     with shown_progress(as_json=as_json) as progress:
         report = wb.fetch(store_path, progress=progress, **options)
     if as_json:
@@ -139,16 +137,15 @@ def _print_expanded(expanded: int, failed: Mapping[str, int]) -> None:
 @click.option("--all", "everything", is_flag=True, help="Keep every article, not only Good and Featured.")
 @click.option("--as-of", help="For dumps with history: the newest revision on or before this date.")
 @page_filters
-@click.option("--workers", type=COUNT, show_default="one per core", help="Processes for parts in a folder.")
+@click.option("--workers", type=COUNT, show_default="one per core", help="Processes for a folder's files.")
 @json_option
 def import_(
     dumps: tuple[Path, ...], store_path: Path, language: str, everything: bool, as_json: bool, **options: Any
 ) -> None:
     """Import articles from XML dumps (.xml, .bz2, .gz, .zst) and HTML snapshots (.tar.gz, .ndjson).
 
-    Of a folder, all parts are imported, and the sums in SHA256SUMS are checked.
-    Keeps Good and Featured articles, all templates of a dump, and the HTML of a snapshot, from which
-    `build --source rendered` makes lines.
+    Given a folder, imports all its files and checks their sums in SHA256SUMS. Keeps Good and Featured
+    articles, all templates in a dump, and the HTML in a snapshot, which `build --source rendered` uses.
     """
     options |= {"language": language, "keep": "all" if everything else "marked"}
     for path in dumps:
@@ -189,7 +186,7 @@ def import_(
 @store_argument
 @json_option
 def status(store_path: Path, as_json: bool) -> None:
-    """Print what is in a store, missing and rejected, with reasons."""
+    """Show what a store contains, what is missing, and what was rejected and why."""
     statuses = wb.status(store_path)
     if as_json:
         click.echo(json.dumps([asdict(one) for one in statuses]))
@@ -213,11 +210,11 @@ def status(store_path: Path, as_json: bool) -> None:
 @click.command()
 @store_argument
 @stored_language_option
-@click.option("--as-of", help="The newest revisions of the store on or before this date.")
+@click.option("--as-of", help="Use the store's newest revisions on or before this date.")
 def lock(store_path: Path, language: str | None, as_of: str | None) -> None:
-    """Write the lock file of a store to stdout: the newest revision of each page.
+    """Write a store's lock file to stdout: the newest revision of each page.
 
-    Anyone who fetches by this file and builds the same recipe gets the same bytes.
+    Anyone who fetches with this file and builds with the same recipe gets the same bytes.
     """
     sys.stdout.write(wb.lock(store_path, language=language, as_of=as_of))
 
@@ -225,13 +222,13 @@ def lock(store_path: Path, language: str | None, as_of: str | None) -> None:
 @click.command()
 @store_argument
 @stored_language_option
-@click.option("--title", required=True, help="The title of the article, as Wikipedia writes it.")
+@click.option("--title", required=True, help="Title of the article, as on Wikipedia.")
 @click.option("--sections", type=click.Choice(SECTIONS), default=SECTIONS[0], help=SECTIONS_HELP)
 @click.option("--incomplete", type=click.Choice(INCOMPLETE), default=INCOMPLETE[0], help=INCOMPLETE_HELP)
 def extract(store_path: Path, language: str | None, title: str, sections: str, incomplete: str) -> None:
-    """Print the plain lines of one article, with headings as `== Heading ==`.
+    """Print one article as plain text, with headings as `== Heading ==`.
 
-    `tokenize` turns them into official lines.
+    `tokenize` turns this text into WikiText lines.
     """
     stored = wb.read_page(store_path, title=title, language=language)
     with wb.open_templates(store_path, language=language) as templates:

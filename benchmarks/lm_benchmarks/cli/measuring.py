@@ -63,7 +63,7 @@ def list_models(*, as_json: bool) -> None:
 @click.command(cls=ModelCommand)
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option("--data", type=EXISTING, required=True, help="The dataset.")
-@click.option("--results", type=OUTPUT_FILE, help="File of JSON lines to which the results are appended.")
+@click.option("--results", type=OUTPUT_FILE, help="File of JSON lines to append the results to.")
 @click.option(
     "--split",
     "splits",
@@ -76,29 +76,27 @@ def list_models(*, as_json: bool) -> None:
     "--convention", type=click.Choice(list(CONVENTIONS)), default=PAPER, help="What is counted, and how."
 )
 @click.option(
-    "--context", type=click.Choice(CONTEXTS), default="carried", help="What comes before an article."
+    "--context", type=click.Choice(CONTEXTS), default="carried", help="Context before each article."
 )
 @precision_option
 @click.option(
-    "--chunk", default=CHUNK, type=click.IntRange(min=1), help="Tokens per call; does not change the numbers."
+    "--chunk", default=CHUNK, type=click.IntRange(min=1), help="Tokens per call; does not affect the numbers."
 )
 @click.option(
     "--batch",
     default=BATCH,
     type=click.IntRange(min=1),
-    help="Articles per call; does not change the numbers.",
+    help="Articles per call; does not affect the numbers.",
 )
-@click.option("--name", "names", multiple=True, help="What to call a model; once per model, in their order.")
-@click.option(
-    "--resume/--no-resume", default=True, help="Do not measure again what the results have already."
-)
+@click.option("--name", "names", multiple=True, help="Name of a model; repeat for each, in order.")
+@click.option("--resume/--no-resume", default=True, help="Skip what the results already contain.")
 @check_option
-@click.option("--allow-broken", is_flag=True, help="Measure models that break a law too.")
-@click.option("--groups/--no-groups", default=True, help="Also report by frequency, position and so on.")
+@click.option("--allow-broken", is_flag=True, help="Also measure models that violate an invariant.")
+@click.option("--groups/--no-groups", default=True, help="Also report by frequency, position, etc.")
 @model_options
 @json_option
 def run(*, models: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Measure each MODEL on splits of DATA: status 1 if one fails or breaks a law."""
+    """Measure each MODEL on splits of DATA; exit status 1 if one fails or violates an invariant."""
     with Bars() as bars:
 
         def show(result: Result) -> None:
@@ -110,13 +108,13 @@ def run(*, models: tuple[str, ...], as_json: bool, **options: Any) -> None:
 
 @click.command(cls=ModelCommand)
 @click.argument("model")
-@click.option("--data", type=EXISTING, required=True, help="The dataset on which the laws are tried.")
+@click.option("--data", type=EXISTING, required=True, help="The dataset to check the model on.")
 @split_option
 @click.option("--tokens", default=CHECKED, type=click.IntRange(min=1), help="Tokens that the model reads.")
 @model_options
 @json_option
 def check(*, model: str, as_json: bool, **options: Any) -> None:
-    """Test whether MODEL keeps the laws of a language model: status 1 if it breaks one."""
+    """Check that MODEL satisfies the invariants of a language model; exit status 1 if it violates one."""
     with shown_progress() as progress:
         findings = lb.check(model, progress=progress, **options)
     if as_json:
@@ -132,12 +130,10 @@ def check(*, model: str, as_json: bool, **options: Any) -> None:
 @click.command("compare-distributions", cls=ModelCommand)
 @click.argument("first")
 @click.argument("second")
-@click.option(
-    "--data", type=EXISTING, required=True, help="The dataset; for models of pieces with raw files."
-)
+@click.option("--data", type=EXISTING, required=True, help="The dataset; subword models need its raw files.")
 @split_option
-@click.option("--tokens", type=click.IntRange(min=1), help="Only the first tokens or pieces of the split.")
-@click.option("--plot", type=OUTPUT_FILE, help="Picture of KL by frequency and position: .pdf, .svg or .png.")
+@click.option("--tokens", type=click.IntRange(min=1), help="Read only the first N tokens of the split.")
+@click.option("--plot", type=OUTPUT_FILE, help="Plot KL by frequency and position: .pdf, .svg or .png.")
 @level_option
 @check_option
 @model_options
@@ -146,9 +142,9 @@ def check(*, model: str, as_json: bool, **options: Any) -> None:
 def compare_distributions(*, plot: Path | None, as_json: bool, as_csv: bool, **options: Any) -> None:
     """Compare the distributions of two models at each position of a text: KL(FIRST || SECOND), in nats.
 
-    FIRST is the reference. Two models of words are compared over the words of DATA. Two models of pieces need
-    the same tokenizer: they read windows of 512 pieces (--window), of which the second half counts, as in
-    llama.cpp's --kl-divergence. The rows of articles are in --csv and --json.
+    FIRST is the reference. Two word-level models are compared over the words of DATA. Two subword models need
+    the same tokenizer: they read windows of 512 tokens (--window), of which the second half counts, as in
+    llama.cpp's --kl-divergence. --csv and --json include one row per article.
     """
     if plot:
         expect_picture(plot, HarnessError)  # before hours of measuring
@@ -193,25 +189,25 @@ def _print_result(result: Result, *, as_json: bool) -> None:
 
 @click.command(cls=ModelCommand)
 @click.argument("model")
-@click.option("--data", type=EXISTING, required=True, help="The dataset, with its raw files.")
+@click.option("--data", type=EXISTING, required=True, help="The dataset, including its raw files.")
 @split_option
 @click.option(
     "--convention",
     "conventions",
     type=click.Choice(list(CONVENTIONS)),
     multiple=True,
-    help="Only this one; repeatable.",
+    help="Use only this convention; repeatable.",
 )
-@click.option("--results", type=OUTPUT_FILE, help="File of JSON lines to append to, and to resume from.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="Of the table.")
+@click.option("--results", type=OUTPUT_FILE, help="File of JSON lines to append to and resume from.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="Format of the table.")
 @click.option("--out", type=OUTPUT_FILE, help="Write the table to this file.")
 @precision_option
 @window_model_options
 def conventions(*, form: str, out: Path | None, **options: Any) -> None:
     """Measure MODEL by the conventions of many tools, and print a table.
 
-    MODEL is best a model of pieces, transformers:FOLDER; only two conventions fit a model of words. With
-    --results, a command that was interrupted resumes: what the file has already is not measured again.
+    MODEL should be a subword model, transformers:FOLDER; only two conventions fit a word-level model. With
+    --results, an interrupted command resumes: what the file already contains is not measured again.
     """
     with shown_progress() as progress:
         found = lb.measure_conventions(command=(PROGRAM, *sys.argv[1:]), progress=progress, **options)
@@ -225,17 +221,17 @@ def conventions(*, form: str, out: Path | None, **options: Any) -> None:
 
 @click.command(cls=ModelCommand)
 @click.argument("model")
-@click.option("--data", type=EXISTING, required=True, help="The dataset, with its raw files.")
+@click.option("--data", type=EXISTING, required=True, help="The dataset, including its raw files.")
 @split_option
-@click.option("--window", "windows", type=click.IntRange(min=4), multiple=True, help="Pieces; repeatable.")
-@click.option("--out", type=OUTPUT_FILE, required=True, help=f"The picture: {ENDINGS}.")
+@click.option("--window", "windows", type=click.IntRange(min=4), multiple=True, help="Tokens; repeatable.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help=f"Picture to write: {ENDINGS}.")
 @click.option("--csv", "csv_path", type=OUTPUT_FILE, help="Also write the numbers to this file.")
 @window_model_options
 def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
-    """Draw the perplexity of MODEL by position in its context, for short and long windows.
+    """Plot the perplexity of MODEL by position in the context window, for short and long windows.
 
-    MODEL is a model of pieces, such as transformers:FOLDER. Without --window there are three lengths: what
-    the model can read (at most 4,096), a quarter and a sixteenth of that.
+    MODEL is a subword model, such as transformers:FOLDER. Without --window, plots three lengths: the longest
+    that the model can read (at most 4,096), a quarter and a sixteenth of it.
     """
     expect_picture(out, HarnessError)  # before hours of measuring
     with shown_progress() as progress:
@@ -248,18 +244,16 @@ def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
 
 @click.command(cls=ModelCommand)
 @click.argument("model")
-@click.option("--before", type=EXISTING, required=True, help="Dataset of articles from before the date.")
-@click.option("--after", type=EXISTING, required=True, help="Dataset of articles from after it.")
+@click.option("--before", type=EXISTING, required=True, help="Dataset from before the cutoff date.")
+@click.option("--after", type=EXISTING, required=True, help="Dataset from after the cutoff date.")
 @split_option
-@click.option("--reference", default="", help="A model that has read neither: its difference is subtracted.")
-@click.option("--plot", type=OUTPUT_FILE, help=f"Picture of bits per byte by month: {ENDINGS}.")
-@click.option(
-    "--csv", "csv_path", type=OUTPUT_FILE, help="File to write: one row per article, with its dates."
-)
+@click.option("--reference", default="", help="A model that has read neither; its difference is subtracted.")
+@click.option("--plot", type=OUTPUT_FILE, help=f"Plot bits per byte by month: {ENDINGS}.")
+@click.option("--csv", "csv_path", type=OUTPUT_FILE, help="Also write one row per article, with its dates.")
 @click.option(
     "--by",
     type=click.Choice(DATES),
-    help="Which date of an article counts for the months.  [default: the first that is known for all]",
+    help="Date that assigns an article to a month.  [default: the first that is known for all]",
 )
 @level_option
 @click.option(
@@ -271,7 +265,7 @@ def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
 def contamination(
     *, by: str | None, plot: Path | None, csv_path: Path | None, as_json: bool, **options: Any
 ) -> None:
-    """Measure MODEL on matched articles of before and after a date: has it read the first?"""
+    """Compare MODEL on matched articles from before and after a date: has it read the earlier ones?"""
     if plot:
         expect_picture(plot, HarnessError)  # before hours of measuring
     with shown_progress() as progress:

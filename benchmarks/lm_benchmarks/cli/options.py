@@ -87,14 +87,12 @@ split_option: Final = click.option(
     "--split", type=click.Choice(SPLITS), default="test", help="Split of the dataset."
 )
 level_option: Final = click.option(
-    "--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Of the intervals."
+    "--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Confidence level."
 )
 precision_option: Final = click.option(
-    "--precision", type=click.Choice(PRECISIONS), default="fp32", help="Arithmetic."
+    "--precision", type=click.Choice(PRECISIONS), default="fp32", help="Precision."
 )
-check_option: Final = click.option(
-    "--check/--no-check", default=True, help="Test whether the models keep the laws."
-)
+check_option: Final = click.option("--check/--no-check", default=True, help="Check the invariants of models.")
 
 
 def _note_ignored(context: click.Context, parameter: click.Parameter, value: str | None) -> None:

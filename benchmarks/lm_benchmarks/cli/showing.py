@@ -35,9 +35,9 @@ LISTED: Final = 10  # models: of more, a terminal does not list the pairs
 @click.command(cls=ModelCommand)
 @click.argument("results", type=EXISTING)
 @click.argument("models", nargs=-1, metavar="FIRST SECOND")
-@click.option("--all", "every", is_flag=True, help="Compare all models, or those named, with each other.")
+@click.option("--all", "every", is_flag=True, help="Compare all models, or the named ones, pairwise.")
 @split_option
-@click.option("--metric", type=click.Choice(list(METRICS)), default="perplexity", help="Which number.")
+@click.option("--metric", type=click.Choice(list(METRICS)), default="perplexity", help="Metric to compare.")
 @level_option
 @ignored_option("--resamples")
 @ignored_option("--seed")
@@ -45,7 +45,7 @@ LISTED: Final = 10  # models: of more, a terminal does not list the pairs
     "--allow",
     multiple=True,
     type=click.Choice([*MUST_AGREE, *COMPARE_ONLY]),
-    help="What may differ; repeatable.",
+    help="Allow this signature field to differ; repeatable.",
 )
 @json_option
 @csv_option
@@ -168,26 +168,26 @@ def _pair_lines(found: lb.Ranking) -> list[tuple[str, ...]]:
 
 @click.command(cls=ModelCommand)
 @click.argument("data", type=EXISTING)
-@click.option("--difference", required=True, help="How much lower: 1% of a perplexity, or 0.5 points of it.")
+@click.option("--difference", required=True, help="Improvement to detect: 1% of perplexity, or 0.5 points.")
 @click.option(
-    "--perplexity", type=RealRange(1, min_open=True), help="About what the models have; needed for points."
+    "--perplexity", type=RealRange(1, min_open=True), help="Their approximate perplexity; needed for points."
 )
 @click.option(
     "--results",
     type=EXISTING,
     multiple=True,
-    help="Results whose pairs of models say how unevenly models differ; repeatable.  [default: our records]",
+    help="Results to estimate from how unevenly models differ; repeatable.  [default: our records]",
 )
 @split_option
 @level_option
 @json_option
 @csv_option
 def power(*, as_json: bool, as_csv: bool, **options: Any) -> None:
-    """Say which differences the test set DATA can show, before anything is measured.
+    """Estimate which differences the test set DATA can show, before measuring anything.
 
     The answer depends on how evenly one model is better than the other, so it is given for three kinds of
-    pairs. An interval of `compare` is without zero in 80 % of test sets if the difference is the one that is
-    called detectable.
+    pairs. If the true difference is the one called detectable, the interval of `compare` excludes zero on
+    80 % of test sets.
     """
     found = lb.power(**options)
     if as_json:
@@ -240,27 +240,27 @@ def _rounded_up(number: float) -> str:
 
 @click.command(cls=ModelCommand)
 @click.argument("results", type=EXISTING, nargs=-1, required=True)
-@click.option("--out", type=OUTPUT_FILE, required=True, help="The report: .md, .tex, .csv or .html.")
-@click.option("--title", default=TITLE, help="Of the report.")
-@click.option("--data", type=EXISTING, help="Dataset whose word frequencies are drawn.")
-@click.option("--published/--no-published", default=True, help="Also show published numbers.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help="Report to write: .md, .tex, .csv or .html.")
+@click.option("--title", default=TITLE, help="Report title.")
+@click.option("--data", type=EXISTING, help="Dataset whose word frequencies to plot.")
+@click.option("--published/--no-published", default=True, help="Include published numbers.")
 @click.option(
-    "--log", "logs", type=EXISTING, multiple=True, help="Run of ps-models train to draw; repeatable."
+    "--log", "logs", type=EXISTING, multiple=True, help="Training run of ps-models to plot; repeatable."
 )
-@click.option("--columns", metavar="A,B,…", default="", help="Columns of tables, as they are printed.")
-@click.option("--sort", metavar="COLUMN", default="", help="Least first; -COLUMN: greatest first.")
-@click.option("--figures", type=ANY_PATH, help="Folder for each chart as .png, .svg and .pdf.")
+@click.option("--columns", metavar="A,B,…", default="", help="Table columns to show, by their printed names.")
+@click.option("--sort", metavar="COLUMN", default="", help="Sort ascending; -COLUMN: descending.")
+@click.option("--figures", type=ANY_PATH, help="Also save each chart in this folder, as .png, .svg and .pdf.")
 def report(columns: str, **options: Any) -> None:
-    """Write tables, charts and signatures of all RESULTS, the best model first.
+    """Write a report of all RESULTS with tables, charts and signatures, best model first.
 
-    Published numbers are shown beside results on the official files of Penn Treebank and WikiText-2.
+    For the official Penn Treebank and WikiText-2 files, published numbers are shown beside the results.
     """
     click.echo(lb.report(**options, columns=[name for one in columns.split(",") if (name := one.strip())]))
 
 
 @click.command(cls=ModelCommand)
 @click.argument("folder", type=EXISTING)
-@click.option("--out", type=OUTPUT_FILE, required=True, help="The page, in Markdown; or its numbers, .csv.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help="Page to write, .md; or only its numbers, .csv.")
 def rows(**options: Any) -> None:
     """Write the table of all rows (published, small, full, our training) from the records in FOLDER.
 
@@ -279,12 +279,12 @@ def overlap(words: tuple[str, ...]) -> None:
 
 @click.command("lm-eval-task", cls=ModelCommand)
 @click.argument("data", type=EXISTING)
-@click.option("--out", type=ANY_PATH, required=True, help="Folder of tasks; the task is a folder in it.")
+@click.option("--out", type=ANY_PATH, required=True, help="Folder for tasks; the new task is a subfolder.")
 @split_option
 def task(**options: Any) -> None:
-    """Write a task of lm-evaluation-harness for a split of DATA, and print the command that runs it.
+    """Write an lm-evaluation-harness task for a split of DATA, and print the command that runs it.
 
-    Its numbers are those of `lm-benchmarks run transformers:MODEL --convention lm-eval`.
+    It gives the same numbers as `lm-benchmarks run transformers:MODEL --convention lm-eval`.
     """
     folder = lb.lm_eval_task(**options)
     words = ["lm_eval", "--model", "hf", "--model_args", "pretrained=MODEL", "--tasks", folder.name]
@@ -292,24 +292,24 @@ def task(**options: Any) -> None:
 
 
 @click.command(cls=ModelCommand)
-@click.option("--table", type=click.Choice(["ptb", "wikitext-2"]), required=True, help="Which table.")
-@click.option("--data", type=EXISTING, required=True, help="The dataset: the official files.")
-@click.option("--out", type=ANY_PATH, required=True, help="Folder for runs, records and the page.")
-@click.option("--size", type=click.Choice(list(SIZES)), default="own", help="Which size of each row.")
-@click.option("--rows", multiple=True, metavar="NAME", help="Only this row; repeatable.")
-@click.option("--seed", "seeds", type=SEED, multiple=True, default=(1,), help="Of trainings; repeatable.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="For all trainings; repeatable.")
-@click.option("--workers", default=1, type=click.IntRange(min=1), help="Trainings at the same time.")
-@click.option("--budget", "hours", default=math.inf, type=RealRange(0), help="Stop after these hours.")
-@click.option("--dry-run", is_flag=True, help="Only print how far it is, and what is left.")
+@click.option("--table", type=click.Choice(["ptb", "wikitext-2"]), required=True, help="Table to reproduce.")
+@click.option("--data", type=EXISTING, required=True, help="Folder with the official dataset files.")
+@click.option("--out", type=ANY_PATH, required=True, help="Folder for runs, records and the report.")
+@click.option("--size", type=click.Choice(list(SIZES)), default="own", help="Model size for each row.")
+@click.option("--rows", multiple=True, metavar="NAME", help="Train only this row; repeatable.")
+@click.option("--seed", "seeds", type=SEED, multiple=True, default=(1,), help="Training seed; repeatable.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="For all runs; repeatable.")
+@click.option("--workers", default=1, type=click.IntRange(min=1), help="Concurrent training runs.")
+@click.option("--budget", "hours", default=math.inf, type=RealRange(0), help="Stop after this many hours.")
+@click.option("--dry-run", is_flag=True, help="Only print progress so far and what is left.")
 @json_option
 @click.pass_context
 def reproduce(context: click.Context, /, *, as_json: bool, **options: Any) -> None:
     """Train and measure the rows of a published table, in a queue that resumes.
 
-    Prints the plan: what is done, and the time that is left of trainings that have begun. Then it trains each
-    row, chooses by valid, and measures it once. Ctrl-C saves and stops, and the same command continues. The
-    folder gets report.html, which shows how far the table is, and the records for `rows`.
+    Prints the plan: what is done, and the time left for training runs already started. Then trains each row,
+    selects its best checkpoint on valid, and measures it once. Ctrl-C saves and stops; the same command
+    resumes. The folder gets report.html, which shows the progress of the table, and the records for `rows`.
     """
     threads = context.find_root().params["threads"]
     with shown_progress() as progress:
