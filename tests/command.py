@@ -47,8 +47,11 @@ COMMANDS = {path: command for name, (_, group) in PROGRAMS.items() for path, com
 
 def environment(**changes: str) -> dict[str, str]:
     """The environment of a child: it has the packages of this tree, and no settings of the caller."""
+    others = ("LC_", "LANG", "PYTHON")
     kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHON"))
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(others) or name == "PYTHONPYCACHEPREFIX"
     }
     return {**kept, "PYTHONPATH": str(ROOT), **changes}
 

@@ -19,6 +19,12 @@ DATA = ROOT.parent / "shared" / "data"
 # other, and one thread gives the same sums everywhere. Torch reads it when it is imported.
 os.environ["OMP_NUM_THREADS"] = "1"
 
+# Where Python may not keep bytecode, as in many containers, each process could compile the project and torch
+# anew: for this run, and what it starts, there is a folder for it, which `make clean` removes.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(ROOT / "build" / "bytecode")
+    sys.dont_write_bytecode = False
+
 # How long an example takes says more of what else the machine does than of the code.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")

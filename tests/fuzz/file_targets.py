@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from extraction_eval.calls import read_calls
 
 from tests.fuzz.page_targets import DUMP
 from tests.fuzz.target import HERE, Target, target, written
+from tests.wikitext_builder.datasets import PAGES, plan_of, store_of
+from wikitext_builder.building.build import carry_out
+from wikitext_builder.building.plan import REJECTED, Identity, built_already, identity_of
 from wikitext_builder.dataset.load import load
-from wikitext_builder.dataset.manifest import read_manifest
+from wikitext_builder.dataset.manifest import entry_of, read_manifest, write_manifest
 from wikitext_builder.dataset.verify import verify
 from wikitext_builder.pages.importing import import_dump
-from wikitext_builder.pages.lock import read_attribution, read_lock, read_titles
+from wikitext_builder.pages.lock import names_in_lock, read_attribution, read_lock, read_titles
 from wikitext_builder.pages.reading import status_of, stored_pages
 from wikitext_builder.pages.store import Store
 from wikitext_builder.text_overlap.sources import How, Rejects, pieces_of
 from wikitext_builder.wiki.classify import title_fault
+from wikitext_builder.wiki.languages import language_of
+from wikitext_builder.wiki.names import with_names
 
 CASES: Final = Path(__file__).parents[1] / "cases"
 DATASET: Final = {  # its smallest: each split has one article
@@ -75,7 +80,7 @@ def _dataset(content: bytes) -> str:
         (folder / name).write_text(DATASET[name])
 
 
-OTHERS: Final = ("a.jsonl", "a.txt", "a.jsonl.gz", "a.parquet", "wiki.train.tokens")
+OTHERS: Final = ("a.jsonl", "a.txt", "a.jsonl.gz", "wiki.train.tokens")
 
 
 def _other(content: bytes) -> str:
@@ -84,6 +89,34 @@ def _other(content: bytes) -> str:
     rejects = Rejects()
     pieces = [*pieces_of(written(f"other/{name}", content[1:]), How(), rejects)]
     return f"{pieces} {rejects.all()}"
+
+
+@cache
+def _finished() -> tuple[Path, Identity]:
+    """A dataset that was built here, and what a build of it again looks for."""
+    folder = HERE / "finished"
+    folder.mkdir()
+    plan = plan_of(store_of(folder / "pages.store", PAGES[:20]), folder / "demo")
+    carry_out(plan)
+    return plan.out, identity_of(plan)
+
+
+def _rejected(content: bytes) -> str:
+    """A finished dataset whose rejected pages a stranger wrote, with the right hash in its manifest."""
+    out, identity = _finished()
+    path = out / REJECTED
+    path.write_bytes(content)
+    manifest = read_manifest(out)
+    assert manifest is not None
+    write_manifest(out, replace(manifest, files={**manifest.files, REJECTED: entry_of(path)}))
+    return f"{built_already(out, identity)}"
+
+
+def _names(content: bytes) -> str:
+    """What a lock file says of its wiki."""
+    head = b"# wikitext-builder lock 1; language ca; wiki -\n# names "
+    said = names_in_lock(written("names.lock", head + content))
+    return f"{with_names(language_of('ca'), said)}"
 
 
 def _calls(content: bytes) -> str:
@@ -110,12 +143,6 @@ def _small_store() -> bytes:
     return path.read_bytes()
 
 
-def _parquet() -> bytes:
-    path = HERE / "seed.parquet"
-    pq.write_table(pa.table({"text": ["Tea is a drink.", None]}), path)
-    return path.read_bytes()
-
-
 TARGETS: Final[dict[str, Target]] = {
     "lock": target("lock", _lock),
     "titles": target("titles", _titles),
@@ -128,9 +155,10 @@ TARGETS: Final[dict[str, Target]] = {
         _other,
         b'\x00{"text": "Tea is a drink."}\n{"text": null}\n',
         b"\x01Tea is a drink.\n",
-        b"\x03" + _parquet(),
-        b"\x04 \n = Tea = \n \n Tea is a drink . \n \n",
+        b"\x03 \n = Tea = \n \n Tea is a drink . \n \n",
     ),
+    "rejected": target("rejected", _rejected),
+    "names": target("names", _names),
     "calls": target("calls", _calls),
     "store": target("store", _store, _small_store(), longest=1 << 16),
 }

@@ -23,13 +23,18 @@ from pathlib import Path
 
 import click
 
-from tests.fuzz import file_targets, model_targets, page_targets
+from tests.fuzz import file_targets, model_targets, native_targets, page_targets
 from tests.fuzz.mutate import fuzz
 from tests.fuzz.target import Target
 
 ROOT = Path(__file__).parents[2]
 # What is fuzzed: each reader of foreign bytes, with its documented errors and the laws of its result.
-TARGETS: dict[str, Target] = {**page_targets.TARGETS, **file_targets.TARGETS, **model_targets.TARGETS}
+TARGETS: dict[str, Target] = {
+    **page_targets.TARGETS,
+    **file_targets.TARGETS,
+    **model_targets.TARGETS,
+    **native_targets.TARGETS,
+}
 KEPT = ROOT / "build" / "fuzz"
 HASH_SEEDS = ("1", "2")
 STEEP = 1.4  # an exponent; one run of a busy machine is no exact measurement

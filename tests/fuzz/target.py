@@ -72,7 +72,7 @@ def written(name: str, content: bytes) -> Path:
 
 def target_of(name: str) -> Target:
     """A target; only the modules before it are imported, because instrumenting them takes a while."""
-    for kind in ("page", "file", "model"):
+    for kind in ("page", "file", "model", "native"):
         targets: dict[str, Target] = import_module(f"tests.fuzz.{kind}_targets").TARGETS
         if name in targets:
             return targets[name]

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 from unicodedata import unidata_version
 
+import msgspec
+
 from wikitext_builder import __version__
 from wikitext_builder.dataset.manifest import Manifest, compared_files, read_manifest
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
@@ -21,7 +23,7 @@ from wikitext_builder.pages.lock import names_in_lock, read_lock, read_titles
 from wikitext_builder.pages.page_filters import chosen
 from wikitext_builder.pages.reading import templates_in
 from wikitext_builder.pages.rules import with_old_names
-from wikitext_builder.pages.store import Revision, Store, items_of
+from wikitext_builder.pages.store import Rejected, Revision, Store, items_of
 from wikitext_builder.pages.store_languages import language_in, stored_language
 from wikitext_builder.wiki.dates import parse_date
 from wikitext_builder.wiki.languages import Language, language_of
@@ -311,7 +313,11 @@ def built_already(out: Path, identity: Identity) -> Manifest | None:
 def _misses_text(out: Path) -> bool:
     """Whether a dataset names calls or pages without a text, which templates could give."""
     calls, pages = (path.read_bytes() if path.is_file() else b"" for path in (out / LEFT_OUT, out / REJECTED))
-    return calls.count(b"\n") > 1 or any(json.loads(line)["reason"] == NO_TEXT for line in pages.splitlines())
+    try:
+        reasons = [msgspec.json.decode(line, type=Rejected).reason for line in pages.splitlines()]
+    except (ValueError, RecursionError) as error:
+        raise BuilderError(f"{out / REJECTED}: {error}; remove the folder and build again") from error
+    return calls.count(b"\n") > 1 or NO_TEXT in reasons
 
 
 def _check_files(out: Path, manifest: Manifest) -> None:

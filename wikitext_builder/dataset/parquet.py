@@ -1,57 +1,83 @@
-"""Rows of Parquet files, which a stranger may have made to fill the memory."""
+"""Rows of Parquet files, read in a process with a limit of memory: a hostile file can end it or fill it."""
 
 from __future__ import annotations
 
+import resource
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.pages.decompress import EXPANSION_LIMIT, READ
 
-VALUE_LIMIT: Final = 2**26  # bytes of a value, as of a line of JSON
-EXPANSION: Final = EXPANSION_LIMIT // READ  # times the size of a file that its text may have
-NO_TEXT: Final = "no text is packed so small, but files that are made to fill the memory"
-
-
-def most_text(path: Path) -> int:
-    """How much text a file can have, in bytes."""
-    return max(VALUE_LIMIT, EXPANSION * path.stat().st_size)
+MEMORY: Final = 2**30  # bytes, besides twice those of the file
+VALUE_LIMIT: Final = 2**26  # bytes of a row, as of a line of JSON
 
 
 def parquet_rows(path: Path, column: str | None = None) -> Iterator[dict[str, Any]]:
     """Yield the rows of a file, one at a time: all columns, or one, which can be `a.b`.
 
+    Values that are neither texts nor numbers are None.
+
     Raises:
         RejectedError: The file is damaged, has no such column, or unpacks to much more than it has.
     """
+    command = [sys.executable, "-m", __name__, str(path), *([] if column is None else [column])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:  # noqa: S603
+        for line in child.stdout or ():
+            row = msgspec.json.decode(line)
+            if isinstance(row, list):
+                raise RejectedError(*row)
+            yield row
+    if child.returncode:
+        raise RejectedError("damaged", f"it ended its reader with status {child.returncode}")
+
+
+def _rows(path: Path, column: str | None) -> Iterator[Any]:
     import pyarrow as pa  # here, because the import is slow
     import pyarrow.parquet as pq
 
     try:
-        found = pq.read_metadata(path)
-        nested = [found.schema.column(number).path for number in range(len(found.schema))]
-        if column not in (None, *found.schema.to_arrow_schema().names, *nested):
-            raise RejectedError("no-column", f"no column {column!r}; found {', '.join(nested[:20])}")
-        _expect_small(found, most_text(path))
-        # Not in memory once per row, if a dictionary has it.
-        repeated = [name for name in nested if column in (None, name)]
-        with pq.ParquetFile(path, read_dictionary=repeated) as file:
+        with pq.ParquetFile(path) as file:
+            nested = [file.schema.column(number).path for number in range(len(file.schema))]
+            if column not in (None, *file.schema_arrow.names, *nested):
+                raise RejectedError("no-column", f"no column {column!r}; found {', '.join(nested[:20])}")
             for batch in file.iter_batches(batch_size=64, columns=None if column is None else [column]):
                 for place in range(len(batch)):
-                    yield batch.slice(place, 1).to_pylist()[0]
-    except (pa.ArrowException, UnicodeDecodeError) as error:
+                    yield from batch.slice(place, 1).to_pylist()
+    except MemoryError as error:
+        raise RejectedError("too-large", "it fills the memory; no text is packed so small") from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise RejectedError("damaged", f"{type(error).__name__}: {error}") from error
 
 
-def _expect_small(metadata: Any, most: int) -> None:  # noqa: ANN401 - pyarrow has no types
-    """Refuse a file whose pages unpack to much more than it has, before any is unpacked.
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return value if isinstance(value, str | int | float) else None
 
-    Raises:
-        RejectedError: A column does.
-    """
-    for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        for column in map(group.column, range(group.num_columns)):
-            if column.total_uncompressed_size > most:
-                size = f"{column.path_in_schema!r} has {column.total_uncompressed_size:,} bytes in a group"
-                raise RejectedError("too-large", f"{size}; {NO_TEXT}")
+
+def _main(path: str, column: str | None = None) -> None:
+    most = MEMORY + 2 * Path(path).stat().st_size
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    try:
+        for row in _rows(Path(path), column):
+            sys.stdout.buffer.write(_line(row) + b"\n")
+    except RejectedError as error:
+        sys.stdout.buffer.write(msgspec.json.encode([error.reason, error.detail]))
+
+
+def _line(row: object) -> bytes:
+    line = msgspec.json.encode(_plain(row))
+    if len(line) > VALUE_LIMIT:
+        raise RejectedError("too-large", f"a row has {len(line):,} bytes")
+    return line
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

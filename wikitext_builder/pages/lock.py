@@ -111,13 +111,13 @@ def names_in_lock(path: Path) -> Mapping[str, Any]:
     Raises:
         BuilderError: The line cannot be read.
     """
-    with path.open(encoding="utf-8") as file:
-        file.readline()
-        line = file.readline()
     try:
+        with path.open(encoding="utf-8") as file:
+            file.readline()
+            line = file.readline()
         said = json.loads(line.removeprefix(NAMES)) if line.startswith(NAMES) else {}
         return dict(said)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise BuilderError(f"{path}, line 2: {error}; expected the names of its wiki as JSON") from error
 
 

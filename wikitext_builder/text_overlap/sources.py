@@ -20,10 +20,10 @@ import msgspec
 
 from wikitext_builder.article import Page, heading_level
 from wikitext_builder.dataset.load import LAYOUTS, load
-from wikitext_builder.dataset.parquet import NO_TEXT, VALUE_LIMIT, most_text, parquet_rows
+from wikitext_builder.dataset.parquet import VALUE_LIMIT, parquet_rows
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.page import NO_EXPANSIONS, extract
-from wikitext_builder.pages.decompress import DumpFile, decompressed
+from wikitext_builder.pages.decompress import EXPANSION_LIMIT, READ, DumpFile, decompressed
 from wikitext_builder.pages.lock import FORMAT as LOCK_FORMAT
 from wikitext_builder.pages.lock import Attribution
 from wikitext_builder.pages.reading import stored_pages
@@ -249,13 +249,15 @@ def _extracted(
 
 
 def _parquet(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
-    most, read = most_text(path), 0
+    most, read = max(VALUE_LIMIT, EXPANSION_LIMIT // READ * path.stat().st_size), 0
     for number, row in enumerate(parquet_rows(path, how.column), start=1):
         text = _value(row, how.column)
         if isinstance(text, str):
             read += len(text)
             if read > most:
-                raise RejectedError("too-large", f"row {number} ends {read:,} characters; {NO_TEXT}")
+                raise RejectedError(
+                    "too-large", f"row {number} ends {read:,} characters; no text is packed so small"
+                )
             yield Piece(document=f"{path}: row {number}", text=text)
         else:
             rejects.add(str(path), "no-text", f"row {number} has no text")

@@ -95,7 +95,7 @@ class KenlmFile:
             ) from error
         try:
             self._model: Any = self._kenlm.Model(str(path))
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, UnicodeDecodeError) as error:
             raise HarnessError(f"{path}: {error}; expected an n-gram model of KenLM or ARPA") from error
         self.order = int(self._model.order)
 

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import resource
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from wikitext_builder.sample import SAMPLE_DUMP
 from wikitext_builder.text_overlap.result import as_text
 from wikitext_builder.text_overlap.sources import How, Piece, Reject, Rejects, files_of, pieces_of
 
+ENDED = "it ended its reader with status"
 TEXT = "Tea is a drink.\nCafé – 茶 is another.\n" * 9000
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
@@ -107,6 +109,17 @@ def test_files_of_arrow_are_no_text(tmp_path: Path, suffix: str) -> None:
     with new(path, table.schema, options=options) as writer:
         writer.write_table(table)
     expect_little_memory(path, "text", "binary")
+
+
+def test_a_parquet_file_that_ends_its_reader_is_a_reject(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pq.write_table(pa.table({"text": ["one"]}), tmp_path / "a.parquet")
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    assert read(tmp_path / "a.parquet") == (
+        [],
+        (Reject(source=str(tmp_path / "a.parquet"), reason="damaged", detail=f"damaged: {ENDED} 1"),),
+    )
 
 
 def test_parquet(tmp_path: Path) -> None:
