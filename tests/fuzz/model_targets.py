@@ -22,7 +22,7 @@ from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.record_versions import to_line
 from lm_benchmarks.records import from_json, read_curve, read_results
 from lm_benchmarks.reporting.report import make_report, report_text
-from lm_benchmarks.reproducing.table import Conditions, Reproduction, expect_conditions
+from lm_benchmarks.reproducing.reproduce import Conditions, Reproduction, expect_conditions
 from safetensors.torch import save_file
 from torch import Tensor
 
