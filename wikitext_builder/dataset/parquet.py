@@ -17,10 +17,10 @@ MEMORY: Final = 2**30  # bytes, besides twice those of the file
 VALUE_LIMIT: Final = 2**26  # bytes of a row, as of a line of JSON
 
 
-def parquet_rows(path: Path, column: str | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a file, one at a time: all columns, or one, which can be `a.b`.
+def parquet_lines(path: Path, column: str | None = None) -> Iterator[bytes]:
+    """Yield the rows of a file as lines of JSON: all columns, or one, which can be `a.b`.
 
-    Values that are neither texts nor numbers are None.
+    Values that are neither texts nor numbers are null.
 
     Raises:
         RejectedError: The file is damaged, has no such column, or unpacks to much more than it has.
@@ -28,10 +28,9 @@ def parquet_rows(path: Path, column: str | None = None) -> Iterator[dict[str, An
     command = [sys.executable, "-m", __name__, str(path), *([] if column is None else [column])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:  # noqa: S603
         for line in child.stdout or ():
-            row = msgspec.json.decode(line)
-            if isinstance(row, list):
-                raise RejectedError(*row)
-            yield row
+            if line.startswith(b"["):
+                raise RejectedError(*msgspec.json.decode(line))
+            yield line
     if child.returncode:
         raise RejectedError("damaged", f"it ended its reader with status {child.returncode}")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from wikitext_builder.article import Article, heading_level
-from wikitext_builder.dataset.parquet import parquet_rows
+from wikitext_builder.dataset.parquet import parquet_lines
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.markers import SHOWN_FORMULA
@@ -141,14 +142,9 @@ def read_plain_articles(directory: Path, split: str) -> Iterator[PlainArticle]:
             f"{directory}: no {ARTICLES}/{split}.jsonl or .parquet; build the dataset with --articles parquet"
         )
     try:
-        for row in (
-            _rows_of_lines(lines) if lines.is_file() else chain.from_iterable(map(parquet_rows, shards))
-        ):
-            yield PlainArticle.of_row(row)
+        rows = chain.from_iterable(map(parquet_lines, shards))
+        with lines.open("rb") if lines.is_file() else nullcontext(rows) as found:
+            for line in found:
+                yield PlainArticle.of_row(json.loads(line))
     except (OSError, ValueError, TypeError, RecursionError, RejectedError) as error:
         raise BuilderError(f"{directory}: {ARTICLES} of {split} are damaged ({error})") from error
-
-
-def _rows_of_lines(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8", newline="\n") as file:
-        yield from map(json.loads, file)

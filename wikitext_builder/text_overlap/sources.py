@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ import msgspec
 
 from wikitext_builder.article import Page, heading_level
 from wikitext_builder.dataset.load import LAYOUTS, load
-from wikitext_builder.dataset.parquet import VALUE_LIMIT, parquet_rows
+from wikitext_builder.dataset.parquet import VALUE_LIMIT, parquet_lines
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.page import NO_EXPANSIONS, extract
 from wikitext_builder.pages.decompress import EXPANSION_LIMIT, READ, DumpFile, decompressed
@@ -250,25 +250,17 @@ def _extracted(
 
 def _parquet(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
     most, read = max(VALUE_LIMIT, EXPANSION_LIMIT // READ * path.stat().st_size), 0
-    for number, row in enumerate(parquet_rows(path, how.column), start=1):
-        text = _value(row, how.column)
-        if isinstance(text, str):
-            read += len(text)
-            if read > most:
-                raise RejectedError(
-                    "too-large", f"row {number} ends {read:,} characters; no text is packed so small"
-                )
-            yield Piece(document=f"{path}: row {number}", text=text)
-        else:
+    for number, line in enumerate(parquet_lines(path, how.column), start=1):
+        text = None
+        with suppress(msgspec.ValidationError):
+            text = _text_in(line, how.column)
+        if text is None:
             rejects.add(str(path), "no-text", f"row {number} has no text")
-
-
-def _value(row: object, column: str) -> object:
-    """The value of a column, or of b in a for a.b; None if it is missing."""
-    first, _, rest = column.partition(".")
-    if not isinstance(row, dict) or column in row or not rest:
-        return row.get(column) if isinstance(row, dict) else None
-    return _value(row.get(first), rest)
+            continue
+        if (read := read + len(text)) > most:
+            detail = f"row {number} ends {read:,} characters; no text is packed so small"
+            raise RejectedError("too-large", detail)
+        yield Piece(document=f"{path}: row {number}", text=text)
 
 
 def _json_lines(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
@@ -288,7 +280,7 @@ def _json_lines(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
 
 
 def _text_in(line: bytes | msgspec.Raw, column: str) -> str | None:
-    """The text of a column of an object, as `_value`; nothing else in it becomes an object in memory."""
+    """The text of a column, or of b in a for a.b; nothing else of a row becomes an object in memory."""
     _, _, rest = column.partition(".")
     row: Any = msgspec.json.decode(line, type=_row_with(column))
     if row.whole is not None or not rest:
