@@ -154,8 +154,8 @@ def power_tail(text: Text) -> Measured:
     best, distance = 0, math.inf
     for number, (start, alpha) in enumerate(zip(least.tolist(), alphas.tolist(), strict=True)):
         tail = np.searchsorted(values, start)
-        has = 1 - above[tail + 1 :] / above[tail]  # the share up to each value but the last
-        law = 1 - hurwitz(np.array(alpha), values[tail:-1] + 1) / hurwitz(np.array(alpha), np.array(start))
+        has = above[tail:] / above[tail]  # the share from each value on
+        law = hurwitz(np.array(alpha), values[tail:]) / hurwitz(np.array(alpha), np.array(start))
         found = float(np.abs(has - law).max())
         if found < distance:
             best, distance = number, found

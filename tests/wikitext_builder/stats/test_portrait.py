@@ -124,6 +124,14 @@ def test_power_tail_finds_the_exponent_of_what_follows_one() -> None:
     measured = tail.power_tail(text_of_counts(lines))
     assert measured["exponent"] == pytest.approx(2.2, abs=0.1)
     assert measured["distance"] < 0.03
+    law = [count ** -measured["exponent"] for count in range(int(measured["least"]), 200_000)]
+    own = [count for count in counts if count >= measured["least"]]
+    below = [
+        abs(sum(c < v for c in own) / len(own) - sum(law[: v - int(measured["least"])]) / sum(law))
+        for v in {*own}
+    ]
+    assert measured["distance"] == pytest.approx(max(below), abs=1e-4)
+    assert measured["types"] == len(own)
 
 
 def text_of_counts(lines: list[list[str]]) -> Text:
