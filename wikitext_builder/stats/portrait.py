@@ -139,7 +139,7 @@ def figure(value: float, unit: str) -> str:
     """
     if unit == "share":
         return f"{value:.2%}" if value >= 0.001 or not value else f"{100 * value:.2g}%"
-    return f"{value:,.0f}" if value == int(value) else f"{value:.4g}"
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.4g}"
 
 
 def parts_of(table: pd.DataFrame) -> Iterator[tuple[Statistic, Part, pd.DataFrame]]:
@@ -171,7 +171,7 @@ def numbers_of(
         steps = [steps[round(n * (len(steps) - 1) / (points - 1))] for n in range(points)]
     lines = []
     for x in steps[: max(points, WORDS_SHOWN)]:
-        name = part.label if not part.x else f"{part.x} {figure(x, '') if not isinstance(x, str) else x}"
+        name = part.label if not part.x else x if isinstance(x, str) else f"{part.x} {figure(x, '')}"
         cells = [values.get((*column, x)) for column in columns]
         lines.append([name, *("-" if cell is None else figure(cell, part.unit) for cell in cells)])
     return lines
