@@ -167,7 +167,7 @@ def train(
         raise click.exceptions.Exit(1) from None  # the first process says it
     if found.rank == 0:
         counts = f"{found.epochs} epochs, {found.updates} updates"
-        already = "is trained already: " if found.trained_before else ""
+        already = "already trained: " if found.trained_before else ""
         click.echo(f"{found.folder}: {already}{counts}, perplexity {found.perplexity:.2f} on valid")
 
 

@@ -110,7 +110,7 @@ def _warn_once() -> None:
     times = product_seconds(torch.bfloat16) / product_seconds(torch.float32)
     if times >= SLOW:
         LOG.warning(
-            "precision=bf16: a product takes %.0f times as long as in single precision on this processor;"
+            "precision=bf16: products take %.0f times as long as in fp32 on this processor;"
             " precision=fp32 is faster here",
             times,
         )

@@ -82,7 +82,7 @@ def saved_kind(checkpoint: Checkpoint, folder: Path) -> ModelKind:
     if wanted not in _allowed():
         raise ModelError(
             f"{checkpoint.model}: opening it runs {same[0]} (sha256 {wanted[:12]}), which you have not"
-            f" allowed: read it, then say --trust {same[0]} before the name of the command, once"
+            f" trusted: read it, then give --trust {same[0]} once, before the name of the command"
         )
     return _kind(name, where, same[0])
 
@@ -104,7 +104,7 @@ def trust(path: str | Path) -> None:
         with _trusted().open("a", encoding="utf-8") as file:
             file.write(f"{digest}  {path.name!r}\n")
     except OSError as error:
-        LOG.warning("%s: cannot be written (%s), so %s is allowed only now", _trusted(), error, path)
+        LOG.warning("%s: cannot be written (%s), so %s is trusted only for this run", _trusted(), error, path)
 
 
 def _trusted() -> Path:
@@ -150,7 +150,7 @@ def check_laws(kind: ModelKind, model: nn.Module, words: int) -> None:
             check_generative(tried, words)
     except BrokenLawError as error:
         raise ModelError(
-            f"{kind.name} breaks a law of language models: {error}; nothing was trained"
+            f"{kind.name} violates an invariant of language models: {error}; nothing was trained"
         ) from None
     finally:
         model.train()
@@ -178,7 +178,7 @@ def _kind(name: str, where: str, source: Path) -> ModelKind:
     own, others = ({one.name for one in fields(each)} for each in (config, TrainingConfig))
     if both := sorted(own & others):
         raise ModelError(
-            f"{full}: its configuration has {', '.join(both)}, as that of each training; rename them"
+            f"{full}: its configuration has {', '.join(both)}, as every training configuration does; rename"
         )
     if unread := [f"{field}: {one}" for field, one in get_type_hints(config).items() if one not in KINDS]:
         raise ModelError(f"{full}: its configuration has {unread[0]}; expected {', '.join(map(str, KINDS))}")

@@ -205,14 +205,14 @@ def _adapted(trained: TrainedModel, cache: NeuralCacheConfig | None, samples: in
     if samples < 0:
         raise ModelError(f"--samples {samples}: expected 0 or more")
     if cache is not None and samples:
-        raise ModelError("--cache and --samples: take one of the two")
+        raise ModelError("--cache and --samples: use one of the two")
     if cache is not None:
         if not isinstance(model, Recurrent):
             raise ModelError(f"{name}: has no outputs for a neural cache; evaluate without --cache")
         return NeuralCache(model, cache)
     if samples:
         if not isinstance(model, Maskable):
-            raise ModelError(f"{name}: has no masks of dropout to draw; evaluate without --samples")
+            raise ModelError(f"{name}: has no dropout masks to sample; evaluate without --samples")
         generator = torch.Generator(trained.device).manual_seed(1)
         try:
             return MonteCarloDropout(model, samples, generator)

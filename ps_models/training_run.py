@@ -191,5 +191,5 @@ def _check_same_text(saved: Checkpoint | None, wanted: Checkpoint, data: Path) -
         if found != expected and (expected or split == "train"):  # older runs do not name valid
             raise ModelError(
                 f"{data}: sha256 of {split} {found[:12]}, but the run's is {expected[:12]}: its place in"
-                " train and its losses of valid are others here; use the same data, or another --out"
+                " train and its losses on valid would not fit; use the same data, or another --out"
             )

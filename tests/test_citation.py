@@ -127,7 +127,7 @@ def test_a_damaged_manifest_makes_no_other_bibtex(built: Path, tmp_path: Path) -
 def test_a_path_without_a_dataset_is_an_error(tmp_path: Path) -> None:
     done = run_program("wikitext-builder", "--cite", tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"wikitext-builder: {tmp_path}: no file of tokens")
+    assert done.stderr.startswith(f"wikitext-builder: {tmp_path}: no token file")
 
 
 def test_results_are_cited_with_the_works_of_their_models(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def read_text(path: Path) -> str:
     if not text.strip():
         raise HarnessError(f"{path}: is blank; expected a WikiText file")
     if "\r" in text:  # read as one, the end of a line would be fewer bytes than in the file
-        raise HarnessError(f"{path}: has carriage returns; expected lines that end as in the official files")
+        raise HarnessError(f"{path}: has carriage returns; expected lines that end with a newline only")
     return text
 
 

@@ -39,7 +39,7 @@ def save_picture(
     expect_picture(path, ModelError)
     if not 1 <= len(predictions) <= LONGEST_SENTENCE:
         raise ModelError(
-            f"--words {len(predictions)}: a picture has 1 to {LONGEST_SENTENCE} words, a page more"
+            f"--words {len(predictions)}: a picture shows 1 to {LONGEST_SENTENCE} words; a page can show more"
         )
     write_picture(path, lambda: _drawn(predictions, vocabulary, originals), dpi=DPI, **LOOK)
 

@@ -191,7 +191,7 @@ def compare(
     nats, scores, signatures = [], [], []
     dataset = load_dataset(data)
     if dataset.layout == FILE:
-        raise ModelError(f"{data}: a single file; expected a folder with train, whose words are counted")
+        raise ModelError(f"{data}: a single file; expected a folder with a train file, to count its words")
     dataset.file("train")  # an error now, and not after the models have read the text
     for source in (first, second):
         trained = loaded_model(source, device)

@@ -59,11 +59,11 @@ def _kept(path: Path) -> tuple[Vocabulary, Tensor] | None:
             words, ids = file.get_tensor("words"), file.get_tensor("ids")
             if _digest(words, ids) == (file.metadata() or {}).get("sha256"):
                 return Vocabulary(tuple(words.numpy().tobytes().decode().split("\n"))), ids.long()
-            LOG.warning("%s: is damaged, and written anew", path)
+            LOG.warning("%s: is damaged; rewriting it", path)
     except FileNotFoundError:
         pass
     except (SafetensorError, OSError, ValueError) as error:
-        LOG.warning("%s: cannot be used (%s), and is written anew", path, error)
+        LOG.warning("%s: cannot be used (%s); rewriting it", path, error)
     return None
 
 

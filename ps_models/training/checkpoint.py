@@ -322,5 +322,5 @@ def _bytes_tensor(content: bytes) -> Tensor:
 
 def _damaged(path: Path, reason: object) -> ModelError:
     return ModelError(
-        f"{path}: not a whole checkpoint ({reason}); use another one, or train again in another folder"
+        f"{path}: not a valid checkpoint ({reason}); use another one, or train again in another folder"
     )

@@ -298,13 +298,13 @@ class _Session:
             loss = nats / tokens
             if not math.isfinite(_perplexity(loss)):
                 raise ModelError(
-                    f"epoch {position.epoch + 1}: the loss of valid is {loss:.4g}, which is no perplexity;"
+                    f"epoch {position.epoch + 1}: the loss on valid is {loss:.4g}, which is no perplexity;"
                     " train again with a lower learning_rate or clip"
                 )
             if loss > (guess := math.log(len(self.data.describe.vocabulary))):
                 LOG.warning(
-                    "epoch %d: valid has a loss of %.3f, worse than guessing among all words (%.3f);"
-                    " a lower learning_rate, or a warmup, may help",
+                    "epoch %d: the loss on valid is %.3f, worse than uniform guessing (%.3f);"
+                    " try a lower learning_rate or a warmup",
                     *(position.epoch + 1, loss, guess),
                 )
             best = not position.losses or loss < min(position.losses)

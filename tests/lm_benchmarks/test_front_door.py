@@ -138,7 +138,7 @@ def test_without_torch_every_other_command_names_the_extra():
         ("overlap", "data", "--words", "4"), *((name, *words) for name, words in ARGUMENTS.items())
     )
     assert overlap[0] == 1
-    assert "`wikitext-builder overlap DATA` measures now" in overlap[2]
+    assert "`wikitext-builder overlap DATA` now measures" in overlap[2]
     for status, out, err in found:
         assert (status, out, err) == (1, "", expected)
 

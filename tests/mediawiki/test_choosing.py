@@ -123,7 +123,7 @@ def test_a_dry_run_asks_for_the_listing_only_and_counts_what_the_fetch_asks_for(
             "  rejected  none",
             "  requests  2 for pages, 120 for HTML",
             "  time      13 s",  # 122 requests at 600 per minute, and a margin
-            "Nothing was fetched. The store keeps what was listed, so that it is not asked for again.",
+            "Nothing was fetched. The store keeps the listing, so that it is not requested again.",
         ]
         with stored(tmp_path) as opened:
             assert (opened.wanted_count("en"), opened.revision_count("en")) == (30, 30)

@@ -85,10 +85,10 @@ BOMB = gzip.compress(bytes(20_000_000))
     ("packing", "body", "words"),
     [
         ("gzip", BOMB, "than 5,000,000"),
-        ("gzip, gzip", gzip.compress(gzip.compress(ZEROS)), "packed as"),
-        ("zstd", zstandard.compress(ZEROS), "packed as"),
-        ("br", ZEROS, "packed as"),
-        ("deflate", zlib.compress(ZEROS), "packed as"),
+        ("gzip, gzip", gzip.compress(gzip.compress(ZEROS)), "compressed as"),
+        ("zstd", zstandard.compress(ZEROS), "compressed as"),
+        ("br", ZEROS, "compressed as"),
+        ("deflate", zlib.compress(ZEROS), "compressed as"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -110,7 +110,7 @@ def test_a_head_without_end_is_cut_off() -> None:
 @pytest.mark.parametrize("value", ["86400", "99999999999", "9" * 1000, "Fri, 31 Dec 9999 23:59:59 GMT"])
 def test_a_wait_beyond_patience_ends_the_run_and_names_it(value: str) -> None:
     answer = always("", status=503 if value != "86400" else 429, headers={"Retry-After": value})
-    refuses(answer, "come back in 86,400 seconds" if value == "86400" else "asks us to come back in")
+    refuses(answer, "asks us to wait 86,400 seconds" if value == "86400" else "asks us to wait")
 
 
 @pytest.mark.parametrize("where", ["head", "body"])
@@ -227,7 +227,7 @@ def test_a_page_of_which_nothing_was_said_is_asked_for_again(tmp_path: Path, bod
         words = ["fetch", "--store", str(store), "--api", api, "--select", f"titles:{names}", "--no-expand"]
         first = CliRunner().invoke(cli, words)
         assert "0 fetched" in first.stdout
-        assert str(first.exception) == "1 pages were not answered; run the same command again to ask for them"
+        assert str(first.exception) == "1 pages got no answer; run the same command again to request them"
         assert asked == 2  # twice in the first run
         second = CliRunner().invoke(cli, words)
         assert (second.exit_code, "1 fetched" in second.stdout) == (0, True), second.output

@@ -124,7 +124,7 @@ ERRORS = {  # of a command, and what its message contains
     "train lstm {data} --out {new} --set eos=99999": "less than vocab_size=",
     "train transformer {data} --out {new} --set heads=7": "multiple of heads=7",
     "train lstm {file} --out {new}": "expected a folder with train and valid",
-    "evaluate {file} {data}": "not a whole checkpoint",
+    "evaluate {file} {data}": "not a valid checkpoint",
     "evaluate {plain} {other}": "use the dataset that the model was trained on",
     "evaluate {plain} {data} --device cuda:7": "use cpu",
     "evaluate {plain} {data} --device meta": "use cpu",

@@ -177,7 +177,7 @@ def test_a_module_is_found_from_the_folder_where_the_user_is(dataset, here, monk
         ("own.py:Nothing", r"own\.py:Nothing: found NoneType None; expected a torch\.nn\.Module with"),
         ("own.py:Size", r"found type .*Size.*; expected a torch\.nn\.Module"),
         ("own.py:WithoutConfig", r"expected .* with __init__\(self, config: CONFIG\)"),
-        ("own.py:WithEpochs", r"its configuration has epochs, as that of each training; rename them"),
+        ("own.py:WithEpochs", r"its configuration has epochs, as every training configuration does; rename"),
         ("own.py:WithComplex", r"its configuration has wings: <class 'complex'>; expected <class 'bool'>"),
         ("gpt.py:Block", r"found type .*Block"),
         ("gpt", r"no such model; there are awd-lstm, .*, and classes of yours as my_model\.py:GPT"),
@@ -190,7 +190,7 @@ def test_what_cannot_be_trained_is_told_what_is_expected(model, message):
 
 def test_a_model_that_breaks_a_law_is_not_trained(dataset, here):
     with pytest.raises(
-        pm.ModelError, match=r"own\.py:Unigram breaks a law of language models: sum: .*; nothing was"
+        pm.ModelError, match=r"own\.py:Unigram violates an invariant of language models: sum: .*; nothing was"
     ):
         train(dataset, here / "run", "bonus=0.01", model="own.py:Unigram")
     assert not list((here / "run").glob("*.safetensors"))
@@ -247,7 +247,7 @@ def test_code_that_was_neither_named_nor_allowed_is_not_imported(dataset, here, 
         )
         refused = CliRunner().invoke(program, command)
         assert "opening it runs run/own.py" in str(refused.exception)
-        assert "--trust run/own.py before the name of the command, once" in str(refused.exception)
+        assert "--trust run/own.py once, before the name of the command" in str(refused.exception)
     assert not (here / "imported").exists()
     run(commands, "--trust", "run/own.py", "evaluate", "run", dataset)
     assert (here / "imported").exists()

@@ -116,7 +116,7 @@ def test_training_and_evaluation_warn_once_of_a_slow_precision(tmp_path, monkeyp
     pm.train("lstm", data, tmp_path / "out", settings=settings, device="cpu")
     pm.evaluate(tmp_path / "out", data, device="cpu")
     warning = (
-        "precision=bf16: a product takes 100 times as long as in single precision on this processor;"
+        "precision=bf16: products take 100 times as long as in fp32 on this processor;"
         " precision=fp32 is faster here"
     )
     assert caplog.messages == [warning] * (trained_in == "bf16")

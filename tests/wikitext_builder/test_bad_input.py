@@ -111,12 +111,12 @@ FLIPPED = bytearray(PACKED)
 FLIPPED[len(FLIPPED) // 2] ^= 0xFF
 # The other ones are in `pages/test_xml_dump.py`.
 BAD_DUMPS: dict[str, tuple[str, Callable[[], bytes]]] = {
-    "cut bz2": ("break off", lambda: PACKED[:-1000]),
-    "cut xml": ("breaks off", lambda: SAMPLE[:-1000]),
+    "cut bz2": ("end too early", lambda: PACKED[:-1000]),
+    "cut xml": ("ends before", lambda: SAMPLE[:-1000]),
     "damaged bz2": ("damaged|not the XML", lambda: bytes(FLIPPED)),
     "a bomb of entities": ("document type", lambda: _bomb(30)),
     "a gzip without end": ("unpack to more", lambda: gzip.compress(b"<mediawiki>" + b"\n" * 100_000_000)),
-    "a store": ("not the XML|no MediaWiki", lambda: b"SQLite format 3\x00" + b"\x00" * 5000),
+    "a store": ("not the XML|not a MediaWiki", lambda: b"SQLite format 3\x00" + b"\x00" * 5000),
 }
 
 
@@ -261,7 +261,7 @@ def test_files_of_another_encoding_or_form_are_refused(sample: Path, tmp_path: P
     for option, name, says in (
         ("--test-titles", "latin", "UTF-8"),
         ("--test-titles", "titles", "No such article"),
-        ("--lock", "cut.lock", "breaks off"),
+        ("--lock", "cut.lock", "is truncated"),
         ("--lock", "altered.lock", "1 of its 28 revisions"),
     ):
         build = ("build", "demo", "--store", sample / "pages.store", "--out", tmp_path / "out")

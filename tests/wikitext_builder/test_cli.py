@@ -74,12 +74,12 @@ def test_a_command_that_cannot_be_done_says_why_and_writes_nothing(
 
 def test_import_says_what_became_of_each_page(tmp_path: Path) -> None:
     first = call("import", SAMPLE, "--store", tmp_path / "a.store").stdout
-    assert "28 new, 0 there already" in first
-    assert "templates 1 new, 0 there already" in first
+    assert "28 new, 0 already there" in first
+    assert "templates 1 new, 0 already there" in first
     assert "skipped   1 disambiguation, 1 list, 1 not-an-article, 1 redirect, 1 unmarked" in first
     again = call("import", SAMPLE, "--store", tmp_path / "a.store").stdout
     assert "imported before, not read again" in again
-    assert "0 new, 28 there already" in again
+    assert "0 new, 28 already there" in again
     report = as_json("import", SAMPLE, "--store", tmp_path / "b.store", "--all")
     assert report["kept"] == 29
     assert report["pages"] == report["kept"] + report["templates"] + sum(report["skipped"].values())
@@ -92,8 +92,8 @@ def test_an_import_that_keeps_nothing_says_how_to_keep_all(tmp_path: Path) -> No
     assert "No page was kept" not in call("import", dump, "--store", tmp_path / "a.store").stderr
     dump.write_bytes(export_xml([plain]))
     assert call("import", dump, "--store", tmp_path / "b.store").stderr.splitlines()[-1] == (
-        "No page was kept. 1 are unmarked: their wikitext has no template of a Good or Featured article, such"
-        " as {{Good article}}. To keep every article: --all"
+        "No page was kept. 1 are unmarked: their wikitext has no template for a Good or Featured article,"
+        " such as {{Good article}}. To keep every article: --all"
     )
 
 
@@ -167,7 +167,7 @@ def test_tokenize_reads_files_and_stdin(tmp_path: Path) -> None:
 def test_build_reports_counts_in_the_order_of_splits(store: Path, dataset: Path) -> None:
     result = call("build", "demo", "--store", store, "--out", dataset)
     first, *rest = result.stdout.splitlines()
-    assert first == f"{dataset}: is built already"
+    assert first == f"{dataset}: already built"
     assert [line.split()[0] for line in rest] == [*SPLITS, "vocabulary"]
 
 
@@ -221,7 +221,7 @@ def test_an_interrupted_build_is_reported_with_what_was_found(store: Path, tmp_p
     with pytest.raises(KeyboardInterrupt):
         built(store, tmp_path / "a", runner=Interrupted())
     result = call("build", "demo", "--store", store, "--out", tmp_path / "a", "--workers", "1")
-    assert "extract: 0/28 pages, resumes: 1 shards are there already" in result.stderr
+    assert "extract: 0/28 pages, resumes: 1 shards are already done" in result.stderr
     assert "found      1 shards" in result.stdout
     assert "MB/s" not in result.stdout, "no page was extracted, so there is no speed"
 

@@ -29,7 +29,7 @@ def test_the_demo_shows_each_command_and_can_be_repeated(tmp_path: Path) -> None
     half = demo(tmp_path, "--part", "dataset").stdout.splitlines()
     assert half[-1].startswith("A small model follows")
     again = demo(tmp_path, "--quiet")
-    assert "demo/wikitext-demo: is built already" in again.stdout
+    assert "demo/wikitext-demo: already built" in again.stdout
     assert again.stderr == ""
 
 

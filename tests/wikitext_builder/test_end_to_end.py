@@ -91,6 +91,6 @@ def test_all_shared_pages_are_built_with_two_workers_and_a_killed_build_resumes(
         assert process.poll() is None
     kill(process)
     assert not (tmp_path / "killed").exists()
-    assert "shards are there already" in run(*recipe, tmp_path / "killed").stderr
+    assert "shards are already done" in run(*recipe, tmp_path / "killed").stderr
     assert digests(tmp_path / "killed") == digests(tmp_path / "whole")
     assert not list(tmp_path.glob(".*"))

@@ -108,7 +108,7 @@ def build(
     for one in others:
         if plan.out.resolve().is_relative_to(Path(one).resolve()):
             raise BuilderError(
-                f"--against: {one} is or holds {plan.out}, all of which would stand in it; name other text"
+                f"--against: {one} is or holds {plan.out}, so all of it would overlap; name other text"
             )
     with open_runners(len(plan.revisions), workers=workers, scheduler=scheduler) as (runner, here):
         report = carry_out(plan, progress, runner=runner, here=here)

@@ -185,14 +185,14 @@ def _chosen_revisions(
 ) -> tuple[Sequence[Revision], int]:
     """What to build from, and how many older revisions are not used."""
     if as_of and lock:
-        raise BuilderError("--as-of and --lock: a lock file names its revisions; use one of the two")
+        raise BuilderError("--as-of and --lock: a lock file already fixes the revisions; use one of the two")
     with Store.open(store_path) as store:
         if lock is None:
             date = parse_date(as_of) if as_of else None
             revisions = store.revisions(language, as_of=date)
             if as_of and not revisions and store.revision_count(language):
                 raise BuilderError(
-                    f"{store_path}: all its revisions of {language!r} are younger than {as_of};"
+                    f"{store_path}: all its revisions of {language!r} are newer than {as_of};"
                     f" `wikitext-builder fetch --as-of {as_of}` gets those of that date"
                 )
             return revisions, store.revision_count(language, as_of=date) - len(revisions)

@@ -108,9 +108,9 @@ def _article(one: StoredPage, task: ShardTask, templates: Templates | None) -> A
     article = read(page, language=language, sections=task.sections, incomplete=task.incomplete)
     article = tokenize_article(article, language=language.code)
     if not TITLE.fullmatch(article.lines[1]):
-        raise RejectedError("no-title", f"its title {article.title!r} leaves no word for a heading")
+        raise RejectedError("no-title", f"its title {article.title!r} leaves an empty heading")
     if not any(line and not heading_level(line) for line in article.lines):
-        raise RejectedError(NO_TEXT, "nothing but headings is left of it")
+        raise RejectedError(NO_TEXT, "only headings are left of it")
     if not task.plain:
         return replace(article, plain_lines=(), formulas=())
     return replace(

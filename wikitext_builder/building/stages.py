@@ -77,7 +77,7 @@ def extract_pages(plan: Plan, location: str, runner: Runner, progress: Progress,
             tasks.append(_shard_task(plan, location, [revisions[page_id] for page_id in page_ids]))
             shards.update(dict.fromkeys(page_ids, tasks[-1].location))
         if found and not done:
-            progress("extract", 0, len(shards), f"resumes: {found:,} shards are there already")
+            progress("extract", 0, len(shards), f"resumes: {found:,} shards are already done")
         for result in runner.map(make_shard, tasks):
             done += result.pages
             size += result.wikitext_bytes

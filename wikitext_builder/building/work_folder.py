@@ -91,8 +91,8 @@ def disk_errors(out: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise BuilderError(
-            f"{error.filename or out}: {error.strerror or error}; check the space and the rights on the disk,"
-            " then run it again to resume"
+            f"{error.filename or out}: {error.strerror or error}; check disk space and permissions, then run"
+            " it again to resume"
         ) from error
 
 

@@ -141,7 +141,7 @@ def build(
 
 
 def _print_report(out: Path, report: BuildReport) -> None:
-    click.echo(f"{out}: {'is built already' if report.already_built else 'built'}")
+    click.echo(f"{out}: {'already built' if report.already_built else 'built'}")
     for name in SPLITS:
         counts = report.manifest.splits[name]
         click.echo(f"  {name:5} {counts.articles:>7,} articles {counts.tokens:>12,} tokens")
@@ -163,7 +163,7 @@ def _work_done(report: BuildReport) -> Iterator[str]:
     speed = "" if report.shards_found else f": {pages:.1f} pages/s, {megabytes:.2f} MB/s of wikitext"
     yield f"{report.pages:,} pages in {total:.1f} s{speed} ({stages})"
     if report.shards_found:
-        yield f"found      {report.shards_found:,} shards of pages were there already"
+        yield f"found      {report.shards_found:,} shards of pages were already there"
     if report.older:
         yield f"not used   {report.older:,} older revisions of the same pages or titles"
     yield f"rejected   {listed(report.rejected)}"

@@ -108,7 +108,7 @@ def fetch(store_path: Path, as_json: bool, **options: Any) -> None:
 def _expect_answers(pages: PagesReport) -> None:
     """Status 1 if something is missing that the next run asks for again."""
     if count := pages.rejected.get(UNANSWERED):
-        raise BuilderError(f"{count:,} pages were not answered; run the same command again to ask for them")
+        raise BuilderError(f"{count:,} pages got no answer; run the same command again to request them")
 
 
 def _print_plan(pages: PagesReport, plan: FetchPlan) -> None:
@@ -123,7 +123,7 @@ def _print_plan(pages: PagesReport, plan: FetchPlan) -> None:
     click.echo(f"  requests  {', '.join(texts) or 'none'}")
     least, most = (duration(seconds) for seconds in plan.seconds)
     click.echo(f"  time      {least}" + (f" to {most}" if most != least else ""))
-    click.echo("Nothing was fetched. The store keeps what was listed, so that it is not asked for again.")
+    click.echo("Nothing was fetched. The store keeps the listing, so that it is not requested again.")
 
 
 def _print_expanded(expanded: int, failed: Mapping[str, int]) -> None:
@@ -158,15 +158,15 @@ def import_(
         how = "imported before, not read again" if rate is None else f"{rate:.1f} MB/s of {kind}"
         parts = f"{report.parts:,} parts, " if path.is_dir() else ""
         click.echo(f"{path}: {parts}{report.pages:,} pages, {how}")
-        click.echo(f"  kept      {report.kept:,} new, {report.already_there:,} there already")
+        click.echo(f"  kept      {report.kept:,} new, {report.already_there:,} already there")
         if report.templates or report.templates_there:
-            click.echo(f"  templates {report.templates:,} new, {report.templates_there:,} there already")
+            click.echo(f"  templates {report.templates:,} new, {report.templates_there:,} already there")
         if report.rendered or report.rendered_there:
-            click.echo(f"  rendered  {report.rendered:,} new, {report.rendered_there:,} there already")
+            click.echo(f"  rendered  {report.rendered:,} new, {report.rendered_there:,} already there")
         click.echo(f"  skipped   {listed(report.skipped)}")
         click.echo(f"  rejected  {listed(report.rejected)}")
         if report.other_files:
-            click.echo(f"  no parts  {', '.join(report.other_files)}")
+            click.echo(f"  ignored   {', '.join(report.other_files)}")
         if report.missing_parts:
             click.echo(
                 f"SHA256SUMS names files that are not here: {', '.join(report.missing_parts)}", err=True
@@ -176,7 +176,7 @@ def import_(
             names = language_of(language)
             marks = f", such as {{{{{(names.good_marks + names.featured_marks)[0]}}}}}"
             click.echo(
-                f"No page was kept. {unmarked:,} are unmarked: their wikitext has no template of a Good or"
+                f"No page was kept. {unmarked:,} are unmarked: their wikitext has no template for a Good or"
                 f" Featured article{marks}. To keep every article: --all",
                 err=True,
             )

@@ -192,8 +192,8 @@ def load(path: str | Path) -> Dataset:
         )
     expected = ", ".join(pattern.format(split="train") for pattern in LAYOUTS.values())
     raise BuilderError(
-        f"{path}: no file of tokens; expected a folder with {expected} (or valid, test in place of train),"
-        " or a file of tokens"
+        f"{path}: no token file; expected a folder with {expected} (or valid, test in place of train),"
+        " or a token file"
     )
 
 
@@ -214,7 +214,7 @@ def load_named(directories: Sequence[str | Path], names: Sequence[str] = ()) -> 
     if not paths:
         raise BuilderError("DIRECTORIES: expected at least one dataset")
     if files := [path for path in paths if path.is_file()]:
-        raise BuilderError(f"{files[0]}: is a file; expected a folder with files of tokens")
+        raise BuilderError(f"{files[0]}: is a file; expected a folder with token files")
     datasets = [load(path) for path in paths]
     if names and len(names) != len(paths):
         raise BuilderError(f"--name: {len(names)} for {len(paths)} datasets; give one per dataset, or none")

@@ -90,4 +90,4 @@ def read_token_lines(path: Path) -> Iterator[list[str]]:
             for line in file:
                 yield line.split()
     except (OSError, UnicodeDecodeError) as error:
-        raise BuilderError(f"{path}: {error}; expected a file of tokens in UTF-8") from error
+        raise BuilderError(f"{path}: {error}; expected a token file in UTF-8") from error

@@ -92,8 +92,8 @@ def decompressed(file: DumpFile, *, threads: int = THREADS) -> Generator[bytes, 
         last, given = place, (given if place == last else 0) + len(piece)
         if given > EXPANSION_LIMIT:
             raise BuilderError(
-                f"{READ:,} bytes of the file unpack to more than {EXPANSION_LIMIT:,}; no text does, but files"
-                " made to fill memory and disk do: get the dump from another place"
+                f"{READ:,} bytes of the file unpack to more than {EXPANSION_LIMIT:,}; this looks like a"
+                " decompression bomb: get the dump from another source"
             )
         yield piece
 
@@ -282,7 +282,7 @@ def _damaged(compression: str, end: int, error: Exception) -> BuilderError:
 
 def _breaks_off(compression: str, end: int) -> BuilderError:
     return BuilderError(
-        f"the {compression} data break off at the end of the file after {end:,} bytes;"
+        f"the {compression} data end too early, after {end:,} bytes;"
         " download it again and run the import again to resume it"
     )
 

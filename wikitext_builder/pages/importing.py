@@ -121,7 +121,7 @@ def import_dump(
         raise BuilderError(f"`keep={keep}` is unknown; use one of {', '.join(get_args(Keep))}")
     if keep == "marked" and not wiki.good_marks + wiki.featured_marks:
         raise BuilderError(
-            f"no marks of Good or Featured articles are known for the {wiki.code} Wikipedia; take --all, with"
+            f"no marks of Good or Featured articles are known for the {wiki.code} Wikipedia; use --all, with"
             " --include titles:FILE for some of its articles"
         )
     include, exclude = with_old_names(include, exclude, within, without)

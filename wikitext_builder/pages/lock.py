@@ -144,7 +144,7 @@ def _columns(path: Path, file: TextIO, language: str) -> tuple[tuple[str, ...], 
 
 def _revision(path: Path, number: int, line: str, columns: tuple[str, ...]) -> Revision:
     if not line.endswith("\n"):
-        raise BuilderError(f"{path}, line {number}: the file breaks off, its last line has no end")
+        raise BuilderError(f"{path}, line {number}: the file is truncated: its last line does not end")
     fields = line[:-1].split("\t")
     if len(fields) != len(columns):
         raise BuilderError(f"{path}, line {number}: expected {len(columns)} columns, found {len(fields)}")

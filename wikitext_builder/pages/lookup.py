@@ -125,7 +125,7 @@ def check_numbers(limit: int | None, sample: int | None) -> None:
         if number is not None and number < 1:
             raise BuilderError(f"{option} {number}: give 1 or more")
     if limit is not None and sample is not None:
-        raise BuilderError("--limit takes the first titles, --sample any; give one of them")
+        raise BuilderError("--limit takes the first titles, --sample random ones; give one of them")
 
 
 def sampled(wanted: Iterable[Wanted], count: int | None, seed: int) -> list[Wanted]:

@@ -267,7 +267,7 @@ class TarReader:
             self._held.clear()
         if final:
             if not self._ended:
-                raise BuilderError("the tar archive breaks off; download it again to resume the import")
+                raise BuilderError("the tar archive is truncated; download it again to resume the import")
             yield from self._lines.feed(b"", final=True)
 
     def _start(self, header: bytes) -> None:
@@ -289,7 +289,7 @@ class TarReader:
         elif one.type not in (tarfile.DIRTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME):
             raise BuilderError(
                 f"the tar archive has {one.name[:100]!r}, a link, a device or something else (type"
-                f" {one.type!r}); a snapshot has only files: get it from another place"
+                f" {one.type!r}); a snapshot has only files: get it from another source"
             )
         if size < 0 or (not self._is_used and size > HEADER_LIMIT):
             raise BuilderError(f"the tar archive has {one.name[:100]!r} of {size:,} bytes; download it again")

@@ -115,7 +115,7 @@ class Dump:
         """What reads a file that begins so, whatever its name is."""
         if SQL.match(head):
             raise BuilderError(
-                "the SQL of a table, which has no texts of pages; take the dump named"
+                "the SQL dump of a table, which has no page texts; use the dump named"
                 " pages-articles-multistream.xml.bz2"
             )
         if head[257:262] == b"ustar":
@@ -194,7 +194,7 @@ class _Parser:
             raise error
         if self._fed - self._expat.CurrentByteIndex > TAG_LIMIT:
             raise BuilderError(
-                f"a tag or comment of more than {TAG_LIMIT:,} bytes; this is no MediaWiki export"
+                f"a tag or comment of more than {TAG_LIMIT:,} bytes; this is not a MediaWiki export"
             )
 
     def _not_xml(self, error: expat.ExpatError, *, final: bool) -> BuilderError:
@@ -202,7 +202,7 @@ class _Parser:
         if not self._fed:
             return BuilderError(f"it unpacks to nothing; {again}")
         if final and self._paths:
-            return BuilderError(f"the XML breaks off before </mediawiki>; {again}")
+            return BuilderError(f"the XML ends before </mediawiki>; {again}")
         where = f"line {error.lineno:,}, column {error.offset:,}"
         return BuilderError(
             f"not the XML of a MediaWiki export in UTF-8 ({expat.ErrorString(error.code)}, {where}); {again}"
@@ -290,7 +290,7 @@ class _Parser:
     def _end_text(self, value: str) -> None:
         if self._stub and not value and self._room >= 0:
             raise BuilderError(
-                "a stub dump, which has no texts; take pages-articles or pages-articles-multistream instead"
+                "a stub dump, which has no texts; use pages-articles or pages-articles-multistream instead"
             )
         self._stub = False
         self._revision.too_large = self._room < 0 or len(value.encode()) > TEXT_LIMIT
@@ -336,7 +336,7 @@ class _Parser:
 def _refuse_doctype(name: str, *_rest: object) -> None:
     if name.lower() == "html":
         raise BuilderError(
-            "an HTML page, perhaps a server's answer in place of the dump; look into it and download again"
+            "an HTML page, perhaps a server's answer in place of the dump; open it to see, and download again"
         )
     raise BuilderError("it declares a document type; MediaWiki exports have none, and it can do harm")
 
@@ -381,7 +381,7 @@ def _page_of(page: dict[str, str], revision: _Revision | None, as_of: str) -> Pa
             raise RejectedError(reason, detail)
     wikitext = revision.fields[TEXT]
     if sha1 and (not SHA1_BASE_36.fullmatch(sha1) or int(sha1, 36) != int(sha1_of(wikitext), 16)):
-        raise RejectedError("damaged", f"its text does not have the sha1 of the dump, {sha1} (base 36)")
+        raise RejectedError("damaged", f"its text does not match the dump's sha1, {sha1} (base 36)")
     return Page(
         title=title, page_id=int(page_id), revision_id=int(number), timestamp=timestamp, wikitext=wikitext
     )

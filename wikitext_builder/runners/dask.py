@@ -145,7 +145,7 @@ class Cluster:
             self._workers.remove(str(worker))
             left = len(self._workers)
             then = "others do its tasks again" if left else "the build waits until one is started"
-            LOG.warning("the Dask worker %s is gone, %d are left: %s", worker, left, then)
+            LOG.warning("lost the Dask worker %s, %d remain: %s", worker, left, then)
 
     def __enter__(self) -> Self:
         return self
@@ -175,13 +175,13 @@ class Cluster:
                 yield result
         except (KilledWorker, ChildDiedError) as error:
             raise BuilderError(
-                f"{self._scheduler}: {error}; memory of the workers may be short. Run it again to resume"
+                f"{self._scheduler}: {error}; the workers may have run out of memory. Run it again to resume"
             ) from error
         except (CommClosedError, FutureCancelledError, OSError) as error:
             if getattr(error, "filename", None) is not None:  # of a task: its disk is full, …
                 raise
             raise BuilderError(
-                f"{self._scheduler}: the scheduler is gone ({error}); start it and run it again to resume"
+                f"{self._scheduler}: lost the scheduler ({error}); start it and run it again to resume"
             ) from error
 
 

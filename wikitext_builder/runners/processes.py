@@ -91,7 +91,7 @@ class ProcessPool:
                 continue
             return
         raise BuilderError(
-            f"worker processes died {MAX_BROKEN_POOLS} times, {len(left)} of {len(tasks)} tasks are missing;"
+            f"worker processes died {MAX_BROKEN_POOLS} times, {len(left)} of {len(tasks)} tasks are not done;"
             " memory may be short: try fewer --workers and run it again to resume"
         )
 

@@ -347,7 +347,7 @@ def _write(comparison: Comparison, work: Path, share: float) -> NewLines:
         same = next(tokens[split], None)
         if same is None or len(same.lines) != len(article.lines):
             raise BuilderError(
-                f"{dataset.path}: the raw and the tokens file of {split} have other lines; see"
+                f"{dataset.path}: the raw and the tokens file of {split} have different lines; see"
                 " `wikitext-builder verify`"
             )
         new = [found is not None and found < share for found in one.shares]

@@ -250,7 +250,7 @@ class Wikipedia:
             ) from error
         if error.wait is not None and error.wait > patience.longest_asked_wait:
             raise BuilderError(
-                f"{self.api}: the server asks us to come back in {error.wait:,.0f} seconds ({error});"
+                f"{self.api}: the server asks us to wait {error.wait:,.0f} seconds ({error});"
                 " run it again then to resume"
             ) from error
         own = min(patience.longest_wait, patience.first_wait * 2 ** (attempt - 1))
@@ -315,7 +315,7 @@ class Wikipedia:
         if not expected & {CODES.get(name, name), CODES.get(site.language, site.language)}:
             raise BuilderError(
                 f"{self.api}: expected a wiki of the language {self.language.code!r}, found"
-                f" {site.language!r}; take --language {site.language} or another --api"
+                f" {site.language!r}; use --language {site.language} or another --api"
             )
 
     def query(self, parameters: Mapping[str, str], start: Mapping[str, str] | None = None) -> Iterator[Json]:
@@ -336,7 +336,7 @@ class Wikipedia:
             ):
                 if token is not None and endless:
                     raise BuilderError(
-                        f"{self.api}: the listing does not advance, {why}; this is an error of the wiki: run"
+                        f"{self.api}: the listing does not advance, {why}; this is an error in the wiki: run"
                         " it again later"
                     )
             seen.add(key)

@@ -91,7 +91,7 @@ def checked_contact(contact: str) -> str:
     if MAIL.fullmatch(contact) or WEB.fullmatch(contact):
         return contact
     raise BuilderError(
-        f"the contact {contact!r} is neither a mail address nor a URL; give one where you can be reached,"
+        f"the contact {contact!r} is neither an email address nor a URL; give one where you can be reached,"
         " such as --contact jane@example.org"
     )
 
@@ -120,7 +120,7 @@ def checked_api(api: str, contact: str) -> str:
         )
     if is_wikimedia(host) and not contact:
         raise BuilderError(
-            f"{host} belongs to Wikimedia, which asks tools to name their operator; give a mail address or"
+            f"{host} belongs to Wikimedia, which asks tools to name their operator; give an email address or"
             " URL where you can be reached: --contact jane@example.org"
         )
     return api
@@ -252,7 +252,7 @@ class Transport:
             "gzip",
             "identity",
         ):  # others, and several at once, can unpack to any size in one step
-            raise BuilderError(f"{self.api}: the answer is packed as {packing[:40]!r}; we asked for gzip")
+            raise BuilderError(f"{self.api}: the answer is compressed as {packing[:40]!r}; we asked for gzip")
         pieces: list[bytes] = []
         size = 0
         while piece := response.raw.read1(PIECE, decode_content=True):

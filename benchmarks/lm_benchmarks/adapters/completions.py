@@ -86,19 +86,21 @@ class Endpoint(PieceModel):
         self._session = requests.Session()
         if key := os.environ.get("OPENAI_API_KEY", "").strip():
             if not (key.isascii() and key.isprintable()):  # and not in an error that quotes the header
-                raise HarnessError("OPENAI_API_KEY has characters that no header holds; set the key again")
+                raise HarnessError(
+                    "OPENAI_API_KEY has characters that a header cannot hold; set the key again"
+                )
             self._session.headers["Authorization"] = f"Bearer {key}"
         known = self._models() if served_model is None or longest is None else {}
         if served_model is None and len(known) != 1:
             raise HarnessError(
-                f"{self.url}: {len(known)} models ({', '.join(known)[:200]}); choose one by --served-model"
+                f"{self.url}: {len(known)} models ({', '.join(known)[:200]}); choose one with --served-model"
             )
         self.served = served_model or next(iter(known))
         told = known.get(self.served) if longest is None else longest
         reads = None if told is None else told - 2  # it also reads the last target and the piece that it adds
         if reads is None and windows.get("window") is None:
             raise HarnessError(
-                f"{self.url} does not say how many pieces {self.served} reads at once; say so by --longest"
+                f"{self.url} does not report the context length of {self.served}; give it with --longest"
             )
         super().__init__(load_tokenizer(tokenizer), vocabulary, longest=reads, **windows)
         self._probe()
@@ -143,7 +145,7 @@ class Endpoint(PieceModel):
         tokens = self._logprobs(pieces).get("tokens")
         if tokens is not None and (read := "".join(tokens[: len(pieces)])).strip() != PROBE:
             raise HarnessError(
-                f"{self.url} reads the pieces of {PROBE!r} as {read[:80]!r}; --tokenizer is not that of"
+                f"{self.url} decodes the tokens of {PROBE!r} as {read[:80]!r}; --tokenizer does not fit"
                 f" {self.served}"
             )
 
@@ -181,8 +183,8 @@ class Endpoint(PieceModel):
                 raise HarnessError(f"{self.url}{path}: {why}; expected status 200")
             if asked > LONGEST_WAIT:
                 raise UnreachableError(
-                    f"{self.url}{path}: the server asks to come back in {asked:,.0f} s ({why}); run the same"
-                    " command then to resume"
+                    f"{self.url}{path}: the server asks to retry in {asked:,.0f} s ({why}); then run the"
+                    " same command to resume"
                 )
             sleep(asked)
         raise UnreachableError(
@@ -235,7 +237,7 @@ def checked(found: dict[str, Any], pieces: int) -> dict[str, Any]:
         if values is not None and len(values) != len(scores):
             raise ValueError(f"{len(values)} {name} for {len(scores)} log-probabilities")
     if {type(token) for token in tokens or ()} - {str}:
-        raise ValueError("tokens that are no text")
+        raise ValueError("tokens that are not text")
     if offsets is not None:
         for place, (begin, end) in enumerate(pairwise(offsets)):
             token = "" if tokens is None else tokens[place]

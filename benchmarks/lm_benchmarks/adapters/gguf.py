@@ -99,7 +99,7 @@ class GgufModel(PieceModel):
     def _logits(self, inputs: Sequence[int]) -> Tensor:
         """Of each piece, (time, vocabulary)."""
         if len(inputs) > self._llama.n_ctx():
-            raise HarnessError(f"a window of {len(inputs)} pieces; the model reads {self._llama.n_ctx()}")
+            raise HarnessError(f"a window of {len(inputs)} tokens; the model reads {self._llama.n_ctx()}")
         self._llama.reset()
         self._llama.eval(list(inputs))
         return torch.from_numpy(self._llama.scores[: len(inputs)].copy())

@@ -139,8 +139,8 @@ class NGramFile:
         found = [word for word in spellings if word in grams]
         if not found:
             raise HarnessError(
-                f"the n-grams have no word {' or '.join(spellings)} for unknown words; name the word that"
-                " they have with --unknown-word"
+                f"the n-grams have no word {' or '.join(spellings)} for unknown words; name theirs with"
+                " --unknown-word"
             )
         if not self.joined and END not in grams:
             raise HarnessError(f"the n-grams have neither {EOS} nor {END} to end a line")

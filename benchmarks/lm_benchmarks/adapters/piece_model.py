@@ -97,7 +97,7 @@ class WordPieces:
             own = own or self._encode([self._joined("", word)])[0] or self._end_mark(word)
             if not own:
                 raise HarnessError(
-                    f"the tokenizer has no piece for {self._words[word]!r}: its probability would be one"
+                    f"the tokenizer has no token for {self._words[word]!r}: its probability would be 1"
                 )
             found.append(own)
         return found
@@ -173,7 +173,7 @@ def begin_mark(tokenizer: Any) -> int:  # noqa: ANN401
     for found in (tokenizer.bos_token_id, tokenizer.eos_token_id):
         if found is not None:
             return int(found)
-    raise HarnessError("the tokenizer has no mark for the start or the end of a text; expected one of them")
+    raise HarnessError("the tokenizer has neither a BOS nor an EOS token; expected one of them")
 
 
 def _byte_ends(text: str, ends: list[int]) -> tuple[int, ...]:
@@ -266,8 +266,8 @@ class PieceModel(ABC):
         """Natural log-probabilities of all pieces in place of each target, in blocks of (rows, pieces)."""
         del window, rows
         raise HarnessError(
-            "the model gives log-probabilities of given pieces only; expected `transformers:…` or `gguf:…`,"
-            " which give those of all pieces"
+            "the model gives log-probabilities of given tokens only; expected `transformers:…` or `gguf:…`,"
+            " which give those of all tokens"
         )
 
     def piece_count(self, tokens: Tensor) -> int:

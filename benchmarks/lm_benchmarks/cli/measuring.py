@@ -290,7 +290,7 @@ def _show(found: lb.Contamination) -> None:
         f"  matched by {', '.join(found.matched_by)}; without a partner: {said_unmatched(found.unmatched)}"
     )
     if missing := [name for name in ("categories", "quality") if name not in found.matched_by]:
-        click.echo(f"  {' and '.join(missing)} not known on both sides: build them with --articles jsonl")
+        click.echo(f"  {' and '.join(missing)} not known on both sides: build both with --articles jsonl")
     for one in found.differences:
         low, high = one.interval
         click.echo(
@@ -298,15 +298,15 @@ def _show(found: lb.Contamination) -> None:
             f"{without} ({100 * found.level:.4g}% interval {low:+.4f} to {high:+.4f})"
         )
     click.echo(
-        f"  by chance as much easier, each article counting the same: in {100 * found.chance:.2g}% of"
-        f" {found.resamples:,} permutations over both sides"
+        f"  at least as much easier by chance, with equal article weights: in {100 * found.chance:.2g}% of"
+        f" {found.resamples:,} permutations across both sides"
     )
     what = "of the revision" if found.dated == "revision" else f"in which it was {found.dated}"
     if step := found.step:
         after = f" (after {step.last}, the last month before it with articles)"
         click.echo(f"  step by month {what}: {step.rise:+.4f} at {step.month}{after}")
     elif found.dated:
-        click.echo(f"  step by month {what}: none that is larger than chance makes")
+        click.echo(f"  step by month {what}: none larger than expected by chance")
     click.echo(found.verdict)
 
 

@@ -98,7 +98,7 @@ check_option: Final = click.option("--check/--no-check", default=True, help="Che
 def _note_ignored(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
     del context
     if value is not None:
-        click.echo(f"{parameter.opts[0]} does nothing now: intervals are computed, not drawn", err=True)
+        click.echo(f"{parameter.opts[0]} has no effect now: intervals are computed, not drawn", err=True)
 
 
 def ignored_option(name: str) -> Callable[[Decorated], Decorated]:

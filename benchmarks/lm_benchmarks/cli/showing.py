@@ -101,11 +101,9 @@ def _show_two(found: lb.ModelDifference, *, as_json: bool, as_csv: bool) -> None
         f" with {found.degrees:.1f} degrees of freedom, one-sided p {found.p_one_sided:.2g}"
     )
     if low <= 0 <= high:
-        click.echo("not clear: chance alone can give either sign")
+        click.echo("not clear: chance alone could give either sign")
     if found.alone:
-        click.echo(
-            f"{one_line(found.alone)} has one seed: how much another one would change is not in the interval"
-        )
+        click.echo(f"{one_line(found.alone)} has one seed: the interval leaves out how much seeds vary")
 
 
 def _show_all(found: lb.Ranking, *, as_json: bool, as_csv: bool) -> None:
@@ -139,14 +137,14 @@ def _show_all(found: lb.Ranking, *, as_json: bool, as_csv: bool) -> None:
     said = [
         f"{found.split}: {found.passages} passages, {len(found.pairs)} pairs, {sum(sure)} of them sure:",
         f"p, adjusted for all pairs (Holm), is below {1 - found.level:.4g}.",
-        f"Ranks and sure pairs are all right in {100 * found.level:.4g}% of cases or more.",
+        f"Ranks and sure pairs are all correct in at least {100 * found.level:.4g}% of cases.",
     ]
     if reasons := dict.fromkeys(filter(None, (pair.difference.no_interval for pair in found.pairs))):
         said[1:] = [f"{found.passages} passages: {reason}." for reason in reasons]
     if len({min(one.seeds, 2) for one in found.models}) > 1:
-        said.append("Some models have one seed: how much another one would change is not in their intervals.")
+        said.append("Some models have one seed: their intervals leave out how much seeds vary.")
     if len(found.models) > LISTED:
-        said.append("The pairs are in --csv and --json; for fewer, name models.")
+        said.append("See --csv or --json for the pairs, or name fewer models.")
     click.echo(textwrap.fill(" ".join(said), 80))
     for model, why in found.left_out:
         click.echo(f"left out: {one_line(model)}: {one_line(why)}")
@@ -213,7 +211,7 @@ def _show_power(found: lb.Power) -> None:
     click.echo("\n".join(aligned(lines)))
     spreads = found.spreads
     click.echo(
-        f"power: how often an interval of {100 * found.level:.4g}% is without zero if models differ so\n"
+        f"power: how often a {100 * found.level:.4g}% interval excludes zero at this difference\n"
         f"detectable, passages needed: with a power of {ENOUGH:.0%}\n"
         f"spread: of the difference over passages, in nats per token (standard deviation).\n"
         f"  Of {spreads.pairs} pairs of models whose perplexities are within 10% of each other, a\n"
@@ -221,7 +219,7 @@ def _show_power(found: lb.Power) -> None:
         f"  ({spreads.source};\n  {spreads.tokens:,} tokens per passage)"
     )
     if found.degrees < SKEWED:
-        click.echo("few passages, or a few long ones: skewed differences are found less often")
+        click.echo("few passages, or few long ones: skewed differences are detected less often")
 
 
 def _said_difference(nats: float, perplexity: float | None) -> str:
@@ -274,7 +272,9 @@ def rows(**options: Any) -> None:
 def overlap(words: tuple[str, ...]) -> None:
     """Say where the command is now."""
     del words
-    raise HarnessError("`wikitext-builder overlap DATA` measures now what of valid and test is also in train")
+    raise HarnessError(
+        "`wikitext-builder overlap DATA` now measures how much of valid and test is also in train"
+    )
 
 
 @click.command("lm-eval-task", cls=ModelCommand)

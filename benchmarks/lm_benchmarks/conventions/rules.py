@@ -117,7 +117,7 @@ def first_chunks(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[
 def second_halves_after_bos(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
     """AutoGPTQ: BOS replaces the first piece of each chunk; the second half is scored."""
     if tokenizer.bos is None:
-        raise HarnessError("the tokenizer has no mark of a start (BOS); autogptq's convention needs one")
+        raise HarnessError("the tokenizer has no BOS token; autogptq's convention needs one")
     cut, length = tokenizer.cut(text, marks=True), lengths.window
     for begin in range(0, len(cut.pieces) - length + 1, length):
         end = begin + length
@@ -136,7 +136,7 @@ def second_halves(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator
     pieces = cut.pieces
     if len(pieces) < 2 * length:
         raise HarnessError(
-            f"a text of {len(pieces)} pieces; llama.cpp's convention needs at least two chunks of {length}."
+            f"a text of {len(pieces)} tokens; llama.cpp's convention needs at least two chunks of {length}."
             " Choose a larger split, or a smaller --window"
         )
     if lengths.stride is None:
@@ -157,7 +157,7 @@ def _llama_cpp_length(lengths: Lengths) -> int:
         length = math.ceil((length + lengths.stride // 2) / LLAMA_CPP_MULTIPLE) * LLAMA_CPP_MULTIPLE
     if lengths.longest is not None and length > lengths.longest:
         raise HarnessError(
-            f"--window {lengths.window} and --stride {lengths.stride}: llama.cpp reads {length} pieces at"
+            f"--window {lengths.window} and --stride {lengths.stride}: llama.cpp reads {length} tokens at"
             f" once; the model reads {lengths.longest}"
         )
     return length
@@ -228,12 +228,12 @@ def single_row(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Wi
         end = min(end, lengths.window - len(start))
     elif lengths.longest is not None and end + len(start) > lengths.longest:
         raise HarnessError(
-            f"the row {text[:SHOWN]!r}… has {end} pieces; the model reads {lengths.longest}, so the metric of"
-            " `evaluate` fails too. Choose a --window, which is its max_length, to cut long rows off"
+            f"the row {text[:SHOWN]!r}… has {end} tokens; the model reads {lengths.longest}, so Hugging"
+            " Face's `evaluate` would fail too. To truncate long rows, choose a --window, its max_length"
         )
     first = 1 - len(start)
     if end <= first:
-        raise HarnessError(f"the row {text[:SHOWN]!r} has {end} pieces, so there is nothing to score")
+        raise HarnessError(f"the row {text[:SHOWN]!r} has {end} tokens, so there is nothing to score")
     yield cut.window((*start, *cut.pieces[: end - 1]), first, end)
 
 

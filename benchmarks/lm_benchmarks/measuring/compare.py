@@ -132,8 +132,8 @@ def compare_runs(
     counted = metric_named(metric)
     if metric == "piece-perplexity" and len({_pieces(run) for run in (*first, *second)}) > 1:
         raise HarnessError(
-            f"{first[0].model} and {second[0].model} predict other pieces of words, so their perplexities of"
-            " pieces cannot be compared; choose --metric bits-per-byte"
+            f"{first[0].model} and {second[0].model} have different tokenizers, so their perplexities per"
+            " token cannot be compared; choose --metric bits-per-byte"
         )
     each = [tuple(_value(run, metric) for run in runs) for runs in (first, second)]
     means = [mean_number(runs, counted) for runs in (first, second)]
@@ -197,7 +197,7 @@ def _value(result: Result, metric: str) -> float:
         raise HarnessError(f"{result.model}: {metric} was not counted; choose {_counted(result)}")
     if not math.isfinite(value):
         raise HarnessError(
-            f"{result.model}: {metric} is too large for a number; choose --metric bits-per-byte"
+            f"{result.model}: {metric} is too large to represent; choose --metric bits-per-byte"
         )
     return value
 

@@ -148,7 +148,7 @@ def contamination(
     """Compare a model's predictions of matched articles of before and after a date.
 
     Args:
-        model: A model that is trained already: a checkpoint, `transformers:…` or the like, see `measure`.
+        model: A model that already trained: a checkpoint, `transformers:…` or the like, see `measure`.
         before: A dataset of articles that stood there before the date.
         after: A dataset of articles that came after it, by the same selection.
         split: Of both datasets.
@@ -179,7 +179,7 @@ def contamination(
         why = said_unmatched(matching.unmatched)
         raise HarnessError(
             f"{len(matching.pairs)} pairs of articles (without a partner: {why}); expected {FEWEST} or more:"
-            " take larger datasets"
+            " use larger datasets"
         )
     others = _measured(reference, *shared) if reference else None
     every, every_other = [*old, *new], [*others[0], *others[1]] if others else None
@@ -260,7 +260,7 @@ def _measured(
         if first.get(name) != second.get(name):
             raise HarnessError(
                 f"{model} is not the same on both sides ({name}: {first.get(name)} and {second.get(name)}):"
-                " it is made from a dataset's train. Give a model that is trained already, as a checkpoint"
+                " it is estimated on a dataset's train. Give a trained model, such as a checkpoint"
             )
     each = zip(sides, results, months, strict=True)
     return [measured_articles(side, split, result, of_side) for side, result, of_side in each]
@@ -302,7 +302,7 @@ def difference_of(
     sums = [[sums_of_passages(articles, metric)[None] for articles in side] for side in sides]
     chance, why = chance_of_sides(sums, metric)
     if chance is None:
-        raise HarnessError(f"{len(pairs)} pairs of articles: {why}; take larger datasets")
+        raise HarnessError(f"{len(pairs)} pairs of articles: {why}; use larger datasets")
     return Difference(
         metric=name,
         before=values[0][0],

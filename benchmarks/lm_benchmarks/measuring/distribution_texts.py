@@ -67,7 +67,7 @@ def read_words(
     if one.vocabulary.tokens != other.vocabulary.tokens:
         raise HarnessError(
             f"{one.name} predicts {len(one.vocabulary):,} words and {other.name} {len(other.vocabulary):,},"
-            " not the same ones; expected one vocabulary. Estimate both models on the train of one dataset"
+            " not the same ones; expected one vocabulary. Train both models on the same dataset"
         )
     unit, passages = read_passages(inputs.dataset, split, one.vocabulary)
     stream = torch.cat([passage.text.tokens for passage in passages])[:tokens]
@@ -179,8 +179,8 @@ def _windows(
     first, second = (list(second_halves(text, reader.text_pieces, lengths)) for reader in readers)
     if _pieces(first) != _pieces(second):
         raise HarnessError(
-            f"{pair[0].name} and {pair[1].name} cut the text into different pieces; expected models with the"
-            " same tokenizer"
+            f"{pair[0].name} and {pair[1].name} tokenize the text differently; expected models with the same"
+            " tokenizer"
         )
     return lengths.window, first
 

@@ -109,7 +109,7 @@ def named_models(specifications: Sequence[str], names: Sequence[str]) -> list[tu
     """Specifications with the names that the user gives them, "" for none."""
     if names and (len(names) != len(specifications) or not all(name.strip() for name in names)):
         raise HarnessError(
-            f"{len(names)} names for {len(specifications)} models; expected --name once per model, in their"
+            f"{len(names)} names for {len(specifications)} models; expected --name once per model, in"
             " order, or no --name"
         )
     return list(zip(specifications, [one_line(name.strip()) for name in names] or repeat(""), strict=False))
@@ -162,7 +162,7 @@ class _Batch:
             self.found.append(result)  # also if it cannot be written
             if any(result is one for one in usable):
                 what = f"{loaded.name} on {protocol.split}"
-                LOG.warning("%s: %s has it already; --no-resume measures it again", what, self.path)
+                LOG.warning("%s: %s already has it; use --no-resume to measure it again", what, self.path)
             elif self.path is not None:
                 append_record(self.path, result)
         if result.broken and not protocol.allow_broken:

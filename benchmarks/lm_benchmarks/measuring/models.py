@@ -137,7 +137,7 @@ def _monte_carlo(specification: str, inputs: Inputs) -> LoadedModel:
         model = MonteCarloDropout(cast("Maskable[Any]", inner.model), samples, generator)
     except (ValueError, AttributeError) as error:
         raise HarnessError(
-            f"mc:{specification}: {error}; expected a model that keeps its dropout's masks for a whole text"
+            f"mc:{specification}: {error}; expected a model that keeps its dropout masks for a whole text"
         ) from error
     facts = {**inner.facts, "dropout_samples": samples, "dropout_seed": inputs.seed}
     return replace(inner, name=f"{inner.name}, MC", model=model, recipe=f"mc:{inner.recipe}", facts=facts)

@@ -123,7 +123,7 @@ def _alike(
         if one.broken:
             left_out[one.model] = f"breaks {', '.join(one.broken)}: its number means nothing"
         elif (value := counted.of(one.total)) is None or not math.isfinite(value):
-            left_out[one.model] = f"{metric} was not counted, or is too large for a number"
+            left_out[one.model] = f"{metric} was not counted, or is too large to represent"
         elif fitting := [group for group in groups if not why_unlike(group[0], one, allow)]:
             fitting[0].append(one)
         else:

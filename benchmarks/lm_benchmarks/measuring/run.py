@@ -291,9 +291,9 @@ class _Run:
         loaded, convention = self.loaded, REGISTRY[self.protocol.convention]
         if loaded.reader is None:
             raise HarnessError(
-                f"{loaded.name} predicts words; --convention {convention.name} scores pieces of words, so it"
-                f" needs a model `transformers:…`, `gguf:…` or `completions:…`. For models of words there"
-                f" are {PAPER} and {LM_EVAL}"
+                f"{loaded.name} predicts words; --convention {convention.name} scores subword tokens, so it"
+                f" needs a model `transformers:…`, `gguf:…` or `completions:…`. For word-level models, use"
+                f" {PAPER} or {LM_EVAL}"
             )
         path = self.inputs.dataset.file(self.protocol.split)
         if convention.file == RAW:

@@ -178,8 +178,8 @@ def measure_windows(
     total = sum(1 for _ in _windows(rule, texts, reader.text_pieces, lengths))
     if not total:
         raise HarnessError(
-            f"{path.name}: nothing to score by {convention.name}'s convention, which drops a rest that"
-            f" is shorter than its window of {lengths.window} pieces. Choose a larger split, or a smaller"
+            f"{path.name}: nothing to score by {convention.name}'s convention, which drops a remainder"
+            f" shorter than its window of {lengths.window} tokens. Choose a larger split, or a smaller"
             " --window"
         )
     scored: list[Scored] = []
@@ -295,7 +295,7 @@ def by_position(
     loaded = open_model(model, inputs)
     reader = loaded.reader
     if not isinstance(reader, PieceModel):
-        raise HarnessError(f"{loaded.name} predicts words; expected a model of pieces, `transformers:…`")
+        raise HarnessError(f"{loaded.name} is a word-level model; expected a subword model, `transformers:…`")
     whole, most = reader.window, reader.longest or sys.maxsize
     lengths = sorted(set(windows) or {whole, *(max(SHORTEST, whole // part) for part in SHORTER)})
     if not SHORTEST <= lengths[0] <= lengths[-1] <= most:

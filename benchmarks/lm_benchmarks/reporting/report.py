@@ -120,7 +120,7 @@ def report(
     """
     target = Path(out)
     if target.suffix not in ENDINGS:
-        raise HarnessError(f"{out}: unknown kind of report; expected an ending of {', '.join(ENDINGS)}")
+        raise HarnessError(f"{out}: unknown report type; expected a name ending in {', '.join(ENDINGS)}")
     paths = [results] if isinstance(results, str | Path) else results
     made = make_report(
         title,

@@ -312,7 +312,7 @@ def reproduce(
 def _expect_usable(out: str | Path, settings: Sequence[str], hours: float) -> None:
     """Refuse what would be ignored, or would fail only after a training."""
     if any(setting.partition("=")[0] == "seed" for setting in settings):
-        raise HarnessError("a seed in --set; expected seeds of their own: use --seed")
+        raise HarnessError("seed in --set; use --seed for seeds")
     if {",", ":"} & set(str(out)):
         raise HarnessError(f"{out}: a comma or colon separates models; use an --out without one")
     if not hours >= 0:  # nor is NaN
@@ -336,7 +336,7 @@ def _run(made: Reproduction, workers: int, seconds: float, progress: Progress) -
     if failed := [f"{name}: {state}" for name, state in made.states.items() if state.startswith(FAILED)]:
         raise HarnessError("\n".join([f"{len(failed)} commands failed; {done}", *failed]))
     if stopped and made.done < len(made.planned):
-        raise StoppedError(f"stopped; {done}. All is saved: reproduce again to continue")
+        raise StoppedError(f"stopped; {done}. Everything is saved: run the same command to resume")
 
 
 def _show(made: Reproduction, progress: Progress) -> None:

@@ -274,8 +274,8 @@ def test_what_passes_is_tried_again(server, dataset, llama, fault):
         (changed(lambda one: {**one, "text_offset": one["text_offset"][::-1]}), "text_offset"),
         (changed(lambda one: {**one, "text_offset": [0] * len(one["tokens"])}), "text_offset 0 and 0"),
         (changed(lambda one: {**one, "tokens": one["tokens"][1:]}), "tokens for"),
-        (changed(lambda one: {**one, "tokens": [5] * len(one["tokens"])}), "tokens that are no text"),
-        (says(429, Retry_After="86400"), "asks to come back in 86,400 s"),
+        (changed(lambda one: {**one, "tokens": [5] * len(one["tokens"])}), "tokens that are not text"),
+        (says(429, Retry_After="86400"), "asks to retry in 86,400 s"),
         (says(200, b" " * 3_000_000), "more than 2000000 bytes"),
     ],
 )
@@ -305,7 +305,7 @@ def test_what_does_not_fit_is_said(server, dataset, llama, tmp_path):
         measured(server, dataset, llama, tokenizer=None)
     with pytest.raises(HarnessError, match="expected http://HOST:PORT/v1"):
         lb.measure("completions:localhost", dataset, convention="gptq", tokenizer=str(llama))
-    with pytest.raises(HarnessError, match="does not say how many pieces"):
+    with pytest.raises(HarnessError, match="does not report the context length"):
         measured(server, dataset, llama, served_model="other")
     with pytest.raises(UnreachableError, match="no answer in 6 attempts"):
         lb.measure("completions:http://127.0.0.1:1/v1", dataset, convention="gptq", tokenizer=str(llama))
@@ -320,7 +320,7 @@ def test_another_tokenizer_is_found_out(server, dataset, llama, tmp_path):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "tokenizer.json").write_text(json.dumps(other))
     assert transformers.AutoTokenizer.from_pretrained(tmp_path).encode("zoo")
-    with pytest.raises(HarnessError, match="--tokenizer is not that of tiny"):
+    with pytest.raises(HarnessError, match="--tokenizer does not fit tiny"):
         measured(server, dataset, tmp_path)
 
 

@@ -61,5 +61,5 @@ def test_a_tokenizer_without_places_gives_each_piece_the_same_share():
 
 
 def test_a_tokenizer_without_marks_is_refused():
-    with pytest.raises(HarnessError, match="no mark for the start or the end of a text"):
+    with pytest.raises(HarnessError, match="neither a BOS nor an EOS token"):
         TextPieces(SimpleNamespace(bos_token_id=None, eos_token_id=None))

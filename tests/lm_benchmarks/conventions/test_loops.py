@@ -260,7 +260,7 @@ def test_the_comparison_can_fail(reader, raw):
 def test_the_mark_of_a_start_matters(reader, kind, raw):
     path, (model, _) = raw(24), reader
     if kind == "no-bos":
-        with pytest.raises(HarnessError, match="no mark of a start"):
+        with pytest.raises(HarnessError, match="no BOS token"):
             measured("autogptq", model, path, 16)
         return
     same = measured("autogptq", model, path, 16).number == pytest.approx(
@@ -271,7 +271,7 @@ def test_the_mark_of_a_start_matters(reader, kind, raw):
 
 def test_rows_that_do_not_fit_are_cut_off_only_if_asked(reader, raw):
     path, (model, _) = raw(" = Long = \n " + "the cat and the dog " * 40 + "\n"), reader
-    with pytest.raises(HarnessError, match="the model reads 64, so the metric"):
+    with pytest.raises(HarnessError, match="the model reads 64, so Hugging Face's"):
         measured("evaluate", model, path)
     cut = measured("evaluate", model, path, 40)
     assert [one.pieces for one in cut.articles][1] == 39
@@ -283,9 +283,9 @@ def test_rows_that_do_not_fit_are_cut_off_only_if_asked(reader, raw):
     [
         ("gptq", 16, 4, "its windows do not overlap; leave out the stride"),
         ("gptq", 1, None, "needs at least 2"),
-        ("llama.cpp", 64, 20, "llama.cpp reads 256 pieces at once; the model reads 64"),
+        ("llama.cpp", 64, 20, "llama.cpp reads 256 tokens at once; the model reads 64"),
         ("llama.cpp", 60, None, "at least two chunks of 60"),
-        ("gptq", 60, None, "drops a rest"),
+        ("gptq", 60, None, "drops a remainder"),
     ],
 )
 def test_what_does_not_fit_is_said(reader, raw, name, window, stride, message):

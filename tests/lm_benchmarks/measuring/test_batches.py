@@ -61,7 +61,7 @@ def test_a_name_of_the_users_stands_in_record_and_signature(data, tmp_path):
 
 @pytest.mark.parametrize("names", [["one"], ["one", "two", "three"], ["one", " "]])
 def test_names_are_one_per_model(data, names):
-    with pytest.raises(HarnessError, match=r"expected --name once per model, in their order"):
+    with pytest.raises(HarnessError, match=r"expected --name once per model, in order"):
         lb.measure(["unigram", "kn-5"], data, names=names)
 
 

@@ -450,7 +450,7 @@ def test_numbers_that_are_too_large_are_no_interval_and_no_traceback():
     assert found.no_interval == "numbers too large for an interval"
     both = made([10.0] + [8_498.0] * 5, tokens)  # without the first passage each number is beyond exp(709)
     assert compare_results(both, both).no_interval == "numbers too large for an interval"
-    with pytest.raises(HarnessError, match="too large for a number; choose --metric bits-per-byte"):
+    with pytest.raises(HarnessError, match="too large to represent; choose --metric bits-per-byte"):
         compare_results(first, made([8_000.0] * 6, tokens))
 
 
@@ -512,7 +512,7 @@ def test_perplexities_of_other_pieces_are_refused_and_bits_per_byte_are_not():
     names = f"{first.model} and {second.model}"
     with pytest.raises(
         HarnessError,
-        match=f"^{names} predict other pieces of words, so their perplexities of pieces cannot be compared;"
+        match=f"^{names} have different tokenizers, so their perplexities per token cannot be compared;"
         " choose --metric bits-per-byte$",
     ):
         compare_results(first, second, metric="piece-perplexity")

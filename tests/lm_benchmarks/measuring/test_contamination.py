@@ -121,7 +121,7 @@ def test_the_command(studies, tmp_path):
     assert "The model has probably read some of the earlier articles" in text
     assert "matched by words, length; without a partner: none" in text
     assert "categories and quality not known on both sides" in text
-    assert f"in {100 * found['chance']:.2g}% of 10,000 permutations over both sides" in text
+    assert f"in {100 * found['chance']:.2g}% of 10,000 permutations across both sides" in text
     assert "step by month of the revision" in text
     assert "at 2024-01 (after 2020-03, the last month before it with articles)" in text
     plot, table = tmp_path / "plot.png", tmp_path / "articles.csv"
@@ -377,7 +377,7 @@ def test_the_verdict_is_that_of_the_permutations(studies):
 def test_an_article_with_nearly_all_of_the_text_is_refused():
     pairs = [(article("a", size=size), article("b")) for size in (100, 100, 100, 100, 100_000)]
     with pytest.raises(
-        HarnessError, match=r"^5 pairs of articles: one has 100% of the text.*; take larger datasets$"
+        HarnessError, match=r"^5 pairs of articles: one has 100% of the text.*; use larger datasets$"
     ):
         difference_of("x", BITS, pairs)
 

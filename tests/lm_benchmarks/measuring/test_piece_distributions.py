@@ -127,7 +127,7 @@ def test_other_pieces_and_other_options_are_refused(dataset, pair, tmp_path):
         (
             f"transformers:{other}",
             {"window": 32},
-            "cut the text into different pieces; expected .* same token",
+            "tokenize the text differently; expected .* same token",
         ),
         (pair[1], {"window": 32, "stride": 8}, "--stride 8: windows do not overlap here"),
         (pair[1], {"window": 3}, "window 3; expected 4 to 512, what both models can read"),

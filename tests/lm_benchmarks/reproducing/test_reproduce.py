@@ -82,7 +82,7 @@ def test_stopped_and_killed_at_random_it_ends_with_the_records_of_a_quiet_run(da
         unfinished += process.poll() is None
         process.send_signal(number)
         _, said = process.communicate()
-        assert number == signal.SIGKILL or "All is saved: reproduce again to continue" in said, said
+        assert number == signal.SIGKILL or "Everything is saved: run the same command to resume" in said, said
     assert unfinished >= 2
     both = [subprocess.Popen(command(data, killed)) for _ in range(2)]  # one waits for the other
     assert [one.wait() for one in both] == [0, 0]

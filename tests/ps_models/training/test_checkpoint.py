@@ -109,7 +109,7 @@ def test_a_cut_or_changed_file_is_refused(saved):
     whole = path.read_bytes()
     for length in (0, 5, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:length])
-        with pytest.raises(ModelError, match="not a whole checkpoint"):
+        with pytest.raises(ModelError, match="not a valid checkpoint"):
             read_checkpoint(path)
     generator = random.Random(1)
     for _ in range(60):
@@ -117,7 +117,7 @@ def test_a_cut_or_changed_file_is_refused(saved):
         path.write_bytes(
             whole[:position] + bytes([whole[position] ^ 1 << generator.randrange(8)]) + whole[position + 1 :]
         )
-        with pytest.raises(ModelError, match=r"not a (whole )?checkpoint"):
+        with pytest.raises(ModelError, match=r"not a (valid )?checkpoint"):
             read_checkpoint(path, training=True)
 
 
@@ -126,7 +126,7 @@ def test_foreign_files_are_refused(tmp_path):
     with pytest.raises(ModelError, match="not a checkpoint of ps-models"):
         read_checkpoint(tmp_path / "other.safetensors")
     torch.save({"weight": torch.zeros(2)}, tmp_path / "pickle.pt")
-    with pytest.raises(ModelError, match="not a whole checkpoint"):
+    with pytest.raises(ModelError, match="not a valid checkpoint"):
         read_checkpoint(tmp_path / "pickle.pt")
     with pytest.raises(ModelError, match="no checkpoint; expected a file or a folder"):
         read_checkpoint(tmp_path)
@@ -152,7 +152,7 @@ def test_no_code_is_run(saved, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     torch.save({"evil": Evil()}, tmp_path / "evil.pt")
     pickled(path, (tmp_path / "evil.pt").read_bytes())
-    with pytest.raises(ModelError, match="not a whole checkpoint"):
+    with pytest.raises(ModelError, match="not a valid checkpoint"):
         read_checkpoint(path, training=True)
     assert not (tmp_path / "evil").exists()
 
@@ -174,7 +174,7 @@ def test_no_code_is_run(saved, monkeypatch, tmp_path):
 def test_a_file_that_contradicts_itself_is_refused(saved, changed, message):
     written, path = saved
     save_checkpoint(path, replace(written, **changed))
-    with pytest.raises(ModelError, match=f"not a whole checkpoint .*{message}"):
+    with pytest.raises(ModelError, match=f"not a valid checkpoint .*{message}"):
         read_checkpoint(path, training=True)
 
 
@@ -225,7 +225,7 @@ def test_weights_of_another_model_are_refused():
     [
         ({"hidden_size": 10**7, "layers": 1}, "do not fit the model"),  # 3 PB of weights take no memory
         ({"hidden_size": 4, "layers": 10**9}, r"layers=1,000,000,000, .* only 3 tensors"),  # nor time
-        ({"vocab_size": "\ud800"}, r"not a whole checkpoint .*can't encode character '\\ud800'"),
+        ({"vocab_size": "\ud800"}, r"not a valid checkpoint .*can't encode character '\\ud800'"),
     ],
 )
 def test_a_configuration_that_is_not_of_the_weights_is_refused_at_once(saved, config, message):
@@ -247,7 +247,7 @@ def test_a_configuration_of_other_types_is_refused(saved, field, value):
 @pytest.mark.parametrize("part", [b"\x81", b"", b"(", b"PK\x03\x04"], ids=repr)
 def test_a_training_part_that_torch_cannot_read_is_an_error_of_ours(saved, part):
     pickled(saved[1], part or b" ")
-    with pytest.raises(ModelError, match="not a whole checkpoint"):
+    with pytest.raises(ModelError, match="not a valid checkpoint"):
         read_checkpoint(saved[1], training=True)
 
 
@@ -279,7 +279,7 @@ def test_a_training_part_is_read_as_it_was_whatever_is_in_it(saved):
 def test_a_training_part_that_names_no_tensor_of_the_file_is_refused(saved, name):
     written, path = saved
     save_checkpoint(path, replace(written, training={"rng": {"tensor": name.strip("'")}}))
-    with pytest.raises(ModelError, match="not a whole checkpoint"):
+    with pytest.raises(ModelError, match="not a valid checkpoint"):
         read_checkpoint(path, training=True)
 
 
@@ -301,5 +301,5 @@ def test_a_size_that_no_integer_holds_is_damage(tmp_path):
     tensor = {"dtype": "F32", "shape": [0, 2**63], "data_offsets": [0, 0]}
     header = json.dumps({"__metadata__": {"format": "x"}, "w": tensor})
     (tmp_path / "x.safetensors").write_bytes(len(header).to_bytes(8, "little") + header.encode())
-    with pytest.raises(ModelError, match="not a whole checkpoint"):
+    with pytest.raises(ModelError, match="not a valid checkpoint"):
         read_checkpoint(tmp_path / "x.safetensors")

@@ -244,7 +244,7 @@ def test_other_text_that_is_missing_or_holds_the_set_itself_is_refused(short: Pa
         build("live", short, tmp_path / "out", against=tmp_path / "absent")
     assert not (tmp_path / "out").exists()
     for _ in range(2):  # before the set is there, and when it is
-        with pytest.raises(BuilderError, match=r"is or holds .*out, all of which would stand in it"):
+        with pytest.raises(BuilderError, match=r"is or holds .*out, so all of it would overlap"):
             build("live", short, tmp_path / "out", against=tmp_path)
         build("live", short, tmp_path / "out")
 

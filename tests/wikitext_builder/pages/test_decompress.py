@@ -67,7 +67,7 @@ def test_pieces_are_bounded_and_the_file_is_counted(compression: str) -> None:
 def test_content_that_breaks_off_is_an_error_at_each_place(compression: str, length: int) -> None:
     data = COMPRESSIONS[compression](random.Random(2).randbytes(length))
     for end in {*range(8, len(data), 1 + len(data) // 40), len(data) - 1}:
-        with pytest.raises(BuilderError, match="break off"):
+        with pytest.raises(BuilderError, match="end too early"):
             unpacked(data[:end])
 
 
@@ -116,7 +116,7 @@ def simply(source: IO[bytes], step: int) -> Iterator[bytes]:
                 raise BuilderError("damaged") from error
             left = b""
             if stream.needs_input and not stream.eof and not (left := source.read(step)):
-                raise BuilderError("break off")
+                raise BuilderError("end too early")
         left = stream.unused_data or source.read(step)
 
 

@@ -111,7 +111,7 @@ def test_files_with_other_lines_are_an_error(histories: Histories, tmp_path: Pat
     lines = tokens.read_text("utf-8").splitlines(keepends=True)
     titles = [number for number, line in enumerate(lines) if heading_level(line.strip()) == 1]
     tokens.write_text("".join(lines[: titles[-1] - 1] if lost == "an article" else lines[:-2]), "utf-8")
-    words = r"raw and the tokens file of train have other lines; see `.*verify"
+    words = r"raw and the tokens file of train have different lines; see `.*verify"
     with pytest.raises(BuilderError, match=words):
         wb.new_lines(copy, tmp_path / "new", against=histories.then)
     assert not (tmp_path / "new").exists()

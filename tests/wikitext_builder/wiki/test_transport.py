@@ -26,7 +26,7 @@ def test_a_mail_address_or_a_url_is_a_contact(contact: str) -> None:
 
 @each("wiki", "contact", "other texts are not contacts")
 def test_other_texts_are_not_contacts(contact: str) -> None:
-    with pytest.raises(BuilderError, match="neither a mail address nor a URL"):
+    with pytest.raises(BuilderError, match="neither an email address nor a URL"):
         checked_contact(contact)
 
 
