@@ -112,7 +112,7 @@ def portrait(
                     corpus = f"{other} | {name}"
                     rows += ((corpus, text.split, *_cells(one, *cells)) for cells in one.of(words, own))
         first = first or {name: own}
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return pd.DataFrame(rows, columns=list(COLUMNS), dtype=object).astype({"value": float})
 
 
 def chosen_statistics(measures: Collection[str]) -> list[Statistic]:

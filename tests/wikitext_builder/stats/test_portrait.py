@@ -398,6 +398,9 @@ def test_the_frame_has_all_parts_and_the_command_prints_them(folder: Callable[..
     run = CliRunner().invoke(cli, ["stats", str(first), "--all"])
     assert "Zipf and Mandelbrot" in run.stdout
     assert "Table 1" not in run.stdout
+    run = CliRunner().invoke(cli, ["stats", str(first), "--measure", "heaps"])  # no x of it is a word
+    (line,) = [line.split() for line in run.stdout.splitlines() if "exponent β" in line]
+    assert [float(cell) > 0 for cell in line[2:]] == [True, True, True]
 
 
 @pytest.mark.parametrize("width", [390, 1280])
