@@ -109,7 +109,9 @@ def _targets() -> dict[str, Target]:
         "parquet": target("parquet", partial(_run, "a.parquet", _parquet, b""), *tables, longest=1 << 15)
     }
     if find_spec("kenlm"):
-        found["kenlm"] = target("kenlm", partial(_run, "a.kenlm", _kenlm, b""), ARPA, BINARY, refuses=())
+        found["kenlm"] = target(
+            "kenlm", partial(_run, "a.kenlm", _kenlm, b""), ARPA, words=(BINARY,), refuses=()
+        )
     if find_spec("llama_cpp"):
         whole = write_gguf(HERE / "seed.gguf", adds_bos=True).read_bytes()
         head = len(whole) - sum(-(-one.numel() * 4 // 32) * 32 for one in weights(0.0).values())

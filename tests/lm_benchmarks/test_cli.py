@@ -444,5 +444,5 @@ def test_options_of_draws_do_nothing_and_say_so(results):
     result = CliRunner().invoke(commands, [*words, "--resamples", "500", "--seed", "2"])
     assert (result.exit_code, result.stdout) == (0, run(*words))
     assert "--resamples has no effect now: intervals are computed, not drawn\n" in result.stderr
-    assert "--seed does nothing now" in result.stderr
+    assert "--seed has no effect now" in result.stderr
     assert "--resamples" not in run("compare", "--help")

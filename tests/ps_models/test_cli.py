@@ -135,7 +135,7 @@ ERRORS = {  # of a command, and what its message contains
     "generate {plain} --temperature inf": "and finite",
     "explain {plain} {data} --out {new}.html --start 99999": "expected a start below",
     "explain {plain} {data} --out {new}.jpg": "a name that ends in .html, .htm, .png",
-    "compare-by-frequency {plain} {plain} {file}": "expected a folder with train",
+    "compare-by-frequency {plain} {plain} {file}": "expected a folder with a train file",
 }
 
 

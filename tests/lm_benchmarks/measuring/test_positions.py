@@ -68,7 +68,7 @@ def test_the_command_draws_and_writes_the_numbers(dataset, llama, tmp_path):
 
 
 def test_what_does_not_fit_is_said(dataset, llama, tmp_path):
-    with pytest.raises(HarnessError, match="cat predicts words"):
+    with pytest.raises(HarnessError, match="cat is a word-level model"):
         lb.by_position("command:cat", dataset)
     with pytest.raises(HarnessError, match=r"windows \[20, 513\]; expected 4 to 512"):
         lb.by_position(f"transformers:{llama}", dataset, windows=[20, 513])

@@ -74,7 +74,7 @@ def test_a_missing_part_is_said(tmp_path: Path) -> None:
     gone.unlink()
     printed = run("import", folder, "--store", tmp_path / "store", "--workers", 1)
     assert "3 parts, 63 pages" in printed.stdout
-    assert "  no parts  _SUCCESS\n" in printed.stdout
+    assert "  ignored   _SUCCESS\n" in printed.stdout
     assert f"SHA256SUMS names files that are not here: {gone.name}\n" in printed.stderr
 
 

@@ -100,5 +100,5 @@ def test_a_damaged_line_of_names_is_an_error_that_names_it(tmp_path: Path) -> No
 
 
 def test_without_marks_an_import_needs_all(tmp_path: Path) -> None:
-    with pytest.raises(BuilderError, match=r"no marks .* for the ca Wikipedia; take --all"):
+    with pytest.raises(BuilderError, match=r"no marks .* for the ca Wikipedia; use --all"):
         wb.import_dump(tmp_path / "a.store", tmp_path / "ca.xml", language="ca")

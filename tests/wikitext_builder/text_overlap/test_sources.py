@@ -229,7 +229,7 @@ def test_a_broken_file_is_a_reject_and_the_rest_is_read(name: str, tmp_path: Pat
     if name == "cut.txt.gz":  # what comes before the damage counts
         assert pieces
         assert TEXT.startswith("".join(one.text for one in pieces))
-        assert rejected[0].detail.startswith("read up to the damage: the gzip data break off")
+        assert rejected[0].detail.startswith("read up to the damage: the gzip data end too early")
 
 
 def test_a_line_of_json_without_end_does_not_fill_the_memory(
@@ -251,7 +251,7 @@ def test_overlap_names_what_was_not_read(tmp_path: Path) -> None:
     (tmp_path / "others" / "good.txt").write_text("x A, b; c d-e f g h y", encoding="utf-8")
     (tmp_path / "others" / "wiki.test.tokens").rename(tmp_path / "others" / "some.tokens")
     found = wb.overlap(tmp_path, against=tmp_path / "others")
-    cut = f"  {tmp_path}/others/cut.txt.gz: damaged (1), read up to the damage: the gzip data break off"
+    cut = f"  {tmp_path}/others/cut.txt.gz: damaged (1), read up to the damage: the gzip data end too early"
     assert f"not read, or not to the end\n  {tmp_path}/others/" in (text := as_text(found))
     assert cut in text
     assert len(found.rejected) == len(BROKEN)
