@@ -31,6 +31,8 @@ MOST = 2**31 - 1
 # training goes first (docs/notes/benchmarks.md). benchmarks/speed/threads.py measures it.
 WORK = 50_000_000
 
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that stop a run, which saves first
+
 _given = False  # whether the user chose the number of threads
 
 
@@ -137,14 +139,13 @@ def stop_signals() -> Iterator[Callable[[], bool]]:
         seen.append(number)
         signal.signal(number, before[signal.Signals(number)])
 
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     try:
-        before = {number: signal.signal(number, remember) for number in numbers}
+        before = {number: signal.signal(number, remember) for number in STOPPING}
     except ValueError:  # not in the main thread, where only the caller can handle signals
         yield lambda: False
         return
     try:
         yield lambda: bool(seen)
     finally:
-        for number in numbers:
+        for number in STOPPING:
             signal.signal(number, before[number])

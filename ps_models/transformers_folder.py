@@ -15,7 +15,7 @@ import torch
 
 from ps_models.errors import ModelError
 from ps_models.models.transformer import Transformer
-from ps_models.trained_model import TrainedModel, load
+from ps_models.trained_model import Source, loaded_model
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ NAMES: Final = {  # of a layer's parts, ours and theirs
 }
 
 
-def export(model: TrainedModel | str | Path, out: str | Path) -> Path:
+def export(model: Source, out: str | Path) -> Path:
     """Write a trained Transformer for `transformers`: configuration, weights, tokenizer; returns the folder.
 
     A text for its tokenizer is tokenized as in the dataset, and each line ends with a newline, which becomes
@@ -49,7 +49,7 @@ def export(model: TrainedModel | str | Path, out: str | Path) -> Path:
         import transformers
     except ImportError as error:
         raise ModelError("export needs the package transformers: pip install it") from error
-    trained = model if isinstance(model, TrainedModel) else load(model, device="cpu")
+    trained = loaded_model(model, "cpu")
     inner, out = trained.model, Path(out)
     if not isinstance(inner, Transformer):
         raise ModelError(f"{trained.checkpoint.model}: transformers has no such model; expected transformer")

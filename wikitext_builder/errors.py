@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Final
 
 # What Python and torch say in a RuntimeError.
@@ -18,6 +17,8 @@ def nearest(name: str, names: Iterable[str]) -> str:
     >>> nearest("octopus", ["Octopus", "Oak"]), nearest("kn5", ["kn-5", "unigram"]), nearest("x", ["kn-5"])
     ("; did you mean 'Octopus'?", "; did you mean 'kn-5'?", '')
     """
+    from difflib import get_close_matches  # here, because most runs never need it
+
     folded = {one.casefold(): one for one in names}
     near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean {folded[near[0]]!r}?" if near else ""

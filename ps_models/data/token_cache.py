@@ -54,14 +54,14 @@ def _folder() -> Path:
 
 def _kept(path: Path) -> tuple[Vocabulary, Tensor] | None:
     """None if nothing is kept there, or something else."""
+    if not path.exists():
+        return None
     try:
         with safe_open(path, "pt") as file:
             words, ids = file.get_tensor("words"), file.get_tensor("ids")
             if _digest(words, ids) == (file.metadata() or {}).get("sha256"):
                 return Vocabulary(tuple(words.numpy().tobytes().decode().split("\n"))), ids.long()
             LOG.warning("%s: is damaged; rewriting it", path)
-    except FileNotFoundError:
-        pass
     except (SafetensorError, OSError, ValueError) as error:
         LOG.warning("%s: cannot be used (%s); rewriting it", path, error)
     return None

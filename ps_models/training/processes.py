@@ -16,8 +16,9 @@ from typing import IO, Final
 
 import click
 
+from ps_models.processor import STOPPING
+
 PATIENCE: Final = 60.0  # seconds that processes have to save and end after the first one has
-SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_processes(arguments: Sequence[str], number: int) -> int:
@@ -29,9 +30,8 @@ def run_processes(arguments: Sequence[str], number: int) -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(number)}
-    shared |= (
-        {"GLOO_SOCKET_IFNAME": "lo"} if sys.platform == "linux" else {}
-    )  # not every machine knows its name
+    if sys.platform == "linux":  # not every machine knows its own name
+        shared["GLOO_SOCKET_IFNAME"] = "lo"
     with ExitStack() as stack:
         said = [stack.enter_context(TemporaryFile()) for _ in range(1, number)]
         outputs: list[IO[bytes] | None] = [None, *said]
@@ -80,7 +80,7 @@ def _handed_on(children: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
         for child in children:
             child.send_signal(number)
 
-    before = {number: signal.signal(number, hand_on) for number in SIGNALS}
+    before = {number: signal.signal(number, hand_on) for number in STOPPING}
     try:
         yield
     finally:

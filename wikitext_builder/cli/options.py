@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
-from click.shell_completion import get_completion_class
 
 import wikitext_builder as wb
 from wikitext_builder.errors import BuilderError, RejectedError, ToolkitError, is_short_memory
@@ -128,6 +127,8 @@ def _completion(program: click.Group) -> click.Command:
     @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
     def completion(shell: str) -> None:
         """Print code that completes commands, options and choices, for your shell's startup file."""
+        from click.shell_completion import get_completion_class
+
         name = program.name or ""
         kind = get_completion_class(shell)
         if kind is not None:  # click knows all three

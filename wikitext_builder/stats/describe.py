@@ -85,9 +85,8 @@ def plot_statistic(
     expect_picture(out := Path(out), BuilderError)
     key, _, part = measure.partition(".")
     datasets = load_named(directories, names)
-    drawn = dict[str, Chart]()
-    for one in chosen_statistics([key]):
-        drawn = charts(one, portrait(datasets, [one.key], raw=raw)) if key != ALL else {}
+    one, *_ = chosen_statistics([key])
+    drawn = charts(one, portrait(datasets, [key], raw=raw)) if key != ALL else {}
     if not drawn or (part and part not in drawn):
         parts = ", ".join(f"{key}.{name}" for name in drawn) or "a statistic with a curve, such as heaps"
         raise BuilderError(f"{measure}: nothing to draw; expected {parts}")

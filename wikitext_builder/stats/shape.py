@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wikitext_builder.dataset.plain import ARTICLES
+from wikitext_builder.dataset.vocabulary import UNK
+from wikitext_builder.extraction.markers import SHOWN_FORMULA
 from wikitext_builder.pages.lock import ATTRIBUTION, read_attribution
 from wikitext_builder.stats.long_range import hashes
 from wikitext_builder.stats.tail import Curve, Measured
@@ -26,7 +28,7 @@ REPEATED: Final = 13  # words of an n-gram that an ordinary sentence shares with
 SAMPLE: Final = 16  # one of so many of these n-grams is looked at, chosen by its hash
 LONGEST_RUN: Final = 4
 TOPICS: Final = 20
-MARKUP: Final = {"<unk>": "<unk>", "<formula>": "formula"}
+MARKUP: Final = {UNK: UNK, SHOWN_FORMULA: "formula"}
 
 
 def structure(text: Text) -> Measured:
