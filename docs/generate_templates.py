@@ -20,7 +20,7 @@ from wikitext_builder.cli.options import listed
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.expander import Expander
 from wikitext_builder.extraction.macros.call import template_name
-from wikitext_builder.extraction.macros.local import LOCAL
+from wikitext_builder.extraction.macros.local import local_templates
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.macros.registry import MACROS, REMOVED
 from wikitext_builder.extraction.page import extract
@@ -28,6 +28,7 @@ from wikitext_builder.extraction.preprocessor import Part, resolve
 from wikitext_builder.extraction.trim import trim
 from wikitext_builder.pages.importing import TEMPLATE
 from wikitext_builder.pages.xml_dump import read_pages
+from wikitext_builder.wiki.languages import LANGUAGES
 
 HEAD = """# Templates without text
 
@@ -165,7 +166,7 @@ def table(found: list[Article]) -> str:
 
 
 def _known() -> dict[str, int]:
-    local = sum(len(one.macros) for one in LOCAL.values())
+    local = sum(len(local_templates(code).macros) for code in LANGUAGES)
     return {"macros": len(MACROS), "local": local, "names": len(REMOVED)}
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.macros.call import Call, Macro, template_name
-from wikitext_builder.extraction.macros.local import LOCAL, NO_TEMPLATES
+from wikitext_builder.extraction.macros.local import local_templates
 from wikitext_builder.extraction.macros.parser_functions import (
     PARSER_FUNCTIONS,
     VARIABLES,
@@ -62,7 +62,7 @@ class TemplateReader:
         self.page = page
         self.own = own  # macros of the user
         names = language_of(language)
-        self.local = LOCAL.get(names.code, NO_TEMPLATES)
+        self.local = local_templates(names.code)
         self.shared = MACROS if names.is_english else COPIED
         self.redirects = names.redirects
         self.context = Context(page=page, language=names)
@@ -183,7 +183,7 @@ def is_known(name: str, language: Language) -> bool:
     >>> [is_known(name, english) for name in ("Convert", "Infobox person", "Conv", "Chess opening")]
     [True, True, False, False]
     """
-    local, macros = LOCAL.get(language.code, NO_TEMPLATES), MACROS if language.is_english else COPIED
+    local, macros = local_templates(language.code), MACROS if language.is_english else COPIED
     if name in local.macros or local.removed.fullmatch(name):
         return True
     return name not in REDIRECTS and (name in macros or is_removed(name))
@@ -277,7 +277,7 @@ def without_authority(language: Language) -> dict[str, UserMacro]:
     >>> sorted({"Circa", "Convert", "Abbr"} & without_authority(language_of("en")).keys())
     ['Circa']
     """
-    known = {*AUTHORITY, *LOCAL.get(language.code, NO_TEMPLATES).macros}
+    known = {*AUTHORITY, *local_templates(language.code).macros}
     return {name: _nothing for name in (MACROS if language.is_english else COPIED) if name not in known}
 
 

@@ -8,12 +8,13 @@ from tests.cases import each
 from tests.conftest import ROOT
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.extraction.macros.call import Call, template_name
-from wikitext_builder.extraction.macros.local import KINDS, LOCAL
+from wikitext_builder.extraction.macros.local import KINDS, LocalTemplates, local_templates
 from wikitext_builder.extraction.macros.registry import COPIED
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.wiki.languages import LANGUAGES
 
 TABLE = (ROOT / "wikitext_builder/extraction/macros/data/local.tsv").read_text("utf-8").splitlines()
+LOCAL = sorted({*LANGUAGES} - {"en"})
 LONG = "9" * 400
 ENTITY = re.compile("&[a-z]+;|<[^>]*>")
 
@@ -25,7 +26,8 @@ def test_a_case_gives_its_lines(language, wikitext, lines):
 
 
 def test_every_language_but_english_has_a_table():
-    assert set(LOCAL) == set(LANGUAGES) - {"en"}
+    assert all(local_templates(language).macros for language in LOCAL)
+    assert local_templates("en") == local_templates("xx") == LocalTemplates()
 
 
 def test_rows_are_whole_and_each_source_is_named():
@@ -45,7 +47,7 @@ def test_rows_are_whole_and_each_source_is_named():
 
 @pytest.mark.parametrize("language", LOCAL)
 def test_no_macro_raises_and_each_name_is_as_the_reader_asks_for_it(language):
-    table = LOCAL[language]
+    table = local_templates(language)
     for name, macro in table.macros.items():
         assert template_name(name) == name
         assert table.removed.fullmatch(name) is None or name in table.macros

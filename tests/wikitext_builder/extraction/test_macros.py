@@ -7,7 +7,7 @@ from tests.cases import each
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.macros.call import Call
-from wikitext_builder.extraction.macros.local import LOCAL
+from wikitext_builder.extraction.macros.local import local_templates
 from wikitext_builder.extraction.macros.numbers import in_words, ordinal_in_words
 from wikitext_builder.extraction.macros.parser_functions import PARSER_FUNCTIONS
 from wikitext_builder.extraction.macros.registry import MACROS
@@ -25,8 +25,8 @@ READER = TemplateReader(
 # One macro per kind of row.
 LOCAL_MACROS = {
     (language, macro.__qualname__): (name, macro)
-    for language, table in LOCAL.items()
-    for name, macro in table.macros.items()
+    for language in LANGUAGES
+    for name, macro in local_templates(language).macros.items()
 }
 NAMES = [*{macro: name for name, macro in MACROS.items()}.values(), *PARSER_FUNCTIONS]
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from wikitext_builder.extraction.macros import read_table, words
 from wikitext_builder.extraction.macros.call import Call, Macro, series
@@ -291,14 +292,16 @@ def _any_of(names: list[str]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(one).replace(r"\*", ".*") for one in names), re.DOTALL)
 
 
-def _read() -> dict[str, LocalTemplates]:
-    rows: dict[str, list[Row]] = {code: [] for code in LANGUAGES if code != "en"}
-    for code, names, kind, text, _source in read_table("local"):
-        rows[code].append(Row(LANGUAGES[code], tuple(map(str.strip, names.split(";"))), kind, text))
-    return {code: _templates(LANGUAGES[code], of_code) for code, of_code in rows.items()}
-
-
-def _templates(language: Language, rows: list[Row]) -> LocalTemplates:
+@cache
+def local_templates(code: str) -> LocalTemplates:
+    """The templates of the Wikipedia in this language; none for English and others without a table."""
+    if code == "en" or (language := LANGUAGES.get(code)) is None:
+        return LocalTemplates()
+    rows = [
+        Row(language, tuple(map(str.strip, names.split(";"))), kind, text)
+        for of_code, names, kind, text, _source in read_table("local")
+        if of_code == code
+    ]
     marks = (language.good_marks, language.featured_marks, language.disambiguation_marks, language.stub_marks)
     boxes = [one for names in marks for one in names]
     macros: dict[str, Macro] = {}
@@ -308,7 +311,3 @@ def _templates(language: Language, rows: list[Row]) -> LocalTemplates:
         else:
             macros |= {full: KINDS[row.kind](row, value) for full, value in _names(row)}
     return LocalTemplates(macros=macros, removed=_any_of(boxes))
-
-
-LOCAL: dict[str, LocalTemplates] = _read()
-NO_TEMPLATES = LocalTemplates()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from wikitext_builder.extraction.macros import (  # noqa: F401 - each declares its macros as it is imported
     citations,
@@ -79,24 +79,22 @@ def pattern(written: str) -> Macro:
     >>> [tilde(Call(name="~", arguments=one, page=None)) for one in calls]
     ['~1,500 km', None, '~5 m (a, b)']
     """
-    *others, last = (_visible(one) for one in written.split(" ¦ "))
-    alternatives = [_segments(one) for one in others]
+    *alternatives, last = (_visible(one) for one in written.split(" ¦ "))
     if not alternatives and not REFERENCE.search(last):
         return text(last)
     if (one := REFERENCE.fullmatch(written)) and not one[2] and not re.search("[+*]|[A-Z]{4}", one[1]):
         return argument(*one[1].split("|"))
-    otherwise = None if last in NOTHING else _segments(last)
     keeps_spaces = "␣" in (written[0], written[-1])
 
     def filled(call: Call) -> str | None:
-        for segments in alternatives:
-            shown, complete = _filled(segments, call)
+        for one in alternatives:
+            shown, complete = _filled(one, call)
             if complete:
                 break
         else:
-            if otherwise is None:
+            if last in NOTHING:
                 return NOTHING[last]
-            shown, _ = _filled(otherwise, call)
+            shown, _ = _filled(last, call)
         return shown if keeps_spaces else shown.strip(" ")
 
     return filled
@@ -105,8 +103,9 @@ def pattern(written: str) -> Macro:
 Segments = list[tuple[str, list[tuple[Value, str]]]]  # a text, then arguments, each with the text after it
 
 
+@cache
 def _segments(written: str) -> Segments:
-    """What `_filled` reads: every second one is optional."""
+    """What `_filled` reads, made when it is first needed: every second one is optional."""
     segments: Segments = []
     for piece in OPTIONAL.split(written):
         first, *rest = REFERENCE.split(piece)
@@ -115,10 +114,10 @@ def _segments(written: str) -> Segments:
     return segments
 
 
-def _filled(segments: Segments, call: Call) -> tuple[str, bool]:
+def _filled(written: str, call: Call) -> tuple[str, bool]:
     """The text of a call, and True if all arguments are there that are not optional."""
     shown, complete = "", True
-    for place, (piece, arguments) in enumerate(segments):
+    for place, (piece, arguments) in enumerate(_segments(written)):
         whole = True
         for value, after in arguments:
             given = value(call)
@@ -190,8 +189,10 @@ def _names_in(cell: str) -> list[str]:
 def _all_of(cell: str) -> list[str]:
     """The names in a cell, in which * is for any characters, and those that lead to them."""
     patterns = cell.split("|")
-    found = [one for name in patterns for one in (fnmatch.filter(DECLARED, name) if "*" in name else [name])]
-    return found + [alias for alias, name in REDIRECTS.items() if name in found]
+    found = dict.fromkeys(
+        one for name in patterns for one in (fnmatch.filter(DECLARED, name) if "*" in name else [name])
+    )
+    return [*found, *(alias for alias, name in REDIRECTS.items() if name in found)]
 
 
 def _dated(family: str, now: Macro, then: Macro) -> Macro:
