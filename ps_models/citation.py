@@ -22,11 +22,7 @@ def cite(*paths: str | Path) -> str:
 
 
 def cited(path: Path) -> Cited:
-    """The source of a dataset, or those of a checkpoint with what decided it.
-
-    Raises:
-        ToolkitError: The path is neither.
-    """
+    """The source of a dataset, or those of a checkpoint with what decided it."""
     if path.suffix != ".safetensors" and not any(path.glob("*.safetensors")):
         return cited_dataset(load_dataset(path))
     with needed_packages():  # here: a dataset needs no torch

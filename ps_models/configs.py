@@ -70,11 +70,7 @@ def _settings(table: Table, parts: Mapping[str, Table], known: frozenset[str], w
 
 
 def presets_of(path: Path, config: Any) -> dict[str, Preset]:  # noqa: ANN401 - the class of a configuration
-    """The presets of a file for models of that configuration; none if there is no file.
-
-    Raises:
-        ModelError: It has another form, or fields that neither the model nor a training has.
-    """
+    """The presets of a file for models of that configuration; none if there is no file."""
     if not path.exists():
         return {}
     tables = _tables(path)
@@ -101,11 +97,7 @@ PRESETS: Final[dict[str, Mapping[str, Preset]]] = {
 
 
 def kind_of(model: str | ModelKind) -> ModelKind:
-    """A model of ours by its name; what is a model already stays as it is.
-
-    Raises:
-        ModelError: There is no such model.
-    """
+    """A model of ours by its name; what is a model already stays as it is."""
     if isinstance(model, ModelKind):
         return model
     if model not in MODELS:
@@ -118,11 +110,7 @@ def kind_of(model: str | ModelKind) -> ModelKind:
 
 
 def preset_of(kind: ModelKind, name: str | None) -> Preset:
-    """A preset by name; without a name, the defaults of the model.
-
-    Raises:
-        ModelError: There is no such preset.
-    """
+    """A preset by name; without a name, the defaults of the model."""
     if name is None:
         return Preset(about="the defaults")
     if name not in kind.presets:
@@ -145,14 +133,7 @@ def make_configs(
 ) -> tuple[Any, TrainingConfig]:
     """The configurations of a model and of its training.
 
-    Args:
-        model: The model, or a name in MODELS.
-        preset: A name in its presets, or None.
-        settings: Values by field of either configuration, or texts `key=value`.
-        vocab_size: The number of words in the vocabulary.
-
-    Raises:
-        ModelError: A name is unknown, a value is not of its type or out of its range, or two contradict.
+    `settings` are values by field of either one, or texts `key=value`; they replace those of the preset.
     """
     kind = kind_of(model)
     chosen, config_class = preset_of(kind, preset), kind.config
@@ -182,11 +163,7 @@ def make_configs(
 
 
 def make_model(model: str | ModelKind, config: Any) -> nn.Module:  # noqa: ANN401 - each model has its own
-    """A model with fresh weights, drawn from torch's generator; what the user's code raises stays as it is.
-
-    Raises:
-        ModelError: The configuration contradicts itself, or the weights do not fit into memory.
-    """
+    """A model with fresh weights, drawn from torch's generator; what the user's code raises stays."""
     kind = kind_of(model)
     if kind.source:
         return kind.make(config)
@@ -198,11 +175,7 @@ def make_model(model: str | ModelKind, config: Any) -> nn.Module:  # noqa: ANN40
 
 
 def config_of(model: str | ModelKind, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - each has its own
-    """A model's configuration from a checkpoint's JSON.
-
-    Raises:
-        ModelError: There is no such model, or it has a different configuration.
-    """
+    """A model's configuration from a checkpoint's JSON."""
     kind = kind_of(model)
     config_class, model, values = kind.config, kind.name, completed_fields(kind, fields)
     advice = "use the version that wrote the checkpoint"

@@ -20,14 +20,9 @@ SLOW = 2.0  # times the duration in float32: then bf16 costs more than it gains,
 
 
 def choose_device(name: str, rank: int = 0) -> torch.device:
-    """A device by name.
+    """A device as torch names it; `auto`: a GPU if there is one, else the CPU.
 
-    Args:
-        name: A device as torch names it, or `auto`: a GPU if there is one, else the CPU.
-        rank: Of this process; each process takes a GPU of its own.
-
-    Raises:
-        ModelError: This machine has no such device.
+    Of several processes each takes a GPU of its own, by its rank.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -52,11 +47,7 @@ def device_name(device: torch.device) -> str:
 
 @contextmanager
 def autocast(device: torch.device, precision: str) -> Iterator[None]:
-    """The arithmetic that a precision names, as a context; after it, products are as they were before.
-
-    Raises:
-        ModelError: There is no such precision.
-    """
+    """The arithmetic that a precision names, as a context; after it, products are as they were before."""
     if precision not in PRECISIONS:
         raise ModelError(f"--precision {precision}: expected {', '.join(PRECISIONS)}")
     cudnn: Any = torch.backends.cudnn

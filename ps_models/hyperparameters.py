@@ -87,11 +87,7 @@ WordId = Annotated[int, Range(end="vocab_size")]
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A configuration whose fields say what values they can have; see the module.
-
-    Raises:
-        ModelError: A value is out of its range.
-    """
+    """A configuration whose fields say what values they can have; see the module."""
 
     def __post_init__(self) -> None:
         own: type = type(self)
@@ -147,7 +143,6 @@ UPDATE_SCHEDULES: dict[str, Callable[[TrainingConfig, int, float], float]] = {
     # Vaswani et al. (2017), https://arxiv.org/abs/1706.03762, section 5.3, but 1 at the end of the warm-up.
     "inverse-sqrt": lambda config, update, _: math.sqrt(min(1.0, max(1, config.warmup) / (update + 1))),
 }
-TO_THE_END: Final = ("cosine", "linear")  # schedules that the number of epochs decides
 
 
 def _down(config: TrainingConfig, left: float) -> float:
@@ -226,10 +221,7 @@ def learning_rate(config: TrainingConfig, losses: Sequence[float]) -> float:
 def update_factor(config: TrainingConfig, update: int, done: float) -> float:
     """What the learning rate of an epoch is multiplied by in one update; the warm-up is linear.
 
-    Args:
-        config: The hyperparameters.
-        update: The number of updates before it.
-        done: The share of the tokens of all epochs that were trained on before it.
+    `update` is the number of updates before it, `done` the share of the tokens of all epochs.
 
     >>> update_factor(TrainingConfig(schedule="cosine", warmup=2, floor=0.1), 5, 0.5)
     0.55

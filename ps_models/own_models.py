@@ -39,11 +39,7 @@ _allowed_now: Final[set[str]] = set()
 
 
 def named_kind(model: str) -> ModelKind:
-    """A model by our name, or by that of the user's class: `my_model.py:GPT` or `my_package.models:GPT`.
-
-    Raises:
-        ModelError: There is no such model, or the class is not one that can be trained.
-    """
+    """A model by our name, or by that of the user's class: `my_model.py:GPT` or `my_package.models:GPT`."""
     if not (match := OWN.fullmatch(model)):
         return kind_of(model)
     where = match["where"]
@@ -51,15 +47,11 @@ def named_kind(model: str) -> ModelKind:
     if source is None or not source.is_file():
         raise ModelError(f"{model}: there is no {where}; expected a file or a module with a class of yours")
     trust(source)
-    return _kind(match["name"], where, source)
+    return _kind(match["name"], where, source, file_sha256(source))
 
 
 def saved_kind(checkpoint: Checkpoint, folder: Path) -> ModelKind:
-    """The model of a checkpoint. Of the user's file the copy in the run's folder is taken, else the one here.
-
-    Raises:
-        ModelError: Its source is missing, has changed or is not allowed.
-    """
+    """The model of a checkpoint; of a user's file the copy in the run's folder, else the one here."""
     wanted = checkpoint.source_sha256
     if wanted is None:
         return kind_of(checkpoint.model)
@@ -84,7 +76,7 @@ def saved_kind(checkpoint: Checkpoint, folder: Path) -> ModelKind:
             f"{checkpoint.model}: opening it runs {same[0]} (sha256 {wanted[:12]}), which you have not"
             f" trusted: read it, then give --trust {same[0]} once, before the name of the command"
         )
-    return _kind(name, where, same[0])
+    return _kind(name, where, same[0], wanted)
 
 
 def trust(path: str | Path) -> None:
@@ -120,11 +112,7 @@ def _allowed() -> set[str]:
 
 
 def keep_source(kind: ModelKind, folder: Path) -> None:
-    """Copy the file of a user's model into the folder of its run; a module stays where it is.
-
-    Raises:
-        ModelError: Another file of that name is there.
-    """
+    """Copy the file of a user's model into the folder of its run; a module stays where it is."""
     copy = folder / kind.name.rpartition(":")[0]
     if kind.source is None or copy.suffix != ".py":
         return
@@ -136,11 +124,7 @@ def keep_source(kind: ModelKind, folder: Path) -> None:
 
 
 def check_laws(kind: ModelKind, model: nn.Module, words: int) -> None:
-    """Try the laws on a user's model with fresh weights, in seconds.
-
-    Raises:
-        ModelError: It breaks one.
-    """
+    """Try the laws on a user's model with fresh weights, in seconds."""
     tried: Any = model.eval()
     few = min(words, WORDS)
     try:
@@ -166,9 +150,8 @@ def _of_module(name: str) -> Path | None:
     return Path(spec.origin) if spec and spec.origin else None
 
 
-def _kind(name: str, where: str, source: Path) -> ModelKind:
-    """The class of that name, imported from a file or as a module."""
-    digest = file_sha256(source)
+def _kind(name: str, where: str, source: Path, digest: str) -> ModelKind:
+    """The class of that name, imported from a file of that hash or as a module."""
     full = f"{Path(where).name}:{name}"
     module: Any = _imported(source, digest) if where.endswith(".py") else importlib.import_module(where)
     made: Any = getattr(module, name, None)

@@ -39,8 +39,7 @@ _given = False  # whether the user chose the number of threads
 def use_processor(threads: int | None = None) -> None:
     """Set threads and memory for the whole process; a command does this when it starts.
 
-    Args:
-        threads: The threads of torch's operators; None: `fitted_threads` decides for each model.
+    Without a number of threads, `fitted_threads` decides for each model.
     """
     global _given
     _given = threads is not None
@@ -50,19 +49,6 @@ def use_processor(threads: int | None = None) -> None:
 
         torch.set_num_threads(threads)
     keep_freed_memory()
-
-
-@contextmanager
-def given_threads(threads: int) -> Iterator[None]:
-    """Compute with this many threads, as a command with `--threads` does, and then as before."""
-    global _given
-    was_given = _given
-    with _threads(threads):
-        use_processor(threads)
-        try:
-            yield
-        finally:
-            _given = was_given
 
 
 @contextmanager
@@ -81,10 +67,7 @@ def _threads(number: int) -> Iterator[None]:
 def threads_for(weights: int, rows: int, most: int) -> int:
     """Return how many threads a model is worth: one for each `WORK` multiplications of a step of time.
 
-    Args:
-        weights: Of the model; each token takes about as many multiplications.
-        rows: Texts that are read side by side.
-        most: The number of cores, or of threads that torch would take.
+    Each token takes about as many as the model has weights; `rows` are texts that are read side by side.
 
     >>> threads_for(250_000, 16, 8), threads_for(20_000_000, 20, 4), threads_for(20_000_000, 20, 64)
     (1, 4, 8)
@@ -94,13 +77,9 @@ def threads_for(weights: int, rows: int, most: int) -> int:
 
 @contextmanager
 def fitted_threads(model: object, rows: int = 1) -> Iterator[None]:
-    """Compute with as many threads as a model is worth, and not with more than before.
+    """Compute with as many threads as a model that reads so many rows is worth; not with more than before.
 
     Nothing changes if the user chose the number, or if the model does not read word by word.
-
-    Args:
-        model: Any language model; see `reads_word_by_word`.
-        rows: Texts that it reads side by side.
     """
     import torch
 

@@ -123,12 +123,7 @@ def loaded_model(source: Source, device: str) -> TrainedModel:
 
 
 def open_data(data: str | Path, checkpoint: Checkpoint) -> Dataset:
-    """A dataset for a trained model; if it has a train file, its vocabulary must be the model's.
-
-    Raises:
-        ModelError: It has a different vocabulary.
-        BuilderError: There is no dataset.
-    """
+    """A dataset for a trained model; if it has a train file, its vocabulary must be the model's."""
     dataset = load_dataset(data)
     if dataset.layout != FILE and "train" in dataset.files:
         check_vocabulary(checkpoint, dataset.vocabulary, str(data))
@@ -352,9 +347,6 @@ def draw_words(
     """Draw words from a model's probabilities of the next word; arguments as in `generate`.
 
     The generator draws on the CPU, so the same seed gives the same words.
-
-    Raises:
-        ModelError: The temperature is negative, infinite or not a number; or the model's probabilities are.
     """
     if not 0 <= temperature < math.inf:
         raise ModelError(f"--temperature {temperature}: expected 0 or more, and finite")

@@ -6,10 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ps_models.configs import ModelKind, config_of, make_configs, make_model
 from ps_models.data.dataset import read_texts
@@ -17,16 +16,15 @@ from ps_models.data.token_cache import read_train
 from ps_models.devices import best_precision, choose_device
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Score
-from ps_models.hyperparameters import Config
+from ps_models.hyperparameters import Config, TrainingConfig
 from ps_models.language_model import Prepared
 from ps_models.own_models import check_laws, keep_source, named_kind
 from ps_models.training.checkpoint import LAST, Checkpoint, check_vocabulary, read_checkpoint
 from ps_models.training.logs import events_to
 from ps_models.training.loop import RunLimits, TrainingData, run_training
 from ps_models.training.update import torchrun_context
-from wikitext_builder.dataset.load import FILE, Dataset
+from wikitext_builder.dataset.load import FILE
 from wikitext_builder.dataset.load import load as load_dataset
-from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
@@ -93,19 +91,15 @@ def train(
         StoppedError: The user stopped the run, or `limits` did; the same call resumes it.
     """
     data, out = Path(data), Path(out)
-    dataset = _training_data(data)
-    vocabulary, stream = read_train(dataset)
     kind = named_kind(model)
-    model_config, training = make_configs(kind, preset, settings, len(vocabulary))
+    texts, model_config, training = _prepared(kind, data, preset, settings)
     out.mkdir(parents=True, exist_ok=True)
-    saved = _saved_run(out, kind, asdict(model_config), vocabulary, data)
+    saved = _saved_run(out, kind, texts.describe, data)
     with torchrun_context() as world:
         chosen = choose_device(device, world.rank)
         if training.precision == "auto":
             before = saved.settings.get("precision") if saved else None
             training = replace(training, precision=before or best_precision(chosen))
-        texts = _texts(kind, model_config, preset, dataset, vocabulary, stream)
-        _check_same_text(saved, texts.describe, data)
         fresh = saved is None
         made = _new_model(kind, texts, model_config, training.seed, world.rank, prepare=fresh).to(chosen)
         if world.rank == 0:
@@ -127,28 +121,22 @@ def train(
     return replace(run, trained_before=tuple(before) == run.losses)
 
 
-def _training_data(data: Path) -> Dataset:
+def _prepared(
+    kind: ModelKind, data: Path, preset: str | None, settings: Mapping[str, object] | Iterable[str]
+) -> tuple[TrainingData, Config, TrainingConfig]:
+    """The text of a run, with what its checkpoints say besides the weights; and its configurations."""
     dataset = load_dataset(data)
     if dataset.layout == FILE:
         raise ModelError(f"{data}: a single file; expected a folder with train and valid files to train on")
-    return dataset
-
-
-def _texts(
-    kind: ModelKind,
-    config: Config,
-    preset: str | None,
-    dataset: Dataset,
-    vocabulary: Vocabulary,
-    stream: Tensor,
-) -> TrainingData:
-    """The text of a run, and what its checkpoints say besides the weights."""
     hashes = {f"{split}_sha256": file_sha256(dataset.file(split)) for split in ("train", "valid")}
+    words, stream = read_train(dataset, hashes["train_sha256"])
+    config, training = make_configs(kind, preset, settings, len(words))
     facts = {"data": dataset.name, **hashes, "preset": preset}
     if kind.source_sha256:
         facts["source_sha256"] = kind.source_sha256
-    run = Checkpoint(model=kind.name, config=asdict(config), weights={}, vocabulary=vocabulary, facts=facts)
-    return TrainingData(stream=stream, valid=list(read_texts(dataset, "valid", vocabulary)), describe=run)
+    run = Checkpoint(model=kind.name, config=asdict(config), weights={}, vocabulary=words, facts=facts)
+    texts = TrainingData(stream=stream, valid=list(read_texts(dataset, "valid", words)), describe=run)
+    return texts, config, training
 
 
 def _new_model(
@@ -165,31 +153,24 @@ def _new_model(
     return made
 
 
-def _saved_run(
-    out: Path, kind: ModelKind, config: dict[str, Any], vocabulary: Vocabulary, data: Path
-) -> Checkpoint | None:
-    """The checkpoint to resume from; None if nothing was saved."""
+def _saved_run(out: Path, kind: ModelKind, wanted: Checkpoint, data: Path) -> Checkpoint | None:
+    """The checkpoint to resume from, of the same model and text; None if nothing was saved."""
     if not (out / LAST).exists():
         return None
     saved = read_checkpoint(out / LAST, training=True)
-    check_vocabulary(saved, vocabulary, str(data))
+    check_vocabulary(saved, wanted.vocabulary, str(data))
     # Fields newer than the checkpoint are as `config_of` completes them.
     config_then = asdict(config_of(kind, saved.config)) if saved.model == kind.name else saved.config
     found = {"model": saved.model, "source_sha256": saved.source_sha256, **config_then}
-    wanted = {"model": kind.name, "source_sha256": kind.source_sha256, **config}
-    if differing := [key for key in wanted if found.get(key) != wanted[key]]:
-        changes = ", ".join(f"{key} {found.get(key)} → {wanted[key]}" for key in differing)
+    now = {"model": kind.name, "source_sha256": kind.source_sha256, **wanted.config}
+    if differing := [key for key in now if found.get(key) != now[key]]:
+        changes = ", ".join(f"{key} {found.get(key)} → {now[key]}" for key in differing)
         raise ModelError(f"{out}: the run there has a different model ({changes}); use another --out")
-    return saved
-
-
-def _check_same_text(saved: Checkpoint | None, wanted: Checkpoint, data: Path) -> None:
-    if saved is None:
-        return
     for split in ("train", "valid"):
-        found, expected = (str(each.facts.get(f"{split}_sha256", "")) for each in (wanted, saved))
-        if found != expected and (expected or split == "train"):  # older runs do not name valid
+        here, then = (str(each.facts.get(f"{split}_sha256", "")) for each in (wanted, saved))
+        if here != then and (then or split == "train"):  # older runs do not name valid
             raise ModelError(
-                f"{data}: sha256 of {split} {found[:12]}, but the run's is {expected[:12]}: its place in"
+                f"{data}: sha256 of {split} {here[:12]}, but the run's is {then[:12]}: its place in"
                 " train and its losses on valid would not fit; use the same data, or another --out"
             )
+    return saved

@@ -270,11 +270,7 @@ class TemplateShare:
 
 
 def read_calls(path: Path) -> Iterator[RenderedCall]:
-    """The calls of a file of JSON lines, plain or compressed with bzip2.
-
-    Raises:
-        BuilderError: The file cannot be read, or a line is not JSON with `wikitext` and `text`.
-    """
+    """The calls of a file of JSON lines, plain or compressed with bzip2."""
     try:
         data = path.read_bytes()
         lines = (bz2.decompress(data) if path.suffix == ".bz2" else data).decode().splitlines()

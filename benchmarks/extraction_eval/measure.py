@@ -300,11 +300,7 @@ def _no_text(_call: object) -> str:
 def render_page(wikipedia: Wikipedia, page: Page) -> tuple[str, frozenset[str]]:
     """Let the wiki render a page's wikitext, whether it has such a page or not.
 
-    Returns:
-        The HTML, and the names of the templates that the wiki does not have: neither side has their text.
-
-    Raises:
-        RejectedError: The wiki cannot render it; the reason is MediaWiki's word.
+    Returns the HTML, and the names of the templates that the wiki does not have: neither side has their text.
     """
     asked = {"title": page.title, "text": page.wikitext, "contentmodel": "wikitext", "prop": "text|templates"}
     answer = parse_page(wikipedia, asked)
@@ -314,11 +310,7 @@ def render_page(wikipedia: Wikipedia, page: Page) -> tuple[str, frozenset[str]]:
 
 
 def read_page_files(paths: Iterable[Path]) -> Iterator[StoredPage]:
-    """The pages of XML exports and of files of wikitext; the files of a folder in the order of their names.
-
-    Raises:
-        BuilderError: A file is neither.
-    """
+    """The pages of XML exports and of files of wikitext; the files of a folder by name."""
     for path in paths:
         files = sorted(one for one in path.iterdir() if _has_pages(one)) if path.is_dir() else [path]
         for file in files:

@@ -89,11 +89,7 @@ def append_record(path: Path, record: Record) -> None:
 
 
 def to_line(record: Record) -> str:
-    """A record in one line of JSON.
-
-    Raises:
-        ValueError: A number is infinite or NaN.
-    """
+    """A record in one line of JSON."""
     fields = msgspec.to_builtins(record, enc_hook=str)  # a signature is its text
     return json.dumps({"format": FORMAT, **fields}, ensure_ascii=False, allow_nan=False)
 

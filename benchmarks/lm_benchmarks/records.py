@@ -327,11 +327,7 @@ def warnings_of(results: Iterable[Result]) -> list[str]:
 
 
 def from_json(line: str) -> Result:
-    """The result of a line.
-
-    Raises:
-        ValueError: The line is not a result of this format.
-    """
+    """The result of a line."""
     result = of_line(line, Result, "a result")
     unsound = [number for number, article in enumerate(result.articles, start=1) if not article.is_sound]
     if missing := [name for name in (*MUST_AGREE, "model") if name not in result.signature]:

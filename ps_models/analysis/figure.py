@@ -32,9 +32,6 @@ def save_picture(
     """Draw predictions as PNG, SVG or PDF: one word with its distributions, or a sentence with its window.
 
     `originals` are the words of the sentence before rare ones became `<unk>`, if they are known.
-
-    Raises:
-        ModelError: The ending is of no picture, or there are too many words.
     """
     expect_picture(path, ModelError)
     if not 1 <= len(predictions) <= LONGEST_SENTENCE:

@@ -66,11 +66,7 @@ def pointing(model: nn.Module, tokens: Tensor, *, device: torch.device | str = "
 def save_figure(
     path: Path, buckets: Sequence[Bucket], pointer: Pointing | None, names: tuple[str, str]
 ) -> None:
-    """Draw the comparison: differences by bucket, and for a pointer its gate and how far back it points.
-
-    Raises:
-        ModelError: The ending is of no picture.
-    """
+    """Draw the comparison: differences by bucket, and for a pointer its gate and how far back it points."""
     expect_picture(path, ModelError)
     write_picture(path, lambda: _figure(buckets, pointer, names), dpi=DPI, **LOOK)
 

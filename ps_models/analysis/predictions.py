@@ -153,11 +153,7 @@ LONGEST_SENTENCE = 60  # tokens; a longer one is cut
 def gains(
     model: nn.Module, tokens: Tensor, *, device: torch.device | str = "cpu", progress: Progress = no_progress
 ) -> Tensor:
-    """What the pointer added to each token of a text, in nats, (time,); see `Prediction.gain`.
-
-    Raises:
-        ModelError: The model has no pointer.
-    """
+    """What the pointer added to each token of a text, in nats, (time,); see `Prediction.gain`."""
     if not isinstance(model, PointerSentinel):
         raise ModelError(f"--start: a model without a pointer has no {BEST} passage; expected a number")
     parts, done = [], 0

@@ -32,12 +32,7 @@ class Text:
 
 
 def read_texts(dataset: Dataset, split: str, vocabulary: Vocabulary) -> Iterator[Text]:
-    """The articles of a split, in order; a file without articles is one text.
-
-    Raises:
-        ModelError: The file is empty.
-        BuilderError: The file is missing, or not of the format.
-    """
+    """The articles of a split, in order; a file without articles is one text."""
     empty = True
     for article in dataset.articles(split):
         if article.lines:
@@ -48,11 +43,7 @@ def read_texts(dataset: Dataset, split: str, vocabulary: Vocabulary) -> Iterator
 
 
 def read_stream(dataset: Dataset, split: str, vocabulary: Vocabulary) -> Tensor:
-    """All ids of a split, in order, (time,).
-
-    Raises:
-        ModelError, BuilderError: As `read_texts`.
-    """
+    """All ids of a split, in order, (time,)."""
     return torch.cat([text.tokens for text in read_texts(dataset, split, vocabulary)])
 
 
@@ -123,15 +114,7 @@ class Rows:
         return self.tokens.numel() - sum(self.shorter)
 
     def of_rank(self, rank: int, ranks: int) -> Rows:
-        """The rows of one process, the same in every epoch.
-
-        Args:
-            rank: Of the process.
-            ranks: The number of processes.
-
-        Raises:
-            ModelError: There are fewer rows than processes.
-        """
+        """The rows of one process, the same in every epoch."""
         if len(self) < ranks:
             raise ModelError(f"batch_size={len(self)}: {ranks} processes need a row each; use fewer of them")
         return Rows(self.tokens[rank::ranks], self.shorter[rank::ranks])
@@ -141,12 +124,10 @@ class Rows:
         return Rows(self.tokens.to(device), self.shorter)
 
     def chunks(self, *, ends: Sequence[int], lookback: int, start: int = 0) -> Iterator[Chunk]:
-        """The chunks of an epoch in order, from number `start` on.
+        """The chunks of an epoch in order, without the first `start`.
 
-        Args:
-            ends: Where each chunk ends, the last one at the end of the rows: `even_ends` or `random_ends`.
-            lookback: How many tokens before those that it predicts a chunk reads again.
-            start: How many chunks are skipped.
+        `ends` says where each one ends: `even_ends` or `random_ends`. A chunk reads the `lookback` tokens
+        before those that it predicts again.
         """
         length = self.tokens.shape[1]
         for first, end in islice(pairwise((0, *ends)), start, None):
@@ -190,9 +171,6 @@ def to_rows(stream: Tensor, batch_size: int) -> Rows:
 
     >>> to_rows(torch.arange(5), 2).tokens.tolist()
     [[0, 1, 2], [3, 4, 0]]
-
-    Raises:
-        ModelError: There are fewer tokens than rows.
     """
     if batch_size < 1 or len(stream) < batch_size:
         raise ModelError(f"{len(stream)} tokens cannot fill {batch_size} rows; use a smaller batch_size")

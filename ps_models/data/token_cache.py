@@ -21,23 +21,18 @@ from torch import Tensor
 from ps_models.data.dataset import read_stream
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.hashing import file_sha256
 
 LOG = logging.getLogger(__name__)
 LEAST: Final = 50_000_000  # bytes; a smaller file is read in a few seconds
 FORMAT: Final = 1
 
 
-def read_train(dataset: Dataset) -> tuple[Vocabulary, Tensor]:
-    """The vocabulary of a dataset, and the ids of train, (time,).
-
-    Raises:
-        ModelError, BuilderError: As `read_stream`.
-    """
+def read_train(dataset: Dataset, sha256: str) -> tuple[Vocabulary, Tensor]:
+    """The vocabulary of a dataset, and the ids of its train file of that hash, (time,)."""
     train = dataset.file("train")
     if train.stat().st_size < LEAST:
         return dataset.vocabulary, read_stream(dataset, "train", dataset.vocabulary)
-    path = _folder() / f"{file_sha256(train)}-{FORMAT}.safetensors"
+    path = _folder() / f"{sha256}-{FORMAT}.safetensors"
     if (kept := _kept(path)) is not None:
         return kept
     LOG.info("%s: keeping its ids in %s", train, path)

@@ -34,19 +34,9 @@ def score_texts(
 ) -> list[Score]:
     """The scores of texts, in order; their sum is the score of all.
 
-    Args:
-        model: The model; it is used in evaluation mode, and is afterwards in the mode that it was in.
-        texts: The articles.
-        context: `carried`: one pass over all articles, as in the paper; `article`: each starts without
-            context.
-        chunk: Tokens per call; it does not change the number.
-        batch: Articles per call if each starts without context; it does not change the number.
-        device: Where the model is.
-        progress: Called with the number of tokens that are done, within texts too if context is carried.
-        total: The number of tokens of all texts, for the progress.
-
-    Raises:
-        ModelError: `context` is not one of CONTEXTS.
+    The context is `carried`, one pass over all articles, as in the paper; or `article`: each starts without.
+    The sizes of `chunk` (tokens per call) and `batch` (articles per call) do not change the numbers.
+    `progress` gets the number of tokens that are done, within texts too if context is carried.
     """
     scores, total_score, done = [], Score(), 0
 
@@ -75,19 +65,9 @@ def token_nats(
     device: torch.device | str = "cpu",
     reading: Callable[[int], None] | None = None,
 ) -> Iterator[tuple[Text, Tensor]]:
-    """Each text with -log p of each of its tokens, in float64 on the CPU.
+    """Each text with -log p of each of its tokens, in float64 on the CPU; see `score_texts`.
 
-    Args:
-        model: See `score_texts`.
-        texts: See `score_texts`.
-        context: See `score_texts`.
-        chunk: See `score_texts`.
-        batch: See `score_texts`.
-        device: See `score_texts`.
-        reading: If context is carried: called within a long text, with how many of its tokens were read.
-
-    Raises:
-        ModelError: `context` is not one of CONTEXTS.
+    If context is carried, `reading` is called within a long text, with how many of its tokens were read.
     """
     if context not in CONTEXTS:
         raise ModelError(f"--context: found {context!r}, expected {' or '.join(CONTEXTS)}")

@@ -72,9 +72,6 @@ def buckets_of(counts: Tensor, number: int, *, equal: str = "types") -> Tensor:
 
     Each has about equally many `types`, as in the paper's figure, or equally many `tokens` of train. Words of
     the same count are in the same bucket: that of the first of them. So a bucket can be empty.
-
-    Raises:
-        ModelError: There are more buckets than words, or `equal` is neither of the two.
     """
     if not 1 <= number <= len(counts) or equal not in ("types", "tokens"):
         raise ModelError(
@@ -102,14 +99,8 @@ def compare_by_frequency(
 ) -> list[Bucket]:
     """How two models predict words, by their frequency, the most frequent first; empty buckets are left out.
 
-    Args:
-        tokens: The text, (time,).
-        first: -log p of each token by the first model.
-        second: The same by the second.
-        counts: Of each word in train; `number` and `equal` say how `buckets_of` divides them.
-        number: Of buckets, at most.
-        equal: See `buckets_of`.
-        gates: The share of the softmax at each token, of the second model, if it has a pointer.
+    `first` and `second` are -log p of each token of a text, (time,), by both models; `gates` the share of
+    the softmax there, if the second one has a pointer. `number` and `equal` are as in `buckets_of`.
     """
     bucket_of_word, result = buckets_of(counts, number, equal=equal), []
     for bucket in range(number):

@@ -301,14 +301,10 @@ def _weights_gradient(dgates_NBG: Tensor, read_NBH: Tensor, depth: int) -> Tenso
 def highway_steps(
     inputs_TBG: Tensor, s_BH: Tensor, weight_DGH: Tensor, bias_DG: Tensor, mask_BH: Tensor | None = None
 ) -> Tensor:
-    """The state after each step of time, (T, B, H).
+    """The state after each step of time, (T, B, H), from that before the first one.
 
-    Args:
-        inputs_TBG: What the inputs add to h and t, x W, without a bias.
-        s_BH: The state before the first step.
-        weight_DGH: R of each depth. In a narrower type than the rest, it sets that of the products.
-        bias_DG: b of each depth.
-        mask_BH: Dropout of s before R, the same at each step and depth.
+    The inputs are what x W adds to h and t, without a bias. The mask is dropout of s before R, the same at
+    each step and depth. Weights in a narrower type than the rest set that of the products.
     """
     steps: Any = _HighwaySteps.apply
     states_TBH: Tensor = steps(inputs_TBG, s_BH, weight_DGH, bias_DG, mask_BH)

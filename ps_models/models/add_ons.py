@@ -118,16 +118,9 @@ def tuned_neural_cache(
     grid: Sequence[NeuralCacheConfig] = GRID,
     device: torch.device | str = "cpu",
 ) -> NeuralCache[Any]:
-    """The model with the neural cache of the grid that predicts texts best in one pass.
+    """The model with the neural cache of the grid that predicts texts best; it scores the texts once.
 
-    Args:
-        model: A recurrent model; it scores the texts once.
-        texts: Of validation data, in order; the cache is carried from one to the next.
-        grid: Windows and flatnesses to try; their weights are not used.
-        device: Where the model is.
-
-    Raises:
-        ModelError: The texts are shorter than two tokens.
+    The cache is carried from one text to the next. The weights in the grid are not used.
     """
     stream = torch.cat([text.tokens for text in texts])
     if len(stream) < 2:
@@ -200,12 +193,7 @@ class MonteCarloDropout(Generic[State]):
 
     Each sample keeps its masks for whole texts, and all texts have the same masks, so scores do not depend on
     chunks or batches. The zones of zoneout change at each step; their rates replace them. Gal's own 1000
-    samples cost 1000 times the model.
-
-    Args:
-        model: In evaluation mode, trained with `locked=True`.
-        samples: M.
-        generator: On the model's device.
+    samples cost 1000 times the model, which is in evaluation mode and was trained with `locked=True`.
     """
 
     def __init__(self, model: Maskable[State], samples: int, generator: torch.Generator) -> None:

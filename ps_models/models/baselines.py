@@ -79,12 +79,7 @@ class NGram:
 
     @classmethod
     def of_text(cls, config: NGramConfig, stream: Tensor) -> NGram:
-        """The model of a training text.
-
-        Args:
-            config: The order and the vocabulary's size.
-            stream: int64 ids, (time,); each line ends with `<eos>`.
-        """
+        """The model of a training text of int64 ids, (time,); each line ends with `<eos>`."""
         return cls(config, estimate(stream.cpu().numpy(), config.vocab_size, config.order, config.eos))
 
     def initial_state(self, batch_size: int) -> Tensor:

@@ -65,16 +65,7 @@ class Interpolation:
 def interpolate(
     models: Sequence[LanguageModel[Any]], texts: Sequence[Text], *, device: torch.device | str = "cpu"
 ) -> Interpolation:
-    """The mixture that predicts texts best.
-
-    Args:
-        models: Each scores every token once.
-        texts: Of validation data, in order.
-        device: Where the models are.
-
-    Raises:
-        ModelError: There are no models or no texts.
-    """
+    """The mixture that predicts texts best, such as those of valid; each model scores every token once."""
     if not models or not texts:
         raise ModelError(f"{len(models)} models and {len(texts)} texts; expected at least one of each")
     scores = [-torch.cat([nats for _, nats in token_nats(model, texts, device=device)]) for model in models]
@@ -84,15 +75,10 @@ def interpolate(
 def fit_weights(log_probs_MT: Tensor) -> Tensor:
     """The weights of the mixture that gives tokens the greatest probability, by EM from equal ones.
 
+    A log-probability is -inf where a model gives 0; some model must give each token more.
+
     >>> fit_weights(torch.tensor([[0.5, 0.5, 0.1], [0.1, 0.1, 0.5]]).log())
     tensor([0.7500, 0.2500], dtype=torch.float64)
-
-    Args:
-        log_probs_MT: Natural log-probabilities that each model gives to each token, -inf where it is 0.
-
-    Raises:
-        ModelError: All models give some token a probability of 0, or one gives NaN. Or EM ends while it is
-            still far from the best mixture.
     """
     probs_MT, highest_T = _scaled(log_probs_MT.double())
     weights_M = torch.full((len(probs_MT),), 1 / len(probs_MT), dtype=torch.float64)
@@ -120,11 +106,7 @@ def with_best_weight(
 ) -> Cache:
     """The cache of a grid whose mixture with a model gives a text the greatest probability, with its weight.
 
-    Args:
-        model_T: Log-probabilities by the model.
-        caches_CT: Those by each cache; its own weight does not count.
-        grid: The configurations of the caches.
-        least: No weight is below it.
+    Its own weight does not count; the one that is found is not below `least`.
     """
     found = []
     for candidate, cache_T in zip(grid, caches_CT, strict=True):

@@ -156,13 +156,7 @@ class LSTM(StreamModel[LSTMState]):
     """Embedding, layers of LSTM, softmax."""
 
     def __init__(self, config: LSTMConfig, words: nn.Module | None = None, word_size: int = 0) -> None:
-        """Fresh weights.
-
-        Args:
-            config: Sizes and rates.
-            words: Maps ids to vectors, in place of an embedding.
-            word_size: The size of those vectors.
-        """
+        """Fresh weights; `words` maps ids to vectors of `word_size`, in place of an embedding."""
         super().__init__()
         self.config = config
         V, H = config.vocab_size, config.hidden_size
@@ -199,11 +193,7 @@ class LSTM(StreamModel[LSTMState]):
         return hidden_BTH, LSTMState(token_B, torch.stack(h, dim=1), torch.stack(c, dim=1))
 
     def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
-        """One mask per sample for a whole text, also in evaluation; see `MonteCarloDropout`.
-
-        Raises:
-            ValueError: The model was not trained with masks that are locked over time.
-        """
+        """One mask per sample for a whole text, also in evaluation; see `MonteCarloDropout`."""
         if not self.config.locked:
             raise ValueError("locked=False: dropout that changes at each step has no mask for a whole text")
         shape = (samples, self.config.vocab_size)

@@ -142,11 +142,7 @@ class RNNLDA(StreamModel[RNNLDAState]):
 
     def prepare(self, stream: Tensor, vocabulary: Vocabulary, seed: int) -> None:
         """Estimate the topics of words; see `Prepared`."""
-        config = self.config
-        lda = LDAConfig(
-            topics=config.topics, lines=config.document_lines, passes=config.lda_passes, seed=seed
-        )
-        counts_VK = config.smoothing + topics_of_words(stream, len(vocabulary), config.eos, lda)
+        counts_VK = self.config.smoothing + topics_of_words(stream, len(vocabulary), self.config, seed)
         self.log_topics_VK.copy_((counts_VK / counts_VK.sum(dim=1, keepdim=True)).log())
 
     def initial_state(self, batch_size: int) -> RNNLDAState:
@@ -185,22 +181,11 @@ class RNNLDA(StreamModel[RNNLDAState]):
 
 
 BLOCK = 2**23  # counts at once: 32 MiB in float32
+ALPHA, ETA = 0.1, 0.01  # priors of a document's topics and of a topic's words; the papers do not give them
 LEAST = 1e-30  # of a word's probability in a document; below it float32 loses digits
 
 
-@dataclass(frozen=True, kw_only=True)
-class LDAConfig:
-    """How topics are estimated; the papers that use them give at most the first two."""
-
-    topics: int = 40
-    lines: int = 10  # of a document
-    passes: int = 50
-    alpha: float = 0.1  # prior of a document's topics
-    eta: float = 0.01  # prior of a topic's words
-    seed: int = 1
-
-
-def topics_of_words(stream_N: Tensor, vocab_size: int, eos: int, config: LDAConfig) -> Tensor:
+def topics_of_words(stream_N: Tensor, vocab_size: int, config: RNNLDAConfig, seed: int) -> Tensor:
     """How often each topic is expected to have made each word: (V, K), its rows sum to the words' counts.
 
     It is latent Dirichlet allocation (Blei et al. 2003, JMLR 3), by batch variational Bayes. Each pass is the
@@ -211,21 +196,22 @@ def topics_of_words(stream_N: Tensor, vocab_size: int, eos: int, config: LDAConf
         topics:    lambda_kw = eta + sum over d of count_dw phi_dwk
 
     The shares are never stored: for each block of documents both sums are matrix products with its table of
-    counts. Each line of the text ends with `eos`.
+    counts. Each line of the text ends with <eos>.
     """
-    K, lengths_D = config.topics, torch.bincount(_documents(stream_N, eos, config.lines)).float()
-    generator = torch.Generator().manual_seed(config.seed)
+    K, eos, lines = config.topics, config.eos, config.document_lines
+    lengths_D = torch.bincount(_documents(stream_N, eos, lines)).float()
+    generator = torch.Generator().manual_seed(seed)
     counts_V = torch.bincount(stream_N, minlength=vocab_size).float()
     made_KV = counts_V / K * (0.5 + torch.rand(K, vocab_size, generator=generator))
-    gamma_DK = (config.alpha + lengths_D[:, None] / K).repeat(1, K)
-    for _ in range(config.passes):
-        topics_KV = _expected(config.eta + made_KV)
+    gamma_DK = (ALPHA + lengths_D[:, None] / K).repeat(1, K)
+    for _ in range(config.lda_passes):
+        topics_KV = _expected(ETA + made_KV)
         shares_DK = _expected(gamma_DK)
         sums_KV = torch.zeros_like(made_KV)
-        for rows, counts_BV in _blocks(stream_N, vocab_size, eos, config.lines):
+        for rows, counts_BV in _blocks(stream_N, vocab_size, eos, lines):
             shares_BK = shares_DK[rows]
             ratio_BV = counts_BV.div_((shares_BK @ topics_KV).clamp_(min=LEAST))
-            gamma_DK[rows] = config.alpha + shares_BK * (ratio_BV @ topics_KV.t())
+            gamma_DK[rows] = ALPHA + shares_BK * (ratio_BV @ topics_KV.t())
             sums_KV.addmm_(shares_BK.t(), ratio_BV)
         made_KV = sums_KV.mul_(topics_KV)
     return made_KV.t().contiguous()

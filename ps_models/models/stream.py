@@ -89,16 +89,11 @@ class StreamModel(nn.Module, Generic[State]):
         raise NotImplementedError
 
     def run(self, tokens_BT: Tensor, state: State, *, at: int) -> tuple[Tensor, State]:
-        """The outputs that predict each token, (B, T, H), and the state after `at` of them.
+        """The outputs that predict each token, (B, T, H), and the state after `at` of them; 0: the given one.
 
         The output that predicts a token comes from reading the token before it: the last token is not read.
         A model with `locked_masks` also takes `masks`: without them they are drawn in training, and nothing
         is dropped in evaluation.
-
-        Args:
-            tokens_BT: The tokens to predict.
-            state: What came before.
-            at: Return the state after this many tokens; 0: the given one.
         """
         raise NotImplementedError
 
@@ -175,11 +170,7 @@ def shifted(token_B: Tensor, tokens_BT: Tensor, at: int) -> tuple[Tensor, Tensor
 
 
 def scored_and_advance(tokens: Tensor, scored: int | None, advance: int | None) -> tuple[int, int]:
-    """The arguments of `Trainable.loss`, with their defaults.
-
-    Raises:
-        ValueError: They are more than the tokens.
-    """
+    """The arguments of `Trainable.loss`, with their defaults."""
     time = tokens.shape[1]
     scored = time if scored is None else scored
     advance = scored if advance is None else advance

@@ -96,10 +96,7 @@ def tuned_cache(
 ) -> UnigramCache[State]:
     """The model with the cache of the grid that predicts texts best in one pass, its weight found by EM.
 
-    Args:
-        model: Any language model; it scores the texts once.
-        texts: Of validation data, in order; the cache is carried from one to the next.
-        grid: Windows and decays to try; their weights are not used.
+    The model scores the texts once; the cache is carried from one to the next.
     """
     model_T = -torch.cat([nats for _, nats in token_nats(model, texts)])
     stream = torch.cat([text.tokens for text in texts])

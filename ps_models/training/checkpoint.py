@@ -96,11 +96,7 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 
 def check_shapes(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Check that weights fit a model.
-
-    Raises:
-        ModelError: The names, shapes or types are those of a different model.
-    """
+    """Check that weights fit a model."""
     expected, found = (
         {name: (tuple(tensor.shape), str(tensor.dtype)) for name, tensor in tensors.items()}
         for tensors in (weights_of(model), weights)
@@ -119,11 +115,7 @@ def _kind(kind: tuple[tuple[int, ...], str] | None) -> str:
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:
-    """Write a whole checkpoint or none; returns it with its digest.
-
-    Raises:
-        ModelError: It cannot be written; the previous file stays as it was.
-    """
+    """Write a whole checkpoint or none; returns it with its digest."""
     digest = _digest(checkpoint.weights)
     words = "\n".join(checkpoint.vocabulary.tokens).encode()
     tensors = {WEIGHTS + name: tensor.contiguous().cpu() for name, tensor in checkpoint.weights.items()}
@@ -166,11 +158,7 @@ def remove_unfinished(folder: Path) -> None:
 
 
 def checkpoint_file(path: Path) -> Path:
-    """The file of a checkpoint: the path itself, or the best (or else the last) one in a run's folder.
-
-    Raises:
-        ModelError: There is none.
-    """
+    """The file of a checkpoint: the path itself, or the best (or else the last) one in a run's folder."""
     candidates = [path / BEST, path / LAST] if path.is_dir() else [path]
     for candidate in candidates:
         if candidate.is_file():
@@ -179,15 +167,7 @@ def checkpoint_file(path: Path) -> Path:
 
 
 def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
-    """Read and verify a checkpoint.
-
-    Args:
-        path: The file, or the folder of a run.
-        training: Also read what a resumed run needs.
-
-    Raises:
-        ModelError: It is missing, damaged, or not a checkpoint of ps-models.
-    """
+    """Read and verify a checkpoint, or that of a run's folder; `training`: also what a run resumes from."""
     path = checkpoint_file(path)
     try:
         with safe_open(path, framework="pt") as file:
@@ -224,11 +204,7 @@ def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
 
 
 def check_vocabulary(checkpoint: Checkpoint, vocabulary: Vocabulary, source: str) -> None:
-    """Check that a vocabulary is the one that the weights were trained with.
-
-    Raises:
-        ModelError: It is a different one.
-    """
+    """Check that a vocabulary is the one that the weights were trained with."""
     if checkpoint.vocabulary.tokens != vocabulary.tokens:
         raise ModelError(
             f"{source}: its vocabulary ({_described(vocabulary)}) differs from the checkpoint's"

@@ -30,9 +30,6 @@ class RunLog:
     """The logs of a run in its folder; while they are open, no other run can use the folder.
 
     A resumed run cuts off what was logged after its checkpoint.
-
-    Raises:
-        ModelError: Another process has them open.
     """
 
     def __init__(
@@ -143,11 +140,7 @@ EVENTS: Final[dict[str, Callable[[Path], AbstractContextManager[Events]]]] = {
 
 @contextmanager
 def events_to(names: Collection[str], folder: Path) -> Iterator[Events]:
-    """What hands numbers on to trackers, by their names in EVENTS.
-
-    Raises:
-        ModelError: There is no such tracker, or its package is not installed.
-    """
+    """What hands numbers on to trackers, by their names in EVENTS."""
     with ExitStack() as stack:
         trackers = []
         for name in dict.fromkeys(names):

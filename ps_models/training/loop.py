@@ -93,22 +93,9 @@ def run_training(
 ) -> Position:
     """Train a model and keep its last and its best checkpoint in a folder; returns where the run ended.
 
-    Args:
-        model: On its device, with the weights to start from.
-        data: The text.
-        config: The hyperparameters.
-        out: The folder for checkpoints and logs.
-        resume: Continue from here: the run's last checkpoint, read with `training=True`.
-        device: Where the model is.
-        world: The processes of the run.
-        progress: Called with the number of tokens, over all epochs, that are done.
-        events: Also takes the numbers of updates and epochs, such as TensorBoard's writer.
-        limits: When to save, log and stop.
-        compiled: Compile the updates, with CUDA graphs on a GPU.
-
-    Raises:
-        StoppedError: The user stopped it (Ctrl-C, SIGTERM), or `limits` did; it can be resumed.
-        ModelError: The loss is no longer a number, or `resume` is of a different run.
+    The model is on its device, with the weights to start from; `resume` is the run's last checkpoint, read
+    with `training=True`. `progress` gets the number of tokens, over all epochs. The user (Ctrl-C, SIGTERM)
+    or `limits` can stop it: then a StoppedError says so, and it can be resumed.
     """
     if resume is None and (out / BEST).exists():
         raise ModelError(
@@ -138,11 +125,7 @@ def run_training(
 
 
 def _restored(run: Training, snapshot: Mapping[str, Any]) -> dict[str, int]:
-    """Continue from a snapshot; returns the lengths of the logs at that time.
-
-    Raises:
-        ModelError: It is of a run with other settings, or not a snapshot.
-    """
+    """Continue from a snapshot; returns the lengths of the logs at that time."""
     try:
         run.restore(snapshot)
         return {name: msgspec.convert(snapshot["logs"][name], Whole) for name in LOGS}

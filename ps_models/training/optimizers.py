@@ -38,9 +38,6 @@ def optimizer_class(name: str) -> tuple[type[torch.optim.Optimizer], dict[str, A
 
     >>> optimizer_class("nadam")
     (<class 'torch.optim.nadam.NAdam'>, {})
-
-    Raises:
-        ModelError: There is no such optimizer.
     """
     known = {
         each.lower(): found
@@ -67,9 +64,6 @@ def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Opti
 
     If only matrices decay, all other weights are a second group: vectors, and embeddings, also those that a
     softmax shares.
-
-    Raises:
-        ModelError: The optimizer refuses the weights or its options.
     """
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     if config.decayed == "all" or not config.weight_decay:
@@ -131,9 +125,6 @@ def load_optimizer(
     A new optimizer steps once over weights of zero: its state says what each weight's must be. Otherwise a
     fused step would read beyond the end of a stranger's tensor. Of the options only those that change during
     a run are taken; all others follow from the settings of the run, which are checked.
-
-    Raises:
-        ValueError: The state is not of this optimizer and these weights.
     """
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
     expected = _stepped(weights, config)

@@ -25,7 +25,13 @@ from ps_models.data.dataset import Chunk, Rows, even_ends, random_ends
 from ps_models.devices import use_products
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Score
-from ps_models.hyperparameters import TO_THE_END, UPDATE_SCHEDULES, TrainingConfig, finished, learning_rate
+from ps_models.hyperparameters import (
+    UPDATE_SCHEDULES,
+    TrainingConfig,
+    finished,
+    learning_rate,
+    update_factor,
+)
 from ps_models.language_model import AnyState, Penalised, join_states, map_state, tensors_of
 from ps_models.training.optimizers import (
     averaged_weights,
@@ -136,9 +142,6 @@ def recompute_layers(model: nn.Module) -> None:
     """Let the layers keep only their inputs for the gradient, and compute the rest again: in less memory.
 
     Layers are what stands in a `nn.ModuleList`. Numbers stay the same (Chen et al. 2016, arXiv 1604.06174).
-
-    Raises:
-        ModelError: There are none, or the model calls them with weights that are not theirs.
     """
     if not all(getattr(one, "layers_can_recompute", True) for one in model.modules()):
         raise ModelError("recompute=yes: the weights of its layers differ in each call; train without it")
@@ -183,15 +186,10 @@ class Training:
         return self.device.type == "cpu"
 
     def update(self, chunk: Chunk, targets: int) -> Tensor:
-        """Train on a chunk, without waiting for the device.
+        """Train on a chunk of this process's rows, without waiting for the device.
 
-        Args:
-            chunk: This process's rows.
-            targets: In the chunk over all processes.
-
-        Returns:
-            Two numbers for `read`, on the device and possibly not computed yet: the summed nats of this
-            process's targets, and the norm of the gradient before clipping.
+        `targets` are those of all processes. Returns two numbers for `read`, on the device and possibly not
+        computed yet: the summed nats of this process's targets, and the gradient's norm before clipping.
         """
         self.optimizer.zero_grad(set_to_none=True)
         divisor = targets if self.config.loss == "token" else self.batch_size
@@ -221,11 +219,7 @@ class Training:
         return averaged_weights(self.optimizer) or self.ema
 
     def read(self, updates: Sequence[tuple[Tensor, int]]) -> list[tuple[float, float]]:
-        """The numbers of the updates since `position`, each given with its targets; waits for the device.
-
-        Raises:
-            ModelError: A gradient is not a number; its results must not be saved.
-        """
+        """The numbers of the updates since `position`, each given with its targets; waits for the device."""
         found = torch.stack([numbers for numbers, _ in updates]).tolist()
         for index, ((nats, norm), (_, targets)) in enumerate(zip(found, updates, strict=True), 1):
             if not math.isfinite(norm):
@@ -269,11 +263,7 @@ class Training:
         }
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Go back to where a snapshot was taken; the weights are loaded separately.
-
-        Raises:
-            ModelError: It is of a run with other settings.
-        """
+        """Go back to where a snapshot was taken; the weights are loaded separately."""
         names = {field.name for field in fields(Position)}
         if snapshot["position"].keys() != names:
             raise ValueError(f"a position of {sorted(snapshot['position'])}, expected {sorted(names)}")
@@ -301,11 +291,7 @@ class Training:
         return self.model.initial_state(len(self.rows))  # type: ignore[operator]
 
     def _compiled(self) -> nn.Module:
-        """The loss as torch compiles it, with torch's own CUDA graphs on a GPU.
-
-        Raises:
-            ModelError: Chunks have random lengths: each would be compiled.
-        """
+        """The loss as torch compiles it, with its own CUDA graphs on a GPU; each length would be compiled."""
         if self.config.random_strides:
             raise ModelError(
                 "--compile needs chunks of one length; train without it or without random_strides"
@@ -375,7 +361,7 @@ def _same_settings(saved: Mapping[str, Any], wanted: TrainingConfig, position: P
     in_updates = {before.schedule, wanted.schedule} & UPDATE_SCHEDULES.keys()
     if not in_updates and all(learning_rate(before, each) == learning_rate(wanted, each) for each in epochs):
         names = [name for name in names if name not in ("schedule", "decay", "decay_after")]
-    if wanted.schedule in TO_THE_END:
+    if update_factor(wanted, 0, 0.0) != update_factor(wanted, 0, 1.0):  # the end of the epochs decides it
         names.append("epochs")
         before = replace(before, epochs=then["epochs"])
     differing = [name for name in names if getattr(before, name) != getattr(wanted, name)]

@@ -68,10 +68,6 @@ class Endpoint(PieceModel):
 
         `url` is without `/completions`: http://localhost:8000/v1. `served_model` is what the server calls
         the model (None: the only one), `longest` how many pieces it holds at once (None: what it says).
-
-        Raises:
-            HarnessError: The server does not keep the protocol, or reads pieces otherwise.
-            UnreachableError: It does not answer.
         """
         self.url = without_secrets(url).rstrip("/")
         if tokenizer is None:
@@ -219,11 +215,7 @@ class Endpoint(PieceModel):
 
 
 def checked(found: dict[str, Any], pieces: int) -> dict[str, Any]:
-    """The log-probabilities of an answer, `logprobs` of a choice, if they are what they must be.
-
-    Raises:
-        ValueError: There are too few or too many, one is none, or the places in the text do not fit.
-    """
+    """The log-probabilities of an answer, `logprobs` of a choice, if they are what they must be."""
     scores = found["token_logprobs"]
     if len(scores) not in (pieces, pieces + 1):
         raise ValueError(f"{len(scores)} log-probabilities for {pieces} pieces")

@@ -123,9 +123,9 @@ def _checkpoint(specification: str, inputs: Inputs) -> LoadedModel:
 
 def _train_tokens(checkpoint: Checkpoint, dataset: Dataset) -> int | None:
     """The number of tokens that a checkpoint was trained on; None if it was trained on another text."""
-    own = checkpoint.facts.get("train_sha256")
-    is_own = "train" in dataset.files and file_sha256(dataset.file("train")) == own
-    return len(read_train(dataset)[1]) if is_own else None
+    found = file_sha256(dataset.file("train")) if "train" in dataset.files else ""
+    is_own = found and found == checkpoint.facts.get("train_sha256")
+    return len(read_train(dataset, found)[1]) if is_own else None
 
 
 def _monte_carlo(specification: str, inputs: Inputs) -> LoadedModel:

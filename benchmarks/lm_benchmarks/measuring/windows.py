@@ -53,11 +53,7 @@ class ScoreCache:
     """A reader that remembers scores: windows that several conventions share are read once."""
 
     def __init__(self, reader: Reader, path: Path | None = None) -> None:
-        """Open the memory; without a path it is not on disk.
-
-        Raises:
-            StorageError: The file cannot be written, or is not such a memory.
-        """
+        """Open the memory; without a path it is not on disk."""
         self.reader = reader
         self.longest = reader.longest
         self.shared = 0  # windows that were not read again

@@ -8,6 +8,7 @@ from ps_models.data.dataset import read_stream
 from ps_models.data.token_cache import read_train
 from tests.ps_models.tiny import make_dataset
 from wikitext_builder.dataset.load import load
+from wikitext_builder.hashing import file_sha256
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def kept(tmp_path):
 
 
 def assert_right(dataset):
-    vocabulary, stream = read_train(dataset)
+    vocabulary, stream = read_train(dataset, file_sha256(dataset.file("train")))
     fresh = load(dataset.path)
     assert vocabulary == fresh.vocabulary
     assert torch.equal(stream, read_stream(fresh, "train", fresh.vocabulary))
@@ -34,7 +35,7 @@ def test_ids_are_kept_once_and_read_without_counting_again(dataset, tmp_path, mo
     written = path.stat().st_mtime_ns
     assert_right(dataset)
     monkeypatch.setattr(token_cache, "read_stream", None)  # it is not called
-    read_train(load(dataset.path))
+    read_train(load(dataset.path), file_sha256(dataset.file("train")))
     assert path.stat().st_mtime_ns == written
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import ps_models as pm
-from ps_models.models.rnn import RNNLDA, LDAConfig, RNNLDAConfig, topics_of_words
+from ps_models.models.rnn import ALPHA, ETA, RNNLDA, RNNLDAConfig, topics_of_words
 from ps_models.training.checkpoint import read_checkpoint
 from tests.ps_models.tiny import make_dataset
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
@@ -27,29 +27,29 @@ def planted_text(seed=3, articles=60):
     return torch.tensor(VOCABULARY.encode(words))
 
 
-def lda_written_out(stream, vocab_size, config):
+def lda_written_out(stream, vocab_size, config, seed):
     """The same updates, word by word, from the same start."""
     documents: list[Counter[int]] = [Counter()]
     line = 0
     for word in stream.tolist():
-        if line == config.lines:
+        if line == config.document_lines:
             documents.append(Counter())
             line = 0
         documents[-1][word] += 1
         line += word == 1
-    generator = torch.Generator().manual_seed(config.seed)
+    generator = torch.Generator().manual_seed(seed)
     counts = torch.bincount(stream, minlength=vocab_size).double()
     start = 0.5 + torch.rand(config.topics, vocab_size, generator=generator).double()
     made = counts / config.topics * start
-    gammas = [torch.full((config.topics,), config.alpha + d.total() / config.topics) for d in documents]
-    for _ in range(config.passes):
-        parameters = config.eta + made
+    gammas = [torch.full((config.topics,), ALPHA + d.total() / config.topics) for d in documents]
+    for _ in range(config.lda_passes):
+        parameters = ETA + made
         words = (parameters.digamma() - parameters.sum(1, keepdim=True).digamma()).exp()
         made = torch.zeros_like(made)
         for place, document in enumerate(documents):
             gamma = gammas[place].double()
             shares = (gamma.digamma() - gamma.sum().digamma()).exp()
-            gammas[place] = torch.full((config.topics,), config.alpha).double()
+            gammas[place] = torch.full((config.topics,), ALPHA).double()
             for word, count in document.items():
                 phi = shares * words[:, word]
                 phi = count * phi / phi.sum()
@@ -59,11 +59,12 @@ def lda_written_out(stream, vocab_size, config):
 
 
 def test_topics_are_those_of_the_updates_written_out(monkeypatch):
-    stream, config = planted_text(articles=7), LDAConfig(topics=3, lines=3, passes=6)
-    expected = lda_written_out(stream, len(VOCABULARY), config)
+    stream = planted_text(articles=7)
+    config = RNNLDAConfig(vocab_size=len(VOCABULARY), topics=3, document_lines=3, lda_passes=6)
+    expected = lda_written_out(stream, len(VOCABULARY), config, seed=1)
     for block in (2**23, 30):  # all documents at once, or a few
         monkeypatch.setattr("ps_models.models.rnn.BLOCK", block)
-        found = topics_of_words(stream, len(VOCABULARY), eos=1, config=config)
+        found = topics_of_words(stream, len(VOCABULARY), config, seed=1)
         torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-4)
 
 
