@@ -71,7 +71,7 @@ class LinkReader:
             if prefix in self.categories or prefix in INTERLANGUAGE:
                 return MARGIN
         if len(parts) == 1:
-            if LABELLED.match(parts[0]):
+            if (":" in target or target[:2] == "//") and LABELLED.match(parts[0]):
                 return f"[[{parts[0]}]]"  # an external link in brackets of the text
             return parts[0].strip().lstrip(":").strip()  # underscores stay as in the page
         label = parts[1] if len(parts) == 2 else "|".join(parts[1:])
