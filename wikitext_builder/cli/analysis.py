@@ -61,10 +61,10 @@ def stats(
 ) -> None:
     """Print the paper's Table 1: articles, tokens, vocabulary and OoV rate per split.
 
-    With --all, prints a statistical portrait of the text: its tail, long range and shape. Further datasets
-    are also compared with the first one.
+    With --all, prints a statistical portrait of the text: long tail, long-range dependency and shape. Further
+    datasets are also compared with the first one.
 
-    Each directory holds a dataset built here, or one in the layout of WikiText or the Penn Treebank.
+    DIRECTORIES hold datasets built here, or in the layout of WikiText or the Penn Treebank.
     """
     from wikitext_builder.stats import statistics
 
@@ -148,8 +148,7 @@ def plot_statistic(measure: str, directories: tuple[Path, ...], **options: Any) 
 def describe(directories: tuple[Path, ...], **options: Any) -> None:
     """Write the portrait of one or several datasets as one page, with charts, tables and definitions.
 
-    A directory holds a dataset built here, or one in the layout of WikiText or of the Penn Treebank,
-    or train.txt.
+    DIRECTORIES hold datasets built here, in the layout of WikiText or the Penn Treebank, or train.txt.
     """
     click.echo(wb.describe(*directories, **options))
 

@@ -26,10 +26,9 @@ SETTINGS: Final = {"help_option_names": ["-h", "--help"], "show_default": True}
 def commands(threads: int | None) -> None:
     """Measure language models so that you can compare the numbers and trust them.
 
-    DATA is a dataset that wikitext-builder made, a folder in WikiText's or Penn Treebank's layout, or a file.
-    MODEL is a name of ours, a checkpoint of ps-models, a file, a program, or `module:function`, a function of
-    yours that takes lm_benchmarks.Inputs (with the dataset) and returns a language model. See
-    `lm-benchmarks list`.
+    DATA is a dataset built by wikitext-builder, a folder in the layout of WikiText or the Penn Treebank, or a
+    file. MODEL is a built-in model, a ps-models checkpoint, a file, a program, or your own function,
+    `module:function`, which takes lm_benchmarks.Inputs and returns a language model; `list` shows them all.
     """
     del threads  # `ModelCommand` sets them, after the help
 

@@ -52,12 +52,12 @@ LISTED: Final = 10  # models: of more, a terminal does not list the pairs
 def compare(*, models: tuple[str, ...], every: bool, as_json: bool, as_csv: bool, **options: Any) -> None:
     """Compare two models in the file RESULTS: how SECOND differs from FIRST, with an interval.
 
-    FIRST and SECOND are what the models were called in `run`, or their names in tables or in signatures. If a
-    model has several results, fields of the signature choose one: "kn-5[context=article]"; else the last one
-    counts. Of a recipe that was trained with several seeds all runs count, and the interval is wider.
+    FIRST and SECOND are names from `run`, tables or signatures. Of several results of a model, the last one
+    counts, or choose one by its signature: "kn-5[context=article]". Runs with different seeds all count, and
+    widen the interval.
 
-    With --all, each model of the file, or each that is named, is compared with each other one. The p-values
-    are adjusted for the number of pairs (Holm), and each model has an interval of ranks.
+    With --all, compares every pair of models in the file, or of those named. The p-values are adjusted for
+    the number of pairs (Holm), and each model has an interval of ranks.
     """
     if every:
         _show_all(lb.compare_all(models=models, **options), as_json=as_json, as_csv=as_csv)
