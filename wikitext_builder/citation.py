@@ -37,10 +37,10 @@ class Cited:
 
 
 def cite(*paths: str | Path) -> str:
-    """BibTeX of this software, of the paper, and of datasets.
+    """Return BibTeX for this software, the paper, and datasets.
 
     Args:
-        paths: Datasets: built here, official, or any other.
+        paths: Datasets, built here, official or other.
 
     Raises:
         BuilderError: A path is not a dataset.

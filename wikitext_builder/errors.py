@@ -41,7 +41,7 @@ class RejectedError(Exception):
     """One page is left out; the run continues with the next one.
 
     Attributes:
-        reason: A short stable word to count by, such as `too-large` or `deleted`.
+        reason: A short fixed word to count by, such as `too-large` or `deleted`.
         detail: A sentence with what was found and what was expected.
     """
 

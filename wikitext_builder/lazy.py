@@ -10,10 +10,10 @@ from pathlib import Path
 
 
 def lazy_names(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """A `__getattr__` and a `__dir__` for a package's `__init__`.
+    """Make `__getattr__` and `__dir__` for a package's `__init__`.
 
-    The names and their modules are those that the file imports under `if TYPE_CHECKING:`, which type checkers
-    and editors read: no second list can differ. Reading them takes less than a millisecond.
+    They serve the names that the file imports under `if TYPE_CHECKING:`, so that there is no second list to
+    keep. Reading them takes less than a millisecond.
 
     Args:
         package: The `__name__` of the package.

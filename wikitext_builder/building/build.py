@@ -80,20 +80,20 @@ def build(
 ) -> BuildReport:
     """Build a dataset from the pages of a store.
 
-    It grows in the folder `.NAME.partial` beside `out` and gets its name when it is complete. If a build was
-    stopped, the same call resumes it. The number of workers does not change the bytes.
+    The dataset grows in the folder `.NAME.partial` beside `out`, which is renamed when it is complete. After
+    a stop, the same call resumes. The number of workers does not change the bytes.
 
     Args:
-        recipe: wikitext-2, wikitext-103, demo, or a recipe of your own.
+        recipe: wikitext-2, wikitext-103, demo, live, or your own recipe.
         store: The store of fetched or imported pages.
-        out: The folder to make.
+        out: The folder to create.
         workers: Processes on this machine; None: one per core.
-        scheduler: Address of a Dask scheduler whose workers do the work, such as tcp://host:8786.
-        work: URL for intermediate results, for workers that do not reach this disk, such as s3://bucket/folder.
-        against: Other text with which the dataset is compared when it is built, see `overlap`. The result is
-            written into it, and does not change its manifest.
-        progress: Is called as the build proceeds.
-        options: Which revisions to take, and fields of the recipe to change; see `BuildOptions`.
+        scheduler: Address of a Dask scheduler to run the build on, such as tcp://host:8786.
+        work: URL for intermediate results, if workers cannot access this disk, such as s3://bucket/folder.
+        against: Other text to measure the overlap with, see `overlap`. The result is written into the
+            dataset, and does not change its manifest.
+        progress: Called as the build proceeds.
+        options: Which revisions to take, and recipe fields to change; see `BuildOptions`.
 
     Returns:
         The manifest of the dataset, and what the build did.
@@ -129,18 +129,18 @@ def build_months(
     by: str = "created",
     **options: Any,
 ) -> dict[str, BuildReport | None]:
-    """Build a dataset for each month from the pages of a store, in folders such as `2026-10` of `out`.
+    """Build a dataset per month from the pages of a store, in folders such as `2026-10` of `out`.
 
     Args:
-        recipe: See `build`; `live` is a test set alone.
+        recipe: See `build`; `live` makes only a test set.
         store: The store, which knows the dates of its pages from selections by time.
-        out: The folder of the folders.
-        months: FROM..TO, both included, such as 2026-08..2026-10.
-        by: Pages are of the month in which they were `created` or `promoted`.
+        out: The parent folder.
+        months: FROM..TO, inclusive, such as 2026-08..2026-10.
+        by: `created` or `promoted`, the date that assigns a page to a month.
         options: See `build`.
 
     Returns:
-        What was built, by month; None for a month without pages, or whose pages are all rejected.
+        The report per month; None for a month without pages, or whose pages are all rejected.
 
     Raises:
         BuilderError: An argument is wrong, no month has a page, or a build fails.

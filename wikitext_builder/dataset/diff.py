@@ -78,15 +78,14 @@ class DatasetDiff:
 def diff(first: str | Path, second: str | Path, *, names: Sequence[str] = (), words: int = 20) -> DatasetDiff:
     """Compare two datasets.
 
-    Two articles are one if they have the same title; of the others, if they have the same page id. Texts are
-    compared in the raw files. Files are read as streams: memory holds a line per article, and the counts of
-    words.
+    Articles are matched by title, then by page id. Texts are compared in the raw files, which are streamed:
+    memory holds a line per article, and word counts.
 
     Args:
-        first: A dataset built here, or a folder in the layout of WikiText or of the Penn Treebank.
-        second: Another one.
-        names: What to call the two; without names see `load_named`.
-        words: How many words to list at most; only words with G² of at least 10.83 are listed.
+        first: A dataset built here, or a folder in the layout of WikiText or the Penn Treebank.
+        second: The other one.
+        names: Names for the two; default: see `load_named`.
+        words: Maximum number of words to list; only words with G² of at least 10.83 are listed.
 
     Raises:
         BuilderError: There is no dataset, a file cannot be read, or a dataset is not what its files say.

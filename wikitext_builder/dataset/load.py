@@ -169,7 +169,7 @@ class Dataset:
 
 
 def load(path: str | Path) -> Dataset:
-    """Find a finished dataset.
+    """Open a finished dataset.
 
     Args:
         path: A folder that was built here, or one with `wiki.train.tokens`, `ptb.train.txt` or `train.txt`

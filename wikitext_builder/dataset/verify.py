@@ -44,11 +44,11 @@ class Check:
 
 
 def verify(directory: str | Path) -> list[Check]:
-    """Check whether a dataset, ours or the official one, is what it says.
+    """Check a dataset, ours or the official one.
 
-    It checks the hashes of the manifest and that its folders have no other files, the articles against the
-    lock file, the grammar of the files, the counts of articles, lines, tokens and `<unk>`, the raw files
-    against the files of tokens, and the vocabulary.
+    Checks the hashes in the manifest, that there are no other files, the articles against the lock file, the
+    grammar of the files, the counts of articles, lines, tokens and `<unk>`, the raw files against the
+    `.tokens` files, and the vocabulary.
 
     Args:
         directory: The folder of the dataset.

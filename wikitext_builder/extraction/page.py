@@ -62,20 +62,20 @@ def extract(
     """Return the article that a reader of a page sees: headings and paragraphs, one per line.
 
     Args:
-        page: A page, or wikitext; wikitext has no revision, so templates with an age count up to today.
+        page: A page, or wikitext; wikitext has no revision, so ages count up to today.
         title: The title, if `page` is wikitext.
         language: Code of the Wikipedia, or its names.
-        sections: `official` removes the heading and the own text of a section of lists, as in the official
-            files; `clean` also removes its sub-sections, and headings without text.
-        incomplete: `cut` removes sentences, clauses and parentheses that lack the words of a call without a
-            text; `keep` only closes the hole.
-        expansions: For the wikitext of a template call, as in `Article.left_out`, what `expandtemplates` of
-            the wiki's API gives for it.
+        sections: `official` removes the heading and own text of list sections, as in the official files;
+            `clean` also removes their subsections, and headings without text.
+        incomplete: `cut` removes the smallest part (a clause, parentheses, a sentence) that needs the text of
+            a call without one; `keep` leaves the gap.
+        expansions: Texts of template calls, by their wikitext as in `Article.left_out`, as `expandtemplates`
+            of the wiki's API gives them.
         templates: Wikitext of templates by name, such as `{"Distance": "{{#expr: {{{1}}} * 5}} leagues"}`,
             for calls that are still unknown; `open_templates` gives those of a store.
-        macros: Functions by names of templates, which come before ours. Each gets a call as a `Template`
-            of mwparserfromhell, in which nested calls are text already, and returns wikitext, or None if the
-            text is unknown.
+        macros: Functions by template name, which take precedence over ours. Each gets a call as an
+            mwparserfromhell `Template`, in which nested calls are already text, and returns wikitext, or None
+            if the text is unknown.
 
     Raises:
         RejectedError: The page cannot be used; the reason is `too-large`, `malformed` or `too-deep`, or

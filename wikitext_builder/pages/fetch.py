@@ -72,13 +72,13 @@ def fetch(
     dry_run: bool = False,
     progress: Progress = no_progress,
 ) -> FetchReport:
-    """Fetch articles through the API of a Wikipedia into a store; call it again to resume it.
+    """Fetch articles from a Wikipedia's API into a store; call it again to resume.
 
     Args:
-        store: Path of the store; it is made if it is absent.
-        select: What to fetch: `good`, `featured`, `category:NAME`, `category:NAME|depth=2`, `list:PAGE`,
-            `list:PAGE@REVISION`, `titles:FILE`, `lock:FILE`, `created-since:DATE`, `promoted-since:DATE` or
-            `recent:DATE`, or several of them. Empty: good and featured.
+        store: Path of the store, which is created if missing.
+        select: What to fetch, one or several of `good`, `featured`, `category:NAME`, `category:NAME|depth=2`,
+            `list:PAGE`, `list:PAGE@REVISION`, `titles:FILE`, `lock:FILE`, `created-since:DATE`,
+            `promoted-since:DATE` and `recent:DATE`. Empty: good and featured.
         include: What each page must be: in another selection, `words:MIN-MAX`, `bytes:MIN-MAX` or
             `quality:CLASS`.
         exclude: What no page may be: in another selection, `stubs` or `series`.
@@ -86,20 +86,20 @@ def fetch(
         without: The old name of `exclude`.
         contact: Your mail or web address, which the wiki sees. Wikimedia requires it.
         language: Code of the Wikipedia.
-        api: Address of a wiki's `api.php`, instead of the Wikipedia of the language.
-        as_of: A date or time; fetch the newest revisions up to then, with one request per page.
-        limit: Fetch only the first titles, in the order of their code points.
-        sample: Fetch only so many titles, at random.
-        seed: Which sample: the same titles and the same seed give the same sample.
-        maxlag: Ask the wiki not to answer while its databases lag by more seconds; None: do not ask it.
-        parallel: The number of requests at once, 1 to 3.
-        per_minute: Requests per minute; None: 200, and any number from a wiki on this machine.
+        api: URL of a wiki's `api.php`, instead of the language's Wikipedia.
+        as_of: Fetch the newest revisions up to this date or time, with one request per page.
+        limit: Fetch only the first N titles, in code-point order.
+        sample: Fetch only N random titles.
+        seed: Of the sample; the same titles and seed give the same sample.
+        maxlag: The wiki refuses while its database lag exceeds this many seconds; None: ignore lag.
+        parallel: Concurrent requests, 1 to 3.
+        per_minute: Requests per minute; None: 200, or unlimited for a wiki on this machine.
         token_file: File with an OAuth 2 token; None: for Wikimedia's wikis and on this machine the
             environment's `WIKITEXT_BUILDER_TOKEN`.
         expand: Ask the wiki for the texts of template calls that `extract` does not know.
-        renew: Ask again where names of templates lead, which the store keeps.
-        rendered: Keep the HTML of each page too, with one request per page.
-        dry_run: Only find the pages, and report how many requests they need and how long these take.
+        renew: Look up template redirects again, which the store keeps.
+        rendered: Also store each page's HTML, with one request per page.
+        dry_run: Only find the pages, and estimate requests and time.
         progress: Called after each batch and each page, and while the wiki makes us wait.
 
     Raises:

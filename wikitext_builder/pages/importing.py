@@ -92,25 +92,25 @@ def import_dump(
     workers: int | None = None,
     progress: Progress = no_progress,
 ) -> ImportReport:
-    """Import the articles of an XML dump or an HTML snapshot into a store; call it again to resume it.
+    """Import the articles of an XML dump or an HTML snapshot into a store; call it again to resume.
 
     Args:
-        store: Path of the store; it is made if it is absent.
-        dump: The file: plain XML or JSON lines, or compressed with bzip2, gzip or Zstandard; or a folder of
+        store: Path of the store, which is created if missing.
+        dump: A file of XML or JSON lines, plain or compressed with bzip2, gzip or Zstandard; or a folder of
             such files, whose SHA256SUMS is checked.
         language: Code of the Wikipedia that the dump comes from.
         keep: `all` keeps every article, `marked` those whose own wikitext has the mark of Good or Featured.
-        as_of: A date or time; of a dump with history take the newest revisions up to then.
+        as_of: For dumps with history: take the newest revisions up to this date or time.
         include: What each article must be, such as `words:300-`, `lock:FILE` or `created-since:DATE`.
         exclude: What no article may be, such as `stubs`, `lock:FILE` or `titles:FILE`.
         within: The old name of `include`.
         without: The old name of `exclude`.
         workers: Processes for the parts of a folder; None: one per core.
-        progress: Called with the number of bytes of the file that were read.
+        progress: Called with the number of bytes read.
 
     Raises:
-        BuilderError: An argument is wrong, or the dump or the store cannot be used. What comes before a
-            damaged place of the dump is kept.
+        BuilderError: An argument is wrong, or the dump or the store cannot be used. Pages before a damaged
+            place of the dump are kept.
 
     Example:
         >>> import wikitext_builder as wb

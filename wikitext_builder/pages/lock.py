@@ -31,13 +31,13 @@ SHA1 = re.compile(r"[0-9a-f]{40}")
 def lock(store: str | Path, *, language: str | None = None, as_of: str | None = None) -> str:
     """Return the text of a lock file: the newest revision of each page of a store, one per line.
 
-    Anyone who fetches by this file and builds the same recipe gets the same bytes. Write it as UTF-8,
-    without translation of newlines.
+    Anyone who fetches with this file and builds the same recipe gets the same bytes. Write it as UTF-8,
+    without newline translation.
 
     Args:
         store: Path of the store.
         language: Code of the Wikipedia; None: the one that the store holds.
-        as_of: A date or time; take the newest revisions that are not after it.
+        as_of: Take the newest revisions up to this date or time.
 
     Raises:
         BuilderError: There is no such store, or no page to lock.

@@ -41,7 +41,7 @@ class StoreStatus:
 
 
 def status(store: str | Path) -> list[StoreStatus]:
-    """Count what is in a store, once per Wikipedia, in the order of language codes.
+    """Count what a store contains, per Wikipedia, in the order of language codes.
 
     Args:
         store: Path of the store.
@@ -109,13 +109,13 @@ def stored_pages(
 def read_page(
     store: str | Path, *, title: str, language: str | None = None, html: bool = False
 ) -> StoredPage:
-    """Read the newest revision of one page from a store file.
+    """Read the newest revision of one page from a store.
 
     Args:
         store: Path of the store.
         title: The title as Wikipedia writes it.
         language: Code of the Wikipedia; None: the one that the store holds.
-        html: Read the HTML of the page too, if the store has it.
+        html: Also read the page's HTML, if the store has it.
 
     Raises:
         BuilderError: There is no such store or page, or the page is damaged.
@@ -136,7 +136,7 @@ def read_page(
 
 
 def store_language(store: str | Path, language: str | None = None) -> Language:
-    """Return the language of a store file, with what its wiki says of itself: for `extract`.
+    """Return the language of a store, with what its wiki says about itself, for `extract`.
 
     Args:
         store: Path of the store.
@@ -249,12 +249,12 @@ def templates_in(store: Store, language: str = "en", *, as_of: str = "") -> Stor
 def open_templates(
     store: str | Path, *, language: str | None = None, as_of: str | None = None
 ) -> Iterator[StoredTemplates | None]:
-    """Open the templates of a store file for `extract`; None if it has none.
+    """Open the templates of a store for `extract`; None if it has none.
 
     Args:
         store: Path of the store.
         language: Code of the Wikipedia; None: the one that the store holds.
-        as_of: A date or time: take the newest revisions that are not after it.
+        as_of: Take the newest revisions up to this date or time.
 
     Raises:
         BuilderError: There is no such store.

@@ -42,10 +42,9 @@ def describe(*directories: str | Path, out: str | Path, names: Sequence[str] = (
     """Write the portrait of datasets as a page: charts, tables, definitions, and the numbers as CSV and JSON.
 
     Args:
-        directories: Datasets built here, or folders in the layout of WikiText or of the Penn Treebank, or
-            with `train.txt`.
+        directories: Datasets built here, in the layout of WikiText or the Penn Treebank, or with `train.txt`.
         out: The file to write, ending in .html.
-        names: What the page calls them, one per dataset; without names see `load_named`.
+        names: Names for the datasets, in order; default: see `load_named`.
         raw: Measure the text before rare words became `<unk>`.
 
     Returns:
@@ -69,11 +68,10 @@ def plot_statistic(
     """Draw a statistic of the portrait, a curve per dataset.
 
     Args:
-        measure: Its name, such as `heaps`; of several charts the first, or that of a part:
-            `out_of_vocabulary.by_size`.
-        directories: As of `describe`.
+        measure: Its name, such as `heaps`, for its first chart, or a part: `out_of_vocabulary.by_size`.
+        directories: See `describe`.
         out: The file to write, ending in .png, .svg or .pdf.
-        names: What the plot calls the datasets.
+        names: Names for the datasets, in order; default: see `load_named`.
         raw: Measure the text before rare words became `<unk>`.
 
     Returns:

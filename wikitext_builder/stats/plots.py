@@ -57,12 +57,12 @@ def window_coverage(
 def plot_zipf(
     *directories: str | Path, out: str | Path, names: Sequence[str] = (), overlay: bool = False
 ) -> Path:
-    """Draw the frequency of each word of train over its rank, both in logarithms, a panel per dataset.
+    """Draw word frequency against rank in train, on logarithmic axes, a panel per dataset.
 
     Args:
-        directories: Datasets built here, or folders in the layout of WikiText or of the Penn Treebank.
+        directories: Datasets built here, or folders in the layout of WikiText or the Penn Treebank.
         out: The file to write, ending in .png, .svg or .pdf.
-        names: What the plot calls them, one per dataset; without names see `load_named`.
+        names: Names for the datasets, in order; default: see `load_named`.
         overlay: Draw all curves in one panel.
 
     Returns:
@@ -85,14 +85,14 @@ def plot_window(
     names: Sequence[str] = (),
     overlay: bool = False,
 ) -> Path:
-    """Draw how often a word is among the last L words, for each L: the paper chose its window by this plot.
+    """Draw how often a word occurs among the last L words: the paper used this plot to choose its window.
 
     Args:
-        directories: Datasets built here, or folders in the layout of WikiText or of the Penn Treebank.
+        directories: Datasets built here, or folders in the layout of WikiText or the Penn Treebank.
         out: The file to write, ending in .png, .svg or .pdf.
-        split: Which file to read: train, valid or test.
+        split: train, valid or test.
         longest: The largest L, in words.
-        names: What the plot calls them, one per dataset; without names see `load_named`.
+        names: Names for the datasets, in order; default: see `load_named`.
         overlay: Draw all curves in one panel.
 
     Returns:

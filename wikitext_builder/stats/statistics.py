@@ -153,19 +153,19 @@ def count(path: Path) -> CountedText:
 def statistics(
     *directories: str | Path, names: Sequence[str] = (), measures: Collection[str] = (), raw: bool = False
 ) -> pd.DataFrame:
-    """Table 1 of the paper for datasets: per dataset, a row for each split and one for all of them.
+    """Return the paper's Table 1 for datasets: per dataset, a row for each split and one for all of them.
 
-    `vocabulary` is the number of types of train, `<unk>` and `<eos>` included, and is missing without train;
-    `types` is that of the split itself. `articles` is missing if there are none. For datasets of the
-    paper the columns `paper_*` hold its figures, and `note` says why one differs from ours.
+    `vocabulary` is the number of types of train, `<unk>` and `<eos>` included, and missing without train;
+    `types` is that of the split itself. `articles` is missing if there are none. For the paper's datasets,
+    the columns `paper_*` have its figures, and `note` says why one differs from ours.
 
-    With `measures` it is the portrait instead: a row per number with `corpus`, `split`, `statistic`, `x` (of
-    a curve), `value` and `unit`, as `docs/statistics.md` defines them. Further datasets are also compared
+    With `measures`, returns the portrait instead: a row per number with `corpus`, `split`, `statistic`, `x`
+    (for curves), `value` and `unit`, as `docs/statistics.md` defines them. Further datasets are also compared
     with the first, in rows whose `corpus` names two.
 
     Args:
-        directories: Datasets built here, or folders in the layout of WikiText or of the Penn Treebank.
-        names: What the table calls them, one per dataset; without names see `load_named`.
+        directories: Datasets built here, or folders in the layout of WikiText or the Penn Treebank.
+        names: Names for the datasets, in order; default: see `load_named`.
         measures: Statistics of the portrait, such as `zipf` and `heaps`; `["all"]`: all.
         raw: Measure the text before rare words became `<unk>`; only with `measures`.
 

@@ -61,20 +61,20 @@ def overlap(
     progress: Progress = no_progress,
     **options: Unpack[OverlapOptions],
 ) -> Overlap:
-    """Find how much of each article of a dataset also stands in other text.
+    """Measure how much of each article of a dataset also occurs in other text.
 
-    Words are compared in lower case, without punctuation: tokens and plain text are the same. Of stores and
-    dumps all revisions are compared, with the text that `extract` makes of them.
+    Words are compared in lower case, without punctuation, so that tokens and plain text match. Stores and
+    dumps are compared in all revisions, as `extract` reads them.
 
     Args:
-        dataset: A dataset built here, or one in the layout of WikiText or of the Penn Treebank.
+        dataset: A dataset built here, or one in the layout of WikiText or the Penn Treebank.
         against: Datasets, stores, dumps, lock files, text (plain, JSON lines, Parquet; compressed with gzip,
-            bzip2 or Zstandard), or folders of them. None: the dataset's own train.
-        progress: Receives the number of characters compared.
+            bzip2 or Zstandard), or folders of these. None: the dataset's own train.
+        progress: Called with the number of characters compared.
         options: See `OverlapOptions`.
 
     Raises:
-        BuilderError: The dataset is missing or not of the format, a path of `against` does not exist, or a
+        BuilderError: The dataset is missing or in another format, a path of `against` does not exist, or a
             lock file is wrong. Other text that cannot be read is in `rejected`.
     """
     comparison = Comparison(dataset, against, progress, **options)
@@ -304,15 +304,15 @@ def new_lines(
 ) -> NewLines:
     """Write the new paragraphs of a dataset to a folder in the layout of WikiText.
 
-    Headings stay if a paragraph below them does, and articles too. `overlap.json` in the folder has the
-    overlap of the whole dataset.
+    Headings and articles stay if a paragraph below them does. `overlap.json` in the folder has the overlap of
+    the whole dataset.
 
     Args:
         dataset: A dataset in the layout of WikiText.
-        out: The folder to make.
+        out: The folder to create.
         against: See `overlap`; for example the store of earlier revisions, with `as_of`.
-        share: A paragraph is new if less than this fraction of its shortest n-grams stand there.
-        progress: Receives the number of characters compared.
+        share: A paragraph is new if less than this fraction of its shortest n-grams occurs in the other text.
+        progress: Called with the number of characters compared.
         options: See `OverlapOptions`.
 
     Raises:

@@ -49,11 +49,11 @@ CASE_ENDING = re.compile(r"[a-zåäö]{1,5}")
 
 
 def detokenize(text: str, language: str = "en") -> str:
-    """The plain text of official lines: the inverse of `tokenize`, up to the side of some quotation marks.
+    """Return the text of official lines: the inverse of `tokenize`, up to the side of some quotation marks.
 
     Args:
-        text: One line of tokens or more.
-        language: Code of the language that the tokens are of.
+        text: One or more lines of tokens.
+        language: Code of the tokens' language.
 
     Raises:
         BuilderError: The language is unknown.

@@ -256,11 +256,11 @@ def tokenize_line(line: str, language: str = "en") -> str:
 
 
 def tokenize(text: str, language: str = "en") -> str:
-    r"""The official lines of a text, without the space that a file has on both sides of each.
+    r"""Return the official lines of a text, without the space that a file has on both sides of each.
 
     Args:
-        text: One line or more; each gives one line.
-        language: Its code; a language that Moses has no rules for gets English prefixes.
+        text: One or more lines; each gives one line.
+        language: Code of the language; one that Moses has no rules for gets English prefixes.
 
     >>> tokenize("Don't stop:\n1,500 guest-stars.")
     "Don 't stop :\n1 @,@ 500 guest @-@ stars ."
