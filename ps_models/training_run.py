@@ -11,8 +11,7 @@ import torch
 from torch import nn
 
 from ps_models.configs import ModelKind, config_of, make_configs, make_model
-from ps_models.data.dataset import read_texts
-from ps_models.data.token_cache import read_train
+from ps_models.data.dataset import read_texts, read_train
 from ps_models.devices import best_precision, choose_device
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Score

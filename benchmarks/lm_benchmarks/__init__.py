@@ -84,9 +84,8 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.windows import Positions, by_position
     from lm_benchmarks.metrics import METRICS, Metric
     from lm_benchmarks.records import Result, read_results
-    from lm_benchmarks.reporting.charts import draw_distributions, draw_positions, positions_csv
+    from lm_benchmarks.reporting.charts import draw_distributions, draw_months, draw_positions, positions_csv
     from lm_benchmarks.reporting.formats import write_conventions
-    from lm_benchmarks.reporting.months import draw_months
     from lm_benchmarks.reporting.published import cite
     from lm_benchmarks.reporting.report import report
     from lm_benchmarks.reporting.rows import rows

@@ -35,8 +35,7 @@ from lm_benchmarks.measuring.loaded_model import (
 )
 from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.records import training_of
-from ps_models.data.dataset import Text, read_texts
-from ps_models.data.token_cache import read_train
+from ps_models.data.dataset import Text, read_texts, read_train
 from ps_models.devices import choose_device
 from ps_models.evaluation.signature import Signature, signature_value
 from ps_models.language_model import Recurrent

@@ -20,7 +20,7 @@ from lm_benchmarks.measuring.articles import Measured, match
 from lm_benchmarks.measuring.contamination import chance_of_easier, difference_of, said_unmatched
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.metrics import METRICS, Sums
-from lm_benchmarks.reporting.months import figure_of, place_of
+from lm_benchmarks.reporting.charts import figure_of, place_of
 
 import wikitext_builder as wb
 from tests.dumps import numbered_page

@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lm_benchmarks.cli import commands
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring import distribution_texts, next_words
+from lm_benchmarks.measuring import distribution_texts
 from lm_benchmarks.measuring.chance import Chance, degrees_of_freedom
+from lm_benchmarks.measuring.distribution_texts import compared, normalized
 from lm_benchmarks.measuring.models import make_inputs, open_model
-from lm_benchmarks.measuring.next_words import compared, normalized
 from lm_benchmarks.reporting import charts
 
 from ps_models.language_model import map_state
@@ -200,9 +200,9 @@ def test_parts_sum_to_the_whole_and_blocks_do_not_matter(data, trained, monkeypa
 
 
 def test_blocks_are_small_if_there_are_many_words():
-    assert next_words.rows_of(267_735) == 31
-    assert next_words.rows_of(10_000) == 256
-    assert next_words.rows_of(10**9) == 1
+    assert distribution_texts.rows_of(267_735) == 31
+    assert distribution_texts.rows_of(10_000) == 256
+    assert distribution_texts.rows_of(10**9) == 1
 
 
 def test_only_the_first_tokens(data):
@@ -376,7 +376,7 @@ def few_words(inputs):
 
 @pytest.mark.parametrize("way", ["bigram", "full", "grows"])
 def test_the_way_in_which_a_model_gives_all_words_does_not_matter(data, way, monkeypatch):
-    monkeypatch.setattr(next_words, "copies", lambda state: 3)  # states that are joined
+    monkeypatch.setattr(distribution_texts, "copies", lambda state: 3)  # states that are joined
     one = lb.compare_distributions(f"{HERE}:{way}", f"{HERE}:skewed", data, device="cpu")
     other = lb.compare_distributions(f"{HERE}:whole", f"{HERE}:skewed", data, device="cpu")
     assert one.whole.divergence.value > 1
@@ -430,7 +430,7 @@ def test_sums_are_tested_even_without_the_laws(data, model, total):
 
 
 def test_what_costs_too_much_is_refused_before_anything_is_read(data, monkeypatch):
-    monkeypatch.setattr(next_words, "MOST", 1000)
+    monkeypatch.setattr(distribution_texts, "MOST", 1000)
     with pytest.raises(HarnessError, match=r"bigram has no next_log_probs, so each of .* fewer --tokens"):
         lb.compare_distributions(f"{HERE}:full", f"{HERE}:bigram", data, device="cpu")
     assert lb.compare_distributions(f"{HERE}:full", f"{HERE}:bigram", data, tokens=10, device="cpu")

@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from ps_models.data import token_cache
-from ps_models.data.dataset import read_stream
-from ps_models.data.token_cache import read_train
+import ps_models.data.dataset as datasets
+from ps_models.data.dataset import read_stream, read_train
 from tests.ps_models.tiny import make_dataset
 from wikitext_builder.dataset.load import load
 from wikitext_builder.hashing import file_sha256
@@ -14,7 +13,7 @@ from wikitext_builder.hashing import file_sha256
 @pytest.fixture
 def dataset(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(token_cache, "LEAST", 0)
+    monkeypatch.setattr(datasets, "LEAST", 0)
     return load(make_dataset(tmp_path))
 
 
@@ -34,7 +33,7 @@ def test_ids_are_kept_once_and_read_without_counting_again(dataset, tmp_path, mo
     (path,) = kept(tmp_path)
     written = path.stat().st_mtime_ns
     assert_right(dataset)
-    monkeypatch.setattr(token_cache, "read_stream", None)  # it is not called
+    monkeypatch.setattr(datasets, "read_stream", None)  # it is not called
     read_train(load(dataset.path), file_sha256(dataset.file("train")))
     assert path.stat().st_mtime_ns == written
 
