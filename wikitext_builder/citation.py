@@ -96,11 +96,7 @@ def sources_of(recipe: str) -> tuple[str, ...]:
 
 
 def cited_dataset(dataset: Dataset) -> Cited:
-    """The source of a dataset, with a signature that says which one it is.
-
-    Raises:
-        BuilderError: Its manifest or its attribution is damaged.
-    """
+    """The source of a dataset, with a signature that says which one it is."""
     manifest = dataset.manifest
     if manifest is None:
         split, path = next(iter(dataset.files.items()))

@@ -178,9 +178,6 @@ def carry_out(
         progress: Is called as the build proceeds.
         runner: Runs the stages that can run on other machines.
         here: Runs the stages that write the dataset's own files, on this machine.
-
-    Raises:
-        BuilderError: There is nothing to build from, or `plan.out` holds something else.
     """
     runner, here = runner or Serial(), here or runner or Serial()
     identity = identity_of(plan)

@@ -121,11 +121,7 @@ class BuildOptions(TypedDict, total=False):
 def make_plan(
     recipe: str | Recipe, store: Path, out: Path, *, work_url: str = "", **options: Unpack[BuildOptions]
 ) -> Plan:
-    """Decide what to build: the recipe, the revisions, and the given articles of valid and test.
-
-    Raises:
-        BuilderError: There is no such recipe, revision or article, or two arguments contradict each other.
-    """
+    """Decide what to build: the recipe, the revisions, and the given articles of valid and test."""
     as_of, lock = options.get("as_of"), options.get("lock")
     valid_titles, test_titles = options.get("valid_titles"), options.get("test_titles")
     given, recipe = (
@@ -243,11 +239,7 @@ class Identity:
 
 
 def identity_of(plan: Plan) -> Identity:
-    """The identity of the dataset that a plan makes.
-
-    Raises:
-        BuilderError: There is nothing to build from.
-    """
+    """The identity of the dataset that a plan makes."""
     if not plan.revisions:
         why = "`wikitext-builder status` says what is there"
         if plan.found:
@@ -282,11 +274,7 @@ def identity_of(plan: Plan) -> Identity:
 
 
 def built_already(out: Path, identity: Identity) -> Manifest | None:
-    """The manifest in `out`, if exactly this dataset is there already; None if nothing is there.
-
-    Raises:
-        BuilderError: Something else is there, or a file differs from the manifest.
-    """
+    """The manifest in `out`, if exactly this dataset is there already; None if nothing is there."""
     if not out.exists():
         return None
     manifest = read_manifest(out) if out.is_dir() else None

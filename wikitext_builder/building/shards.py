@@ -122,11 +122,7 @@ def _article(one: StoredPage, task: ShardTask, templates: Templates | None) -> A
 
 
 def read_shard(location: str) -> Iterator[Article | Rejected]:
-    """What a shard holds, in order.
-
-    Raises:
-        BuilderError: The file is damaged.
-    """
+    """What a shard holds, in order."""
     try:
         for line in _unpack(location).split("\n")[:-1]:
             record = msgspec.json.decode(line)

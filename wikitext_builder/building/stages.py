@@ -247,11 +247,7 @@ def warnings_of(plan: Plan, splits: Mapping[str, SplitCounts]) -> Iterator[str]:
 
 
 def refuse_empty_train(plan: Plan, split: Split, rejected: int) -> None:
-    """Refuse to write a dataset whose first split is empty: without train it has no vocabulary.
-
-    Raises:
-        BuilderError: There are too few articles.
-    """
+    """Refuse to write a dataset whose first split is empty: without train it has no vocabulary."""
     first = plan.recipe.splits[0]
     if getattr(split, first):
         return
@@ -300,11 +296,7 @@ def needed(plan: Plan, split: Split, rejected: Sequence[Rejected]) -> list[Rejec
 
 
 def refuse_few_words(plan: Plan, split: Split, words: Mapping[int, int]) -> None:
-    """Refuse a test set that has fewer words than `test_words`.
-
-    Raises:
-        BuilderError: The store has too few.
-    """
+    """Refuse a test set that has fewer words than `test_words`."""
     wanted = plan.recipe.test_words or 0
     found = sum(words.get(page_id, 0) for page_id in split.test)
     if found < wanted:

@@ -55,11 +55,7 @@ def remove_leftovers(plan: Plan, identity: Identity) -> None:
 
 
 def _expect_ours(work: Path) -> None:
-    """Refuse a working folder that no build of ours has made, before anything in it is removed.
-
-    Raises:
-        BuilderError: It is a link, or it has something in it that is not ours.
-    """
+    """Refuse a working folder that no build of ours has made, before anything in it is removed."""
     if work.is_symlink() or (work.exists() and not work.is_dir()):
         raise BuilderError(f"{work}: a link or a file; a build needs this name for its own folder: move it")
     names = sorted(path.name for path in work.iterdir()) if work.exists() else []
@@ -82,11 +78,7 @@ def _remove_others(folder: Path, *, keep: str) -> None:
 
 @contextlib.contextmanager
 def disk_errors(out: Path) -> Iterator[None]:
-    """Turn an error of the disk into one that names the file and says what to do.
-
-    Raises:
-        BuilderError: The disk reported an error.
-    """
+    """Turn an error of the disk into one that names the file and says what to do."""
     try:
         yield
     except OSError as error:

@@ -36,11 +36,7 @@ def settings_file() -> Path:
 
 
 def _settings() -> dict[str, Any]:
-    """What the user's file of settings says; nothing if there is none.
-
-    Raises:
-        BuilderError: It is not a table of settings.
-    """
+    """What the user's file of settings says; nothing if there is none."""
     path = settings_file()
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))

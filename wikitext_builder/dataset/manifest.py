@@ -45,11 +45,7 @@ def file_line(line: str) -> str:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a file without their outer spaces: the inverse of `file_line`.
-
-    Raises:
-        BuilderError: The file cannot be read, or a line is not of the format.
-    """
+    """The lines of a file without their outer spaces: the inverse of `file_line`."""
     try:
         with path.open(encoding="utf-8", newline="\n") as file:
             for number, line in enumerate(file, start=1):
@@ -71,9 +67,6 @@ def read_articles(path: Path) -> Iterator[tuple[str, ...]]:
 
     An article begins with a blank line, a title and a blank line. A title alone is not enough: some
     paragraphs of the official files look like one, but have no blank lines around them.
-
-    Raises:
-        BuilderError: The file cannot be read, or does not begin with an article.
     """
     article: list[str] = []
     window: list[str] = []  # the last three lines, which belong to this article or begin the next one
@@ -98,11 +91,7 @@ def read_articles(path: Path) -> Iterator[tuple[str, ...]]:
 
 
 def read_tokens(path: Path) -> Iterator[str]:
-    """The tokens of a file, with `<eos>` after each line, blank ones included: the paper counts them so.
-
-    Raises:
-        BuilderError: The file cannot be read.
-    """
+    """The tokens of a file, with `<eos>` after each line, blank ones included: the paper counts them so."""
     return chain.from_iterable((*line, EOS) for line in read_token_lines(path))
 
 
@@ -160,11 +149,7 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(directory: Path) -> Manifest | None:
-    """The manifest of a dataset; None if there is none.
-
-    Raises:
-        BuilderError: There is one, but it is damaged or of another format.
-    """
+    """The manifest of a dataset; None if there is none."""
     path = directory / MANIFEST
     if not path.exists():
         return None
@@ -209,11 +194,7 @@ def unnamed_files(directory: Path, manifest: Manifest) -> list[str]:
 
 
 def compared_overlap(directory: Path) -> Iterator[tuple[str, FileEntry, FileEntry | None]]:
-    """The same for each part of an overlap that was written into a dataset; nothing if there is none.
-
-    Raises:
-        BuilderError: There is one, but its `overlap.json` is missing or damaged.
-    """
+    """The same for each part of an overlap that was written into a dataset; nothing if there is none."""
     section, table, path = parts_of_card(directory)[1], directory / OVERLAP_BY_ARTICLE, directory / OVERLAP
     if not (path.exists() or table.exists() or section):
         return

@@ -20,10 +20,8 @@ VALUE_LIMIT: Final = 2**26  # bytes of a row, as of a line of JSON
 def parquet_lines(path: Path, column: str | None = None) -> Iterator[bytes]:
     """Yield the rows of a file as lines of JSON: all columns, or one, which can be `a.b`.
 
-    Values that are neither texts nor numbers are null.
-
-    Raises:
-        RejectedError: The file is damaged, has no such column, or unpacks to much more than it has.
+    Values that are neither texts nor numbers are null. RejectedError: the file is damaged, has no such
+    column, or unpacks to much more than it has.
     """
     command = [sys.executable, "-m", __name__, str(path), *([] if column is None else [column])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:  # noqa: S603

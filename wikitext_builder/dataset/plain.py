@@ -96,9 +96,6 @@ class PlainArticle:
         Args:
             language: Of the recipe.
             sections: Of the recipe.
-
-        Raises:
-            BuilderError: A formula is not in the text.
         """
         pieces, position = [], 0
         for latex in self.formulas:
@@ -130,11 +127,7 @@ def sections_of(lines: Sequence[str]) -> tuple[Section, ...]:
 
 
 def read_plain_articles(directory: Path, split: str) -> Iterator[PlainArticle]:
-    """The exported articles of a split, in the order of the dataset, one at a time.
-
-    Raises:
-        BuilderError: The dataset has no such export, or a file is damaged.
-    """
+    """The exported articles of a split, in the order of the dataset, one at a time."""
     lines = directory / ARTICLES / f"{split}.jsonl"
     shards = sorted((directory / ARTICLES).glob(f"{split}-*.parquet"))
     if not lines.is_file() and not shards:

@@ -46,11 +46,7 @@ class Vocabulary:
 
     @classmethod
     def of_file(cls, train: Path) -> Vocabulary:
-        """The vocabulary of a train file, in which rare words are replaced already.
-
-        Raises:
-            BuilderError: The file cannot be read.
-        """
+        """The vocabulary of a train file, in which rare words are replaced already."""
         counts = Counter(chain.from_iterable(read_token_lines(train)))
         return cls.of_counts(counts, min_count=1)
 
@@ -66,11 +62,7 @@ class Vocabulary:
         return [ids.get(token, 0) for token in tokens]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """The tokens of ids.
-
-        Raises:
-            IndexError: The vocabulary does not have an id.
-        """
+        """The tokens of ids; IndexError: the vocabulary does not have one."""
         return [self.tokens[index] for index in ids]
 
     def without_rare(self, line: str) -> str:
@@ -80,11 +72,7 @@ class Vocabulary:
 
 
 def read_token_lines(path: Path) -> Iterator[list[str]]:
-    """The tokens of each line of a file: WikiText, or any text with tokens separated by spaces.
-
-    Raises:
-        BuilderError: The file cannot be read.
-    """
+    """The tokens of each line of a file: WikiText, or any text with tokens separated by spaces."""
     try:
         with path.open(encoding="utf-8", newline="\n") as file:
             for line in file:

@@ -121,9 +121,6 @@ def own_categories(wikitext: str, language: str | Language = "en") -> tuple[str,
 
     Categories that templates add are not among them: only the wiki knows these.
 
-    Raises:
-        BuilderError: The language is unknown.
-
     >>> own_categories("Tea [[:Category:Drinks]] [[Category:tea_culture|*]] <!-- [[Category:Old]] -->")
     ('Tea culture',)
     """

@@ -133,11 +133,7 @@ class _Opener:
 
 
 def parse(text: str) -> Nodes:
-    """Return the calls and parameters of a text, in one pass.
-
-    Raises:
-        RejectedError: Too many openers are inside each other (`limit`).
-    """
+    """Return the calls and parameters of a text, in one pass."""
     return _Parser(text).run()
 
 

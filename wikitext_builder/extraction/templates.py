@@ -258,11 +258,7 @@ class UserMacroError(RejectedError):
 
 
 def user_macros(functions: Mapping[str, UserMacro]) -> dict[str, Macro]:
-    """The macros of these functions by the names of their templates, and by redirects to these.
-
-    Raises:
-        BuilderError: A value is not a function.
-    """
+    """The macros of these functions by the names of their templates, and by redirects to these."""
     macros: dict[str, Macro] = {}
     for name, function in functions.items():
         if not callable(function):

@@ -33,10 +33,7 @@ UNENDED = re.compile(r"<ref\s++(?:name|group)\s*+=\s*+(?>\"[^\"<>\n]*+\"?|[^\s<>
 
 
 def trim(wikitext: str) -> str:
-    """Return the wikitext without control characters, comments, references and the like, in one linear pass.
-
-    Raises:
-        RejectedError: The wikitext is over 4 MiB (`too-large`).
+    """Return the wikitext without control characters, comments and references; RejectedError: `too-large`.
 
     >>> trim("a<ref name=x>{{cite|b}}</ref> c<!-- d --><ref name=x /> <nowiki><ref></nowiki>")
     'a c <nowiki><ref></nowiki>'

@@ -55,20 +55,13 @@ class Database:
         """Open a store for writing, and make one of an absent or empty file.
 
         If an error ends its `with` block before anything was written, a file that it made is removed again.
-
-        Raises:
-            BuilderError: The file is something else, of another version, or cannot be written.
         """
         is_new = not path.exists()
         return cls(path, connect_for_writing(path), is_new=is_new)
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open a store for reading only; its folder may be read-only.
-
-        Raises:
-            BuilderError: There is no such file, or it is not a store of this version.
-        """
+        """Open a store for reading only; its folder may be read-only."""
         return cls(path, connect_for_reading(path))
 
     def close(self) -> None:
@@ -134,11 +127,7 @@ class Database:
         return self._compress.compress(text.encode())
 
     def unpack(self, revision_id: int, sha1: str, body: bytes) -> str:
-        """Return a stored text.
-
-        Raises:
-            BuilderError: It is damaged.
-        """
+        """Return a stored text."""
         try:
             wikitext = self._decompressed(body).decode()
         except (zstandard.ZstdError, UnicodeDecodeError) as error:

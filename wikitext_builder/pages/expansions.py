@@ -66,9 +66,6 @@ def fetch_expansions(
 
     The texts are those of today's templates, also for old revisions. The calls of a page are one transaction:
     a run that was killed resumes where it stopped.
-
-    Raises:
-        BuilderError: The wiki or the store cannot be used.
     """
     code, requests_before = wikipedia.language.code, wikipedia.requests
     check_wiki(store, wikipedia)
@@ -236,11 +233,7 @@ def render_revision(wikipedia: Wikipedia, revision: Revision) -> str:
 
 
 def parse_page(wikipedia: Wikipedia, parameters: Mapping[str, str]) -> Json:
-    """Return what `action=parse` gives, without reports and links to edit.
-
-    Raises:
-        RejectedError: The wiki refuses it; the reason is MediaWiki's word.
-    """
+    """Return what `action=parse` gives, without reports; RejectedError: the wiki's word of refusal."""
     quiet = {"disablelimitreport": "1", "disableeditsection": "1"}
     try:
         answer = wikipedia.request({"action": "parse", **quiet, **parameters})
@@ -264,11 +257,7 @@ class HtmlReport:
 def fetch_html(
     store: Store, wikipedia: Wikipedia, revision_ids: Sequence[int], *, progress: Progress = no_progress
 ) -> HtmlReport:
-    """Fetch the HTML of revisions, with one request per page; what the store has is not asked for again.
-
-    Raises:
-        BuilderError: The wiki or the store cannot be used.
-    """
+    """Fetch the HTML of revisions, with one request per page; what the store has is not asked for again."""
     code, requests_before = wikipedia.language.code, wikipedia.requests
     check_wiki(store, wikipedia)
     here = {one.revision_id: one for one in store.all_revisions(code)}

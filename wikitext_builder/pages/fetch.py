@@ -207,9 +207,6 @@ def fetch_choice(lookup: Lookup, choice: Choice) -> Fetched:
 
     Each batch is one transaction: a fetch that was killed resumes where it stopped, and repeats at most the
     batches that it was asking for.
-
-    Raises:
-        BuilderError: The wiki or the store cannot be used.
     """
     store, wikipedia, selected = lookup.store, lookup.wikipedia, choice.selected
     code = wikipedia.language.code

@@ -182,11 +182,7 @@ def import_into(
     progress: Progress = no_progress,
     threads: int = THREADS,
 ) -> ImportReport:
-    """Import a dump into a store that is open for writing, see `import_dump`; `as_of` is ISO 8601 in UTC.
-
-    Raises:
-        BuilderError: It is a dump of another Wikipedia, or see `Dump.pages`.
-    """
+    """Import a dump into a store that is open for writing, see `import_dump`; `as_of` is ISO 8601 in UTC."""
     started = time.monotonic()
     key = _progress_key(path, language, keep, as_of, rules)
     if (before := _finished_before(store, key, path)) is not None:

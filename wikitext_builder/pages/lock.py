@@ -63,9 +63,6 @@ def write_lock(
         file: Open for text, without translation of newlines.
         language: Code of the Wikipedia, or its names: what its wiki says of itself goes into the file too.
         wiki: The name that the wiki gives itself, such as `enwiki`; `-` if it is not known.
-
-    Raises:
-        BuilderError: A title would break a line.
     """
     file.writelines(_lines(revisions, language_of(language), wiki))
     return len(revisions)
@@ -88,11 +85,7 @@ def _lines(revisions: Sequence[Revision], language: Language, wiki: str) -> Iter
 
 
 def read_lock(path: Path, *, language: str) -> Packed[Revision]:
-    """Return the revisions of a lock file.
-
-    Raises:
-        BuilderError: The file cannot be read or has another language, or a line is wrong.
-    """
+    """Return the revisions of a lock file."""
     try:
         with path.open(encoding="utf-8") as file:
             columns, head = _columns(path, file, language)
@@ -106,11 +99,7 @@ def read_lock(path: Path, *, language: str) -> Packed[Revision]:
 
 
 def names_in_lock(path: Path) -> Mapping[str, Any]:
-    """What a lock file says of its wiki, for `with_names`; empty if it says nothing.
-
-    Raises:
-        BuilderError: The line cannot be read.
-    """
+    """What a lock file says of its wiki, for `with_names`; empty if it says nothing."""
     try:
         with path.open(encoding="utf-8") as file:
             file.readline()
@@ -177,9 +166,6 @@ def read_titles(path: Path) -> tuple[list[str], list[Rejected]]:
     """Return the titles of a file, each once, and the lines that no page can have as a title.
 
     The file has one title per line. Blank lines and lines that begin with `#` are ignored.
-
-    Raises:
-        BuilderError: The file cannot be read, or is not UTF-8.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
@@ -245,11 +231,7 @@ ATTRIBUTION_HEAD: Final = "\t".join(ATTRIBUTION_COLUMNS) + "\n"
 
 
 def read_attribution(directory: Path) -> Iterator[Attribution]:
-    """The attributions of a dataset that was built here, in the order of its articles, one at a time.
-
-    Raises:
-        BuilderError: The file is missing, or a line is wrong.
-    """
+    """The attributions of a dataset that was built here, in the order of its articles, one at a time."""
     path = directory / ATTRIBUTION
     try:
         with path.open(encoding="utf-8", newline="\n") as file:

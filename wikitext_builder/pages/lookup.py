@@ -104,11 +104,7 @@ class Selection(Protocol):
     """A choice of pages."""
 
     def find(self, lookup: Lookup) -> Selected:
-        """Find the pages.
-
-        Raises:
-            BuilderError: The selection cannot be read, or has no pages.
-        """
+        """Find the pages."""
         ...
 
 
@@ -116,11 +112,7 @@ class Selection(Protocol):
 
 
 def check_numbers(limit: int | None, sample: int | None) -> None:
-    """Refuse numbers of pages that nobody can want.
-
-    Raises:
-        BuilderError: One is below 1, or there are both.
-    """
+    """Refuse numbers of pages that nobody can want."""
     for option, number in (("--limit", limit), ("--sample", sample)):
         if number is not None and number < 1:
             raise BuilderError(f"{option} {number}: give 1 or more")
@@ -156,11 +148,7 @@ def members_of(category: str) -> dict[str, str]:
 
 
 def links_of(title: str, text: str, site: Site) -> list[str]:
-    """Return the articles that the text of a list page links to.
-
-    Raises:
-        BuilderError: It links to none.
-    """
+    """Return the articles that the text of a list page links to."""
     if titles := linked_titles(text, site):
         return titles
     inner = sorted({name.strip() for name in TRANSCLUSION.findall(text) if "/" in name})
@@ -188,11 +176,7 @@ def _link_title(target: str, site: Site) -> str:
 
 
 def created_titles(lookup: Lookup, span: Span) -> tuple[list[str], tuple[Rejected, ...]]:
-    """Today's titles of the articles in the log of creations, and what this run found to be none any more.
-
-    Raises:
-        BuilderError: The log begins later, or the wiki has none.
-    """
+    """Today's titles of the articles in the log of creations, and what this run found to be none any more."""
     listing = f"{lookup.wikipedia.language.code} log create {span.since} {span.until} today"
     position = lookup.store.note(listing)
     if position is None:

@@ -265,11 +265,7 @@ def _quality(value: str, _language: Language) -> Filter:
 
 
 def dated(language: Language) -> Language:
-    """A language whose categories of Good and Featured say since when a page is in them.
-
-    Raises:
-        BuilderError: None is known.
-    """
+    """A language whose categories of Good and Featured say since when a page is in them."""
     if not language.categories:
         raise BuilderError(
             f"the categories of Good and Featured articles of the {language.code} Wikipedia are not known,"
@@ -307,11 +303,7 @@ STORED = {
 
 
 def parse_rules(include: Texts, exclude: Texts, language: Language) -> tuple[Rule, ...]:
-    """Return the rules that two arguments name, each in the forms of `FILTERS` that ask no wiki.
-
-    Raises:
-        BuilderError: A text has none of the forms.
-    """
+    """Return the rules that two arguments name, each in the forms of `FILTERS` that ask no wiki."""
     kinds = {name: kind for name, kind in FILTERS.items() if not kind.asks}
     found = parse_all(include, exclude, language, kinds)
     return tuple(Rule(text=text, condition=one, include=included) for text, one, included in found)
@@ -327,9 +319,6 @@ def chosen(
         include: Texts in the forms of `STORED`.
         exclude: The same.
         language: Code of the Wikipedia, or its names.
-
-    Raises:
-        BuilderError: A text has none of the forms.
     """
     rules = parse_all(include, exclude, language_of(language), STORED)
     if not rules:

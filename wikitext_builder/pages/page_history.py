@@ -149,11 +149,7 @@ class WikiPast(Past):
             return bool(helped["paraminfo"].get("modules"))
 
     def classes(self, page: Page) -> frozenset[str]:
-        """The classes that the wiki's projects of editors give a page, such as B or GA.
-
-        Raises:
-            BuilderError: The wiki has no such classes.
-        """
+        """The classes that the wiki's projects of editors give a page, such as B or GA."""
         if not self._assesses:
             raise BuilderError(
                 f"{self._wikipedia.api}: has no assessments of pages; select by --include good or a category"
@@ -173,11 +169,7 @@ class WikiPast(Past):
 
 
 def titled_page(found: Found, wanted: Wanted, language: Language) -> Page:
-    """Return the page that a title leads to.
-
-    Raises:
-        RejectedError: It leads to no page that can be used.
-    """
+    """Return the page that a title leads to; RejectedError: none that can be used."""
     page, classify = _resolved(found, wanted.title), classifier(language)
     name, as_of = repr(page.title), wanted.as_of
     fault = title_fault(page.title)  # with a fault no lock file could name it
@@ -211,11 +203,7 @@ def titled_page(found: Found, wanted: Wanted, language: Language) -> Page:
 
 
 def _resolved(found: Found, title: str) -> FoundPage:
-    """Follow a title through MediaWiki's spelling of it and through redirects.
-
-    Raises:
-        RejectedError: It does not lead to a page of this wiki.
-    """
+    """Follow a title through MediaWiki's spelling and redirects; RejectedError: to no page of this wiki."""
     chain = [found.renamed.get(title, title)]
     while (target := found.redirects.get(chain[-1])) is not None:
         if target in chain:
@@ -230,11 +218,7 @@ def _resolved(found: Found, title: str) -> FoundPage:
 
 
 def exact_page(found: Found, locked: Revision) -> Page:
-    """Return the revision that a lock file names, with the title and ids of the lock file.
-
-    Raises:
-        RejectedError: It is gone, or its text has changed.
-    """
+    """Return the revision that a lock file names, with its title; RejectedError: gone, or another text."""
     number = locked.revision_id
     revisions = (one for page in found.pages.values() for one in page.revisions if one.revision_id == number)
     revision = next(revisions, None)
@@ -252,15 +236,12 @@ def exact_page(found: Found, locked: Revision) -> Page:
 
 
 def checked_text(revision: FoundRevision, sha1: str, source: str) -> str:
-    """Return the wikitext of a revision.
+    """Return the wikitext of a revision; RejectedError: there is none that can be kept.
 
     Args:
         revision: As the API gave it.
         sha1: Of the text; empty: it is not compared.
         source: Who says so.
-
-    Raises:
-        RejectedError: There is no text that can be kept.
     """
     number, text, when = revision.revision_id, revision.text, revision.timestamp
     _reject(

@@ -34,11 +34,7 @@ class Part:
     sha256: str = ""
 
     def check(self) -> None:
-        """Compare the file with its sum.
-
-        Raises:
-            BuilderError: They differ.
-        """
+        """Compare the file with its sum."""
         if self.sha256 and (found := file_sha256(self.path)) != self.sha256:
             raise BuilderError(
                 f"{self.path}: its SHA-256 is {found}, SHA256SUMS has {self.sha256}; download it again and"
@@ -56,11 +52,7 @@ class Parts:
 
 
 def parts_in(folder: Path) -> Parts:
-    """The parts in a folder, in the order of their names; folders in it are not looked into.
-
-    Raises:
-        BuilderError: There are none, or SHA256SUMS cannot be read.
-    """
+    """The parts in a folder, in the order of their names; folders in it are not looked into."""
     names = sorted(path.name for path in folder.iterdir() if path.is_file())
     sums: dict[str, str] = {}
     for name in filter(SUMS.fullmatch, names):
@@ -92,8 +84,7 @@ def each_part(
 ) -> Iterator[Result]:
     """Yield the result of each part, in any order; with several workers each part has a process.
 
-    Raises:
-        BuilderError: A part fails; the others that were begun are finished by the next call.
+    If a part fails, the others that were begun are finished by the next call.
     """
     workers = min(workers, len(parts))
     with ProcessPool(workers) as pool:

@@ -93,9 +93,6 @@ def stored_pages(
         language: Code of the Wikipedia.
         revision_ids: Which revisions.
         html: Read the HTML of each page too, where the store has it.
-
-    Raises:
-        BuilderError: A revision is absent or damaged.
     """
     for page in store.pages(language, revision_ids):
         yield StoredPage(
@@ -169,11 +166,7 @@ class StoredTemplates:
         self._room = CACHE_CHARACTERS
 
     def get(self, name: str, /) -> str | None:
-        """The wikitext of a template, which can be a redirect; None if it is not there.
-
-        Raises:
-            BuilderError: The store is damaged.
-        """
+        """The wikitext of a template, which can be a redirect; None if it is not there."""
         if name not in self._cache:
             query = (
                 "SELECT revision_id, sha1, body FROM templates WHERE language = ? AND timestamp <= ?"

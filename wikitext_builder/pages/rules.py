@@ -65,11 +65,7 @@ class Filter(Protocol):
         ...
 
     def why_not(self, page: Page, past: Past) -> WhyNot:
-        """Why a page is not so; None if it is.
-
-        Raises:
-            RejectedError: It cannot be known, so that the page is not used either way.
-        """
+        """Why a page is not so; None if it is. RejectedError: not known, so the page is not used at all."""
         ...
 
 
@@ -118,11 +114,7 @@ class Kind(Generic[Made]):
 
 
 def parse_kind(argument: str, text: str, language: Language, kinds: Mapping[str, Kind[Made]]) -> Made:
-    """Return what a text in one of the forms of `kinds` names; `argument` is for errors.
-
-    Raises:
-        BuilderError: It has another form, or its value is wrong.
-    """
+    """Return what a text in one of the forms of `kinds` names; `argument` is for errors."""
     name, colon, value = text.partition(":")
     kind, value = kinds.get(name), value.strip()
     if kind is None or {bool(colon), bool(value)} != {":" in kind.form}:
@@ -137,11 +129,7 @@ def parse_kind(argument: str, text: str, language: Language, kinds: Mapping[str,
 def parse_all(
     include: Texts, exclude: Texts, language: Language, kinds: Mapping[str, Kind[Made]]
 ) -> list[tuple[str, Made, bool]]:
-    """Return each text of two arguments, what it names, and True if it is of `include`.
-
-    Raises:
-        BuilderError: A text has none of the forms of `kinds`.
-    """
+    """Return each text of two arguments, what it names, and True if it is of `include`."""
     given = ((name, [texts] if isinstance(texts, str) else texts, name == "include")
              for name, texts in (("include", include), ("exclude", exclude)))  # fmt: skip
     return [

@@ -68,11 +68,7 @@ CREATE TABLE IF NOT EXISTS progress (key TEXT PRIMARY KEY, value TEXT NOT NULL) 
 
 
 def connect_for_writing(path: Path) -> sqlite3.Connection:
-    """Open the file, and make it a store if it is absent or empty; several processes can do so at once.
-
-    Raises:
-        BuilderError: The file is something else, of another version, or cannot be written.
-    """
+    """Open the file, and make it a store if it is absent or empty; several processes can do so at once."""
     with as_builder_error(path):
         # An absolute path: `:memory:` is a name of SQLite for no file.
         connection = sqlite3.connect(path.resolve(), timeout=BUSY_SECONDS, isolation_level=None)
@@ -111,11 +107,7 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 
 
 def connect_for_reading(path: Path) -> sqlite3.Connection:
-    """Open the file for reading only; its folder may be read-only.
-
-    Raises:
-        BuilderError: There is no such file, or it is not a store of this version.
-    """
+    """Open the file for reading only; its folder may be read-only."""
     if not path.is_file():
         raise BuilderError(
             f"{path}: no such store; make one with `wikitext-builder fetch` or `wikitext-builder import`"

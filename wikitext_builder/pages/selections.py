@@ -242,9 +242,6 @@ SELECTIONS: dict[str, Kind[Selection]] = {
 def parse_selection(text: str, language: Language) -> Selection:
     """Return the selection that a text names, in one of the forms of `SELECTIONS`.
 
-    Raises:
-        BuilderError: It has another form, or names a title that no page can have.
-
     >>> from wikitext_builder.wiki.languages import LANGUAGES
     >>> parse_selection("good", LANGUAGES["en"])
     Category(name='Good articles', depth=0)
@@ -277,11 +274,7 @@ class Wish:
 
 
 def parse_wishes(include: Texts, exclude: Texts, language: Language) -> tuple[Wish, ...]:
-    """Return what two arguments ask for, in the forms of `FILTERS` and of selections that are no filter.
-
-    Raises:
-        BuilderError: A text has none of the forms.
-    """
+    """Return what two arguments ask for, in the forms of `FILTERS` and of selections that are no filter."""
     kinds: Mapping[str, Kind[Filter | Selection]] = {**SELECTIONS, **FILTERS}
     return tuple(Wish(*found) for found in parse_all(include, exclude, language, kinds))
 
@@ -295,11 +288,7 @@ class Choice:
     unless: Mapping[Wanted, tuple[Filter, ...]] = field(default_factory=dict)  # one of these must hold
 
     def check(self, wanted: Wanted, page: Page, past: Past) -> None:
-        """Check a page that came; rules that need no request go first.
-
-        Raises:
-            RejectedError: It is not taken.
-        """
+        """Check a page that came, first by rules that need no request; RejectedError: it is not taken."""
         cheap = [rule for rule in self.rules if rule.condition.cost < ASKS]
         dear = [rule for rule in self.rules if rule.condition.cost >= ASKS]
         found = (
@@ -341,9 +330,6 @@ def select_pages(
         limit: Take only the first ones of this order, so that a larger limit only adds pages.
         sample: Take only so many at random: a larger sample only adds pages too.
         seed: Which sample.
-
-    Raises:
-        BuilderError: Nothing is selected, or a selection cannot be read.
     """
     conditions: dict[Wanted, tuple[Filter, ...] | None] = {}  # None: a selection takes it without one
     locked: dict[int, Revision] = {}

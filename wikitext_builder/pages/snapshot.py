@@ -164,11 +164,7 @@ class SnapshotReader:
         )
 
     def _fields(self, line: bytes) -> dict[str, Any]:
-        """The fields of a record that is not one of an article.
-
-        Raises:
-            BuilderError: It is not JSON.
-        """
+        """The fields of a record that is not one of an article."""
         try:
             found = json.loads(line, parse_int=lambda digits: int(digits[:30]))
         except RecursionError:
@@ -205,11 +201,7 @@ def _check_kind(fields: dict[str, Any]) -> None:
 
 
 def _page_of(record: _Record, as_of: str) -> Page:
-    """Return the page of a record.
-
-    Raises:
-        RejectedError: It cannot be used.
-    """
+    """Return the page of a record; RejectedError: it cannot be used."""
     wikitext, moment = record.article_body.wikitext, record.date_modified
     wrong = f"title {record.name!r}, timestamp {moment!r}; expected a title, a time, and {ID_EXPECTED}"
     for reason, is_so, detail in (

@@ -246,11 +246,7 @@ class Store(WikiTexts):
         return rows == [(revision.page_id, revision.timestamp, revision.sha1)]
 
     def pages(self, language: str, revision_ids: Sequence[int]) -> Iterator[Page]:
-        """Read pages one by one, in the order of `revision_ids`.
-
-        Raises:
-            BuilderError: A revision is not here, or its text is damaged.
-        """
+        """Read pages one by one, in the order of `revision_ids`."""
         query = (
             "SELECT title, page_id, timestamp, sha1, body FROM revisions"
             " WHERE language = ? AND revision_id = ?"
@@ -352,9 +348,6 @@ def expect_wiki(store: Store, language: str, name: str, origin: str, *, dumped: 
             there is one: `wiki-x_` for the database `wiki`.
         origin: The API's address or the dump's path.
         dumped: Whether it is a dump.
-
-    Raises:
-        BuilderError: The store has pages of another wiki; its revision ids mean other texts.
     """
     if not name:
         return
@@ -373,9 +366,5 @@ def expect_wiki(store: Store, language: str, name: str, origin: str, *, dumped: 
 
 
 def check_wiki(store: Store, wikipedia: Wikipedia) -> None:
-    """Refuse to mix two wikis of one language in one store: their revision ids mean different texts.
-
-    Raises:
-        BuilderError: The store has pages of another wiki.
-    """
+    """Refuse to mix two wikis of one language in one store: their revision ids mean different texts."""
     expect_wiki(store, wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)

@@ -21,11 +21,7 @@ def note_names(store: Store, language: Language) -> Language:
 
 
 def stored_language(store: Store, code: str) -> Language:
-    """A language with what the store knows of its wiki, and of the redirects between its templates.
-
-    Raises:
-        BuilderError: The code is unknown, or the store is damaged.
-    """
+    """A language with what the store knows of its wiki, and of the redirects between its templates."""
     language, redirects = _noted(store, code), redirects_of(store, code)
     if not redirects:
         return language
@@ -35,11 +31,7 @@ def stored_language(store: Store, code: str) -> Language:
 
 
 def _noted(store: Store, code: str) -> Language:
-    """A language with what the store knows of its wiki.
-
-    Raises:
-        BuilderError: The code is unknown, or the store is damaged.
-    """
+    """A language with what the store knows of its wiki."""
     known = language_of(code)
     try:
         return with_names(known, json.loads(store.note(f"{known.code} names") or "{}"))
@@ -61,11 +53,7 @@ def add_redirects(store: Store, code: str, redirects: Mapping[str, tuple[str, st
 
 
 def language_in(store: Store, given: str | None) -> str:
-    """The code of a store's language: the given one, or the only one that the store holds.
-
-    Raises:
-        BuilderError: None is given, and the store holds several.
-    """
+    """The code of a store's language: the given one, or the only one that the store holds."""
     if given is not None:
         return language_of(given).code
     held = store.languages()

@@ -56,9 +56,6 @@ class Dump:
         site: Complete when the first page comes.
         xml_bytes: Bytes of XML unpacked so far.
         count: Pages yielded so far.
-
-    Raises:
-        BuilderError: The time has another form.
     """
 
     def __init__(self, path: Path, *, as_of: str = "", every: bool = False, threads: int = THREADS) -> None:
@@ -88,9 +85,6 @@ class Dump:
         """Yield each page with its newest revision, or its newest up to `as_of`.
 
         Pages before a damaged place are yielded before the error.
-
-        Raises:
-            BuilderError: The file cannot be read, is not a dump, has no texts, is damaged, or can do harm.
         """
         try:
             with self.path.open("rb") as opened:
@@ -351,11 +345,7 @@ def _check_root(name: str) -> None:
 
 
 def _page_of(page: dict[str, str], revision: _Revision | None, as_of: str) -> Page:
-    """Return the page at this revision.
-
-    Raises:
-        RejectedError: It cannot be used.
-    """
+    """Return the page at this revision; RejectedError: it cannot be used."""
     title, page_id = page.get("/page/title", ""), page.get("/page/id", "")
     if not title or not ID.fullmatch(page_id):
         raise RejectedError(

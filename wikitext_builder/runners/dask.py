@@ -110,9 +110,6 @@ class Cluster:
     """A Dask scheduler, by its address.
 
     If a worker dies, nothing is lost: other workers do its tasks, and files are complete or absent.
-
-    Raises:
-        BuilderError: No scheduler answers there, or Dask is not installed.
     """
 
     def __init__(self, scheduler: str) -> None:
@@ -195,9 +192,6 @@ def open_runners(
         pages: How many there are to extract.
         workers: Processes on this machine; None: one per core.
         scheduler: Address of a Dask scheduler for the tasks that can run anywhere.
-
-    Raises:
-        BuilderError: There are no workers, or the scheduler does not answer.
     """
     workers = cores() if workers is None else workers
     if workers < 1:

@@ -45,9 +45,6 @@ class Runner(Protocol):
             function: Top-level, and pure except for files that it writes completely or not at all: a task
                 that is done twice does no harm.
             tasks: Values that can be pickled.
-
-        Raises:
-            BuilderError: A task fails, or workers die again and again.
         """
         ...
 

@@ -173,11 +173,7 @@ def _as_markdown(found: Overlap) -> str:
 
 
 def built_card(directory: str | Path) -> bytes:
-    """What the build wrote of a dataset's card.
-
-    Raises:
-        BuilderError: The dataset was not built here, or its card differs from the manifest.
-    """
+    """What the build wrote of a dataset's card."""
     directory = Path(directory)
     manifest = read_manifest(directory)
     if manifest is None or CARD not in manifest.files:
@@ -197,9 +193,6 @@ def write_into_card(directory: str | Path, found: Overlap) -> None:
     The card gets its last section, `overlap.csv` the figures of each article, and `overlap.json` the totals,
     what the other text was, and the hashes of the two. The manifest stays as it is: it says what the dataset
     is, and not what it was compared with. If this is interrupted, `verify` says that parts do not agree.
-
-    Raises:
-        BuilderError: See `built_card`.
     """
     directory, built = Path(directory), built_card(directory)
     texts = {

@@ -100,11 +100,7 @@ class Rejects(dict[tuple[str, str], Reject]):
 
 
 def files_of(paths: Iterable[str | Path]) -> list[Path]:
-    """The sources of some paths, sorted: a dataset's folder is one, of any other folder each file.
-
-    Raises:
-        BuilderError: A path does not exist, or a folder has no file.
-    """
+    """The sources of some paths, sorted: a dataset's folder is one, of any other folder each file."""
     found: set[Path] = set()
     for path in map(Path, paths):
         if path.is_file() or is_dataset(path):
@@ -171,11 +167,7 @@ Reader = Callable[[Path, How, Rejects], Iterator[Piece]]
 
 
 def _reader_of(path: Path) -> Reader:
-    """What reads a source.
-
-    Raises:
-        BuilderError: The first bytes cannot be unpacked.
-    """
+    """What reads a source."""
     names = path.name.lower().split(".")
     if path.is_dir() or names[-1] in ("tokens", "raw"):
         return _dataset
@@ -291,11 +283,7 @@ def _text_in(line: bytes | msgspec.Raw, column: str) -> str | None:
 
 @cache
 def _row_with(column: str) -> type:
-    """A type of rows of which one column is read, and of a.b also a, as they stand in the line.
-
-    Raises:
-        RejectedError: msgspec reads no column of this name.
-    """
+    """A type of rows of which one column is read, and of a.b also a, as they stand in the line."""
     first, _, rest = column.partition(".")
     names = {"whole": column, **({"outer": first} if rest else {})}
     try:

@@ -33,9 +33,6 @@ def is_timestamp(text: str) -> bool:
 def parse_date(text: str | None) -> str:
     """Return a date or time as MediaWiki writes it; a date alone is its last second, None is empty.
 
-    Raises:
-        BuilderError: The text is not an ISO date.
-
     >>> parse_date("2016-08-31"), parse_date("2016-08-31T12:00:00+02:00"), parse_date(None)
     ('2016-08-31T23:59:59Z', '2016-08-31T10:00:00Z', '')
     """
@@ -82,9 +79,6 @@ class Span:
 def parse_span(text: str) -> Span:
     """Return a span: `FROM..TO`, both days included, or `FROM` alone, which has no end.
 
-    Raises:
-        BuilderError: A date is not an ISO date, or the end is before the beginning.
-
     >>> parse_span("2026-10-01..2026-10-31")
     Span(since='2026-10-01T00:00:00Z', until='2026-10-31T23:59:59Z')
     >>> parse_span("2026-10-01").until
@@ -100,9 +94,6 @@ def parse_span(text: str) -> Span:
 
 def months_of(text: str) -> list[str]:
     """Return the months of a range, both included: `2026-11..2027-01` or one month alone.
-
-    Raises:
-        BuilderError: It is not a range of months.
 
     >>> months_of("2026-11..2027-01")
     ['2026-11', '2026-12', '2027-01']

@@ -82,9 +82,6 @@ class TryAgainError(Exception):
 def checked_contact(contact: str) -> str:
     """Return the contact if it is a mail address or a URL.
 
-    Raises:
-        BuilderError: It is neither.
-
     >>> checked_contact("jane@example.org")
     'jane@example.org'
     """
@@ -98,9 +95,6 @@ def checked_contact(contact: str) -> str:
 
 def checked_api(api: str, contact: str) -> str:
     """Return the address of an API if we may ask it: https or this machine; Wikimedia only with a contact.
-
-    Raises:
-        BuilderError: We may not ask it, or it is not an address.
 
     >>> checked_api("https://en.wikipedia.org/w/api.php", "jane@example.org")
     'https://en.wikipedia.org/w/api.php'

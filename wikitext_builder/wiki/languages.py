@@ -72,9 +72,6 @@ class Language:
     def from_table(cls, code: str, table: Mapping[str, Any]) -> Language:
         """Make a language from names in a table, as in `languages.toml`; what is absent is as in English.
 
-        Raises:
-            BuilderError: The table has an unknown name, or a value of a wrong kind.
-
         >>> Language.from_table("cs", {"file_namespaces": ["Soubor", "File", "Image"]}).file_namespaces
         ('Soubor', 'File', 'Image')
         """
@@ -149,9 +146,6 @@ CODES: dict[str, str] = _read_codes()  # every code of a Wikipedia and its other
 
 def language_of(code: str | Language) -> Language:
     """Return the local names of one Wikipedia, as far as they are known without asking it.
-
-    Raises:
-        BuilderError: It is the code of no Wikipedia; the error lists the nearest ones.
 
     >>> language_of("yue").code, language_of("ca").file_namespaces
     ('zh-yue', ('Fitxer', 'Imatge', 'File', 'Image'))

@@ -25,9 +25,6 @@ def with_names(language: Language, said: Mapping[str, Any]) -> Language:
     The Wikipedia of a language with a table stays as the table has it: its names are MediaWiki's own, and so
     the same pages give the same text wherever they come from.
 
-    Raises:
-        BuilderError: A value is of a wrong kind.
-
     >>> with_names(language_of("ca"), {"file_namespaces": ["Fitxer"]}).file_namespaces
     ('Fitxer', 'Imatge', 'File', 'Image')
     >>> with_names(language_of("de"), {"wiki": "Wikipedia"}) == language_of("de")

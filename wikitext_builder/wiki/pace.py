@@ -71,9 +71,6 @@ def pace_of(api: str, per_minute: int | None) -> int | None:
 
     A wiki on this machine is the user's own: nobody else waits for its answers.
 
-    Raises:
-        BuilderError: It is no pace.
-
     >>> pace_of("https://en.wikipedia.org/w/api.php", None), pace_of("http://localhost/api.php", None)
     (200, None)
     """

@@ -52,9 +52,6 @@ def read_token(file: str | Path | None, *, trusted: bool) -> Token | None:
     Args:
         file: A text file with the token and nothing else.
         trusted: The wiki is one that the variable is meant for. A file names its wiki by the same command.
-
-    Raises:
-        BuilderError: There is no such file, or it does not have a token.
     """
     if file is not None:
         where = f"--token-file {file}"

@@ -263,10 +263,7 @@ def revision_time(timestamp: str) -> datetime:
 
 
 def formatted_time(pattern: str, moment: datetime, language: str = "en") -> str:
-    r"""A time in the letters of `#time`.
-
-    Raises:
-        RejectedError: A letter is unknown, or stands for a name in another language than English.
+    r"""A time in the letters of `#time`; RejectedError: an unknown letter, or a name in another language.
 
     >>> formatted_time('j F Y, H:i "UTC" \\a', datetime(2016, 8, 3, 9, 5, tzinfo=UTC))
     '3 August 2016, 09:05 UTC a'
