@@ -87,12 +87,7 @@ def reported(
 ) -> Iterator[Result]:
     """Yield the results of tasks, and report each when the caller is done with it.
 
-    Args:
-        results: Of the tasks of a stage, or of some of them.
-        stage: Its name.
-        progress: Is called after each result.
-        total: The number of all tasks of the stage.
-        before: How many of them are done already.
+    Of `total` tasks of the stage `before` are done already.
     """
     for done, result in enumerate(results, start=before + 1):
         yield result
@@ -273,12 +268,7 @@ class _LogLines(logging.Handler):
 
 
 def set_verbosity(verbose: bool | None) -> None:
-    """Say how much is printed on stderr.
-
-    Args:
-        verbose: True: also what is logged, such as each request. False: no progress, only errors. None:
-            progress.
-    """
+    """Say what goes to stderr: True: also each step, False: only errors, None: progress."""
     level = {True: logging.INFO, None: logging.WARNING, False: logging.ERROR}[verbose]
     for name in PACKAGES:
         logger = logging.getLogger(name)

@@ -185,11 +185,7 @@ class WrittenBatch:
 def write_batch(batch: Batch, *, vocabulary: str, language: Language, articles: bool) -> WrittenBatch:
     """Write a batch's pieces of the dataset's files, unless that is done already.
 
-    Args:
-        batch: The articles.
-        vocabulary: Location of `pack_vocabulary`'s result.
-        language: Their Wikipedia.
-        articles: Write them as plain text too.
+    `vocabulary` is the location of `pack_vocabulary`'s result; with `articles` there is plain text too.
     """
     location = f"{batch.location}.batch.json"
     if not blobs.exists(location):

@@ -173,11 +173,7 @@ def carry_out(
 ) -> BuildReport:
     """Build the dataset of a plan, as `build` says; the bytes do not depend on the runners.
 
-    Args:
-        plan: What to build.
-        progress: Is called as the build proceeds.
-        runner: Runs the stages that can run on other machines.
-        here: Runs the stages that write the dataset's own files, on this machine.
+    `runner` runs what can run on other machines, `here` what writes the dataset's own files.
     """
     runner, here = runner or Serial(), here or runner or Serial()
     identity = identity_of(plan)

@@ -267,13 +267,8 @@ def refuse_empty_train(plan: Plan, split: Split, rejected: int) -> None:
 def test_size(recipe: Recipe, page_ids: Collection[int], words: Mapping[int, int]) -> int | None:
     """How many articles test gets; None: all.
 
-    With `test_words` it is the smallest number that has these words. If not enough articles are counted yet,
-    it is a guess that names at least one that is not.
-
-    Args:
-        recipe: The recipe.
-        page_ids: Pages that can be taken.
-        words: The number of words of those that are extracted.
+    With `test_words` it is the smallest number that has these words. `words` has those of extracted pages: if
+    these are too few, it is a guess that names at least one page that is not extracted.
     """
     if recipe.test_words is None:
         return recipe.test_articles

@@ -22,8 +22,7 @@ OURS = re.compile(r"lock|dataset|[0-9a-f]{24}")  # what a build makes in it; the
 def working_folder(plan: Plan, identity: Identity) -> Iterator[str]:
     """Make or find the working folder, lock it, and remove it after success.
 
-    Yields:
-        The location of intermediate results; those of another dataset are removed.
+    Yields the location of intermediate results; those of another dataset are removed.
     """
     _expect_ours(plan.work)
     plan.work.mkdir(parents=True, exist_ok=True)

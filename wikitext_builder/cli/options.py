@@ -149,11 +149,9 @@ def _set(context: click.Context, _option: click.Parameter, verbose: bool | None)
 
 
 def run(program: click.Command, *, stopped: str = "stopped") -> None:
-    """Run a command line; an error that the user can mend is printed in one paragraph, with exit status 1.
+    """Run a command line; an error that the user can mend is one paragraph, with exit status 1.
 
-    Args:
-        program: A group that has the program's name.
-        stopped: What Ctrl-C prints.
+    Ctrl-C prints `stopped`.
     """
     name = program.name or ""
     for stream in (sys.stdout, sys.stderr):  # the format is UTF-8 whatever the machine's locale says
@@ -298,13 +296,7 @@ csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 
 
 def add_cite_option(program: click.Command, cite: Callable[[str], str], paths: str) -> None:
-    """Add the option that prints BibTeX and ends the program.
-
-    Args:
-        program: Gets the option.
-        cite: What the library has for it: takes a path.
-        paths: What a path can be.
-    """
+    """Add the option that prints BibTeX, of what `cite` has for a path, and ends the program."""
 
     def show(context: click.Context, _option: click.Parameter, path: str | None) -> None:
         if path is not None and not context.resilient_parsing:

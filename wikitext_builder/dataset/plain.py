@@ -92,10 +92,6 @@ class PlainArticle:
         """The lines of the raw file that this text becomes: what ties the export to the dataset.
 
         Each formula becomes `<formula>`, on a line of its own in mode `official`, and each line is tokenized.
-
-        Args:
-            language: Of the recipe.
-            sections: Of the recipe.
         """
         pieces, position = [], 0
         for latex in self.formulas:

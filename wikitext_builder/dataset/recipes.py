@@ -134,17 +134,8 @@ def choose(
     into one of them; it can only replace the last one, which then goes to train. WikiText-2 has the valid and
     test of WikiText-103, and its train articles are the first ones of WikiText-103's.
 
-    Args:
-        page_ids: The pages to distribute.
-        train: How many articles train gets at most; None: all that remain.
-        valid: How many articles valid gets.
-        test: How many articles test gets; None: all that remain.
-        seed: Another seed gives another split.
-        given_valid: The pages of valid, instead of a choice.
-        given_test: The pages of test, instead of a choice.
-
-    Returns:
-        The splits. If there are too few pages, train becomes smaller first, then test, then valid.
+    The numbers are how many articles each split gets, None for all that remain; given pages take the place of
+    a choice. If there are too few pages, train becomes smaller first, then test, then valid.
     """
     ranked = sorted((rank(page_id, seed), page_id) for page_id in set(page_ids))
     order = [page_id for _, page_id in ranked]

@@ -33,11 +33,9 @@ class Vocabulary:
 
     @classmethod
     def of_counts(cls, counts: Mapping[str, int], *, min_count: int = 3) -> Vocabulary:
-        """The vocabulary of a text, from the count of each token.
+        """The vocabulary of a text, from the count of each token of raw train, without `<eos>`.
 
-        Args:
-            counts: How often each token occurs in raw train, without `<eos>`.
-            min_count: How often a type must occur: 3 times in the paper, section 4.3.
+        A type must occur `min_count` times: 3 in the paper, section 4.3.
         """
         frequent = [
             token for token, count in counts.items() if count >= min_count and token not in (UNK, EOS)

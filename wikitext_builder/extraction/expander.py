@@ -57,11 +57,7 @@ class Frame:
 class Expander:
     """Expands calls of one page.
 
-    Args:
-        page: The page that calls.
-        templates: The templates.
-        language: Code of the Wikipedia, or its names.
-        macros: Names that it knows have its text, also within templates; None: only the templates count.
+    Names that `macros` knows have its text, also within templates; None: only the templates count.
     """
 
     def __init__(

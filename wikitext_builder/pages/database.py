@@ -228,10 +228,6 @@ class Packed(Sequence[Item], Generic[Item]):
     """Values of a flat dataclass, packed into one piece of memory and made again at each access.
 
     A million revisions take 150 MB; as objects they take 500.
-
-    Args:
-        kind: The dataclass; its fields are texts and numbers.
-        values: Its values, of which one at a time is in memory.
     """
 
     def __init__(self, kind: type[Item], values: Iterable[Item]) -> None:

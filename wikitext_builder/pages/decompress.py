@@ -65,16 +65,8 @@ Unpacker = Callable[[bytes, DumpFile], Iterator[Placed]]
 def decompressed(file: DumpFile, *, threads: int = THREADS) -> Generator[bytes, None, None]:
     """Yield the content of a file in pieces of at most `PIECE` bytes.
 
-    What comes before a damaged place is yielded before the error. The number of threads does not change what
-    is yielded.
-
-    Args:
-        file: The file; only the calling thread reads it, for bzip2 some chunks ahead.
-        threads: The number of bzip2 streams that are unpacked at once; 0: only in the calling thread.
-
-    Raises:
-        BuilderError: The file is empty, damaged or incomplete, has a compression that is not read here, or
-            unpacks to more than any text does.
+    What comes before a damaged place is yielded before the error. `threads` bzip2 streams are unpacked at
+    once, which does not change what is yielded; 0: only in the calling thread, which alone reads the file.
     """
     head = file.read()
     if not head:

@@ -194,11 +194,7 @@ def split_at_marks(text: str, count: int) -> list[str] | None:
 
 
 def failure_of(text: str, template_names: Container[str]) -> str:
-    """Return the reason why a text is not an expansion; empty if it is one.
-
-    Args:
-        text: What `expandtemplates` gave for a call.
-        template_names: The names of the namespace Template in lower case.
+    """Return the reason why a text of `expandtemplates` is not an expansion; empty if it is one.
 
     >>> failure_of('<strong class="error">Division by zero.</strong>', ["template"])
     'error'

@@ -58,11 +58,8 @@ def write_lock(
 ) -> int:
     """Write revisions, one per line, in the order of titles and revision ids; return how many.
 
-    Args:
-        revisions: Of one Wikipedia.
-        file: Open for text, without translation of newlines.
-        language: Code of the Wikipedia, or its names: what its wiki says of itself goes into the file too.
-        wiki: The name that the wiki gives itself, such as `enwiki`; `-` if it is not known.
+    The file is open without translation of newlines. `wiki` is the name that the wiki gives itself, `-` if it
+    is not known; what it says else of itself goes into the file too.
     """
     file.writelines(_lines(revisions, language_of(language), wiki))
     return len(revisions)

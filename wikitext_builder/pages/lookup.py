@@ -43,11 +43,8 @@ class Lookup:
     ) -> list[str]:
         """Return all lines of a listing of the wiki, in their order; the store notes each piece.
 
-        Args:
-            what: The listing among all listings of the wiki.
-            name: For progress.
-            parameters: Of the query.
-            read: Returns the lines of an answer's `query`.
+        `what` names it among all listings, `name` for progress; `read` returns the lines of an answer's
+        `query`.
         """
         listing = f"{self.wikipedia.language.code} {what}"
         position = self.store.note(listing)

@@ -312,14 +312,7 @@ def parse_rules(include: Texts, exclude: Texts, language: Language) -> tuple[Rul
 def chosen(
     revisions: Sequence[Revision], include: Texts, exclude: Texts, language: str | Language
 ) -> Sequence[Revision]:
-    """Return those revisions that are all that `include` names and nothing that `exclude` names.
-
-    Args:
-        revisions: Of a store, with the dates that it knows.
-        include: Texts in the forms of `STORED`.
-        exclude: The same.
-        language: Code of the Wikipedia, or its names.
-    """
+    """Return the revisions that are all that `include` names and nothing that `exclude` names (`STORED`)."""
     rules = parse_all(include, exclude, language_of(language), STORED)
     if not rules:
         return revisions

@@ -23,12 +23,7 @@ NEARLY = 0.1  # of the size
 
 
 class WikiPast(Past):
-    """Asks a wiki; used by several threads at once.
-
-    Args:
-        wikipedia: The wiki.
-        categories: Those whose pages are Good or Featured.
-    """
+    """Asks a wiki, in which pages of some categories are Good or Featured; used by several threads."""
 
     def __init__(self, wikipedia: Wikipedia, categories: Sequence[str]) -> None:
         self._wikipedia = wikipedia
@@ -238,10 +233,7 @@ def exact_page(found: Found, locked: Revision) -> Page:
 def checked_text(revision: FoundRevision, sha1: str, source: str) -> str:
     """Return the wikitext of a revision; RejectedError: there is none that can be kept.
 
-    Args:
-        revision: As the API gave it.
-        sha1: Of the text; empty: it is not compared.
-        source: Who says so.
+    `source` says that its sha1 is this one; an empty one is not compared.
     """
     number, text, when = revision.revision_id, revision.text, revision.timestamp
     _reject(

@@ -86,14 +86,7 @@ class StoredPage:
 def stored_pages(
     store: Store, language: str, revision_ids: Sequence[int], *, html: bool = False
 ) -> Iterator[StoredPage]:
-    """Read pages one by one, in the order of `revision_ids`.
-
-    Args:
-        store: An open store.
-        language: Code of the Wikipedia.
-        revision_ids: Which revisions.
-        html: Read the HTML of each page too, where the store has it.
-    """
+    """Read pages one by one, in the order of `revision_ids`, with HTML if that is asked for and there."""
     for page in store.pages(language, revision_ids):
         yield StoredPage(
             page=page,
@@ -150,13 +143,7 @@ def store_language(store: str | Path, language: str | None = None) -> Language:
 
 
 class StoredTemplates:
-    """The templates of one Wikipedia in an open store, at their newest revisions, or the newest up to a date.
-
-    Args:
-        store: An open store.
-        language: Code of the Wikipedia.
-        as_of: ISO 8601 in UTC; empty: the newest revisions.
-    """
+    """The templates of one Wikipedia in an open store: the newest revisions, or those up to a date."""
 
     def __init__(self, store: Store, language: str = "en", *, as_of: str = "") -> None:
         self._store = store

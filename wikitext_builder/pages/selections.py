@@ -323,13 +323,8 @@ def select_pages(
 ) -> Choice:
     """Return all pages of selections, each once, in the order of titles (by code point) and revision ids.
 
-    Args:
-        lookup: What selections find their pages with.
-        selections: One or more.
-        wishes: What else decides; a title that may not be taken is rejected here, without a request.
-        limit: Take only the first ones of this order, so that a larger limit only adds pages.
-        sample: Take only so many at random: a larger sample only adds pages too.
-        seed: Which sample.
+    A title that wishes exclude is rejected here, without a request. A larger `limit` or `sample` only adds
+    pages.
     """
     conditions: dict[Wanted, tuple[Filter, ...] | None] = {}  # None: a selection takes it without one
     locked: dict[int, Revision] = {}

@@ -79,9 +79,8 @@ class _Record(msgspec.Struct, kw_only=True):
 class SnapshotReader:
     """Splits pieces of a file into lines and lines into pages; it holds one line, up to a limit.
 
-    Args:
-        site: The wiki, filled from the first record that can be read.
-        as_of: A time in ISO 8601 and UTC: pages of later revisions are rejected; empty: none are.
+    `site` is filled from the first record that can be read. Pages of later revisions than `as_of` are
+    rejected.
     """
 
     def __init__(self, site: DumpedSite, as_of: str = "") -> None:

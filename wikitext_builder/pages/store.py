@@ -106,16 +106,8 @@ class Store(WikiTexts):
     ) -> int:
         """Keep pages and rejections, and mark what they answer as settled, all in one transaction.
 
-        Args:
-            language: Code of the Wikipedia.
-            pages: Revisions; one that is already here stays as it is.
-            origin: Where they come from: the API's address or the dump's file name.
-            settled: What was asked for, and these pages or rejections answer.
-            rejected: Pages that are not used.
-            redirects: Titles that lead to other titles.
-
-        Returns:
-            The number of revisions that are new.
+        A revision that is here stays as it is. `origin` is the API's address or the dump's name, `redirects`
+        are titles that lead to others. Returns the number of revisions that are new.
         """
         pages, settled, rejected = list(pages), list(settled), list(rejected)
         with self.transaction():
@@ -341,13 +333,8 @@ def add_dates(store: Store, language: str, dates: Mapping[int, Dates]) -> None:
 def expect_wiki(store: Store, language: str, name: str, origin: str, *, dumped: bool = False) -> None:
     """Note which wiki the pages of a language come from, and refuse those of another one.
 
-    Args:
-        store: Where the pages are.
-        language: Code of the Wikipedia.
-        name: Of a dump that of its database, empty if it names none. An API adds the prefix of the tables, if
-            there is one: `wiki-x_` for the database `wiki`.
-        origin: The API's address or the dump's path.
-        dumped: Whether it is a dump.
+    A dump names its database, or nothing. An API adds the prefix of the tables, if there is one: `wiki-x_`
+    for the database `wiki`.
     """
     if not name:
         return

@@ -14,12 +14,7 @@ from wikitext_builder.progress import Progress
 
 @contextmanager
 def only_fetch(store: Path, progress: Progress) -> Iterator[None]:
-    """Wait while another fetch works on a store; the system releases the lock of one that is killed.
-
-    Args:
-        store: Path of the store; the lock is a file beside it while a fetch runs.
-        progress: Called before a wait and after it.
-    """
+    """Wait while another fetch works on a store; the system releases the lock of one that is killed."""
     path = Path(f"{store.resolve()}-fetch")
     while True:
         with path.open("ab") as lock:

@@ -46,16 +46,8 @@ SHA1_BASE_36 = re.compile(r"[0-9a-z]{1,31}")
 class Dump:
     """A dump that is read once, from its beginning to its end.
 
-    Args:
-        path: The file.
-        as_of: A time in ISO 8601 and UTC; empty: the newest revisions.
-        every: Yield all revisions up to that time, each as a page, not only the newest.
-        threads: See `decompressed`; they unpack while the caller uses pages.
-
-    Attributes:
-        site: Complete when the first page comes.
-        xml_bytes: Bytes of XML unpacked so far.
-        count: Pages yielded so far.
+    With `every` all revisions up to `as_of` are yielded, each as a page, not only the newest. `threads`
+    unpack while the caller uses pages, see `decompressed`. The site is complete when the first page comes.
     """
 
     def __init__(self, path: Path, *, as_of: str = "", every: bool = False, threads: int = THREADS) -> None:

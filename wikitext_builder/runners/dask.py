@@ -188,10 +188,8 @@ def open_runners(
 ) -> Iterator[tuple[Runner, Runner]]:
     """Open a runner for tasks that can run anywhere, and one for tasks that must run on this machine.
 
-    Args:
-        pages: How many there are to extract.
-        workers: Processes on this machine; None: one per core.
-        scheduler: Address of a Dask scheduler for the tasks that can run anywhere.
+    `pages` is how many there are to extract; `scheduler` the address of a Dask scheduler for the first
+    runner.
     """
     workers = cores() if workers is None else workers
     if workers < 1:

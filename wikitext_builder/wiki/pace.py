@@ -20,11 +20,8 @@ class Pace:
     """When the next request of a client may go, for all its threads.
 
     Each refusal makes the pace slower by a quarter, each answer faster by a thousandth, up to the pace that
-    was asked for: where a wiki allows less than that, it has to refuse one request in some 220.
-
-    Args:
-        per_minute: Requests per minute; None: any number, also after refusals.
-        clock: Returns seconds.
+    was asked for: where a wiki allows less than that, it has to refuse one request in some 220. Without
+    `per_minute` any number may go, also after refusals.
     """
 
     def __init__(self, per_minute: int | None, clock: Callable[[], float]) -> None:
