@@ -225,14 +225,10 @@ def test_three_at_once_bring_the_same(wiki: Wiki, tmp_path: Path) -> None:
         ask(wiki.api, parallel=4)
 
 
-@pytest.mark.parametrize(
-    ("asked_for", "helps"), [(True, "check its name"), (False, "--select category:NAME")]
-)
-def test_an_unknown_category_is_an_error_that_names_what_helps(
-    wiki: Wiki, tmp_path: Path, asked_for: bool, helps: str
-) -> None:
+def test_an_unknown_category_is_an_error_that_names_what_helps(wiki: Wiki, tmp_path: Path) -> None:
+    helps = "check its name, or name another as --select category:NAME"
     with stored(tmp_path) as store, pytest.raises(BuilderError, match=f"Category:Godo articles.*{helps}"):
-        fetched(wiki.api, store, Category(name="Godo articles", asked_for=asked_for))
+        fetched(wiki.api, store, Category(name="Godo articles"))
 
 
 def test_a_wiki_of_another_language_or_another_wiki_is_refused(wiki: Wiki, tmp_path: Path) -> None:

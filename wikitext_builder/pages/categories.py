@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lookup import Lookup, Selected, members_of
@@ -20,7 +20,6 @@ class Category:
 
     name: str  # without its namespace
     depth: int = 0  # levels of sub-categories
-    asked_for: bool = field(default=True, repr=False, compare=False)  # else a fetch chose it
 
     def find(self, lookup: Lookup) -> Selected:
         """List the members; the store notes each piece, so that a killed listing can be resumed."""
@@ -29,9 +28,9 @@ class Category:
         else:
             titles = lookup.list_members(f"category {self.name}", self.name, self.name, cmtype="page")
         if not titles:
-            helps = "check its name" if self.asked_for else "say what to fetch, as --select category:NAME"
             raise BuilderError(
-                f"Category:{self.name} of {lookup.wikipedia.api} has no articles or does not exist; {helps}"
+                f"Category:{self.name} of {lookup.wikipedia.api} has no articles or does not exist; check its"
+                " name, or name another as --select category:NAME"
             )
         return Selected(wanted=lookup.wanted(titles))
 

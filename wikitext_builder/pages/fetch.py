@@ -254,33 +254,37 @@ def _fetch_missing(
 ) -> tuple[Counter[str], Counter[str]]:
     """Ask for what the store does not have, and keep each batch in one transaction.
 
-    Returns:
-        How many were settled, were fetched and are redirects, and how many were rejected by reason.
+    At the end it asks once more for what was not answered. Returns how many were settled, fetched and are
+    redirects, and how many were rejected by reason.
     """
-    counts, rejected = Counter[str](), Counter[str]()
-    past = WikiPast(wikipedia, wikipedia.language.categories)
+    counts, rejected, silent = Counter[str](), Counter[str](), list[Wanted]()
+    past, code = WikiPast(wikipedia, wikipedia.language.categories), wikipedia.language.code
     if todo:
         progress("fetching", 0, len(todo))
-    for batch in wikipedia.map(lambda wanted: _ask_twice(wikipedia, wanted, choice, past), _batches(todo)):
-        add_items(store, wikipedia.language.code, batch.items)
-        add_dates(store, wikipedia.language.code, batch.dates)
-        counts["fetched"] += store.add(
-            wikipedia.language.code,
-            batch.pages,
-            origin=wikipedia.api,
-            settled=batch.settled,
-            rejected=batch.rejected,
-            redirects=batch.redirects,
-        )
-        for one in batch.rejected:
-            LOG.info("rejected %s: %s, %s", one.title, one.reason, one.detail)
-        counts.update(redirects=len(batch.redirects), settled=len(batch.settled))
-        rejected.update(one.reason for one in batch.rejected)
-        rejected[UNANSWERED] += len(batch.unanswered)
-        for wanted in batch.unanswered:
-            LOG.warning("%s: the wiki did not answer; the next fetch asks again", wanted.title)
-        note = f"{rejected.total()} rejected" if rejected else ""
-        progress("fetching", counts["settled"], len(todo), note)
+    for attempt in (1, 2):
+        asked = _batches(todo if attempt == 1 else silent)
+        silent = []
+        for batch in wikipedia.map(lambda wanted: _ask(wikipedia, wanted, choice, past), asked):
+            add_items(store, code, batch.items)
+            add_dates(store, code, batch.dates)
+            counts["fetched"] += store.add(
+                code,
+                batch.pages,
+                origin=wikipedia.api,
+                settled=batch.settled,
+                rejected=batch.rejected,
+                redirects=batch.redirects,
+            )
+            for one in batch.rejected:
+                LOG.info("rejected %s: %s, %s", one.title, one.reason, one.detail)
+            counts.update(redirects=len(batch.redirects), settled=len(batch.settled))
+            rejected.update(one.reason for one in batch.rejected)
+            silent += batch.unanswered
+            note = f"{rejected.total()} rejected" if rejected else ""
+            progress("fetching", counts["settled"], len(todo), note)
+    for wanted in silent:
+        LOG.warning("%s: the wiki did not answer; the next fetch asks again", wanted.title)
+    rejected[UNANSWERED] += len(silent)
     return counts, rejected
 
 
@@ -291,8 +295,8 @@ def _fetch_missing(
 class _Batch:
     """The answer to one batch: all of it goes into the store at once."""
 
-    settled: tuple[Wanted, ...] = ()
-    unanswered: tuple[Wanted, ...] = ()  # the next run asks again
+    settled: list[Wanted] = field(default_factory=list)
+    unanswered: list[Wanted] = field(default_factory=list)
     pages: list[Page] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     redirects: dict[str, str] = field(default_factory=dict)
@@ -310,21 +314,6 @@ def _batches(wanted: Sequence[Wanted]) -> Iterator[tuple[Wanted, ...]]:
     for one in wanted:
         if one.as_of and not one.revision_id:
             yield (one,)
-
-
-def _ask_twice(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], choice: Choice, past: WikiPast) -> _Batch:
-    """Ask for one batch, and once more for what was not answered."""
-    batch = _ask(wikipedia, wanted, choice, past)
-    if batch.unanswered:
-        again = _ask(wikipedia, batch.unanswered, choice, past)
-        batch.unanswered = again.unanswered
-        batch.settled += again.settled
-        batch.pages += again.pages
-        batch.rejected += again.rejected
-        batch.redirects.update(again.redirects)
-        batch.items.update(again.items)
-        batch.dates.update(again.dates)
-    return batch
 
 
 def _ask(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], choice: Choice, past: WikiPast) -> _Batch:
@@ -347,7 +336,7 @@ def _ask(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], choice: Choice, past:
             choice.check(one, page, past)
         except RejectedError as error:
             if error.reason == UNANSWERED:
-                batch.unanswered += (one,)
+                batch.unanswered.append(one)
                 continue
             detail = error.detail.encode("utf-8", "replace").decode()
             batch.rejected.append(
@@ -362,5 +351,5 @@ def _ask(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], choice: Choice, past:
             batch.dates[page.page_id] = dates
             if not one.revision_id and found.renamed.get(one.title, one.title) != page.title:
                 batch.redirects[one.title] = page.title
-        batch.settled += (one,)
+        batch.settled.append(one)
     return batch

@@ -253,8 +253,7 @@ def parse_selection(text: str, language: Language) -> Selection:
 
 def default_selections(language: Language) -> tuple[Selection, ...]:
     """Return Good and Featured articles, or the one of them that a Wikipedia has."""
-    found = tuple(Category(name=name, asked_for=False) for name in language.categories)
-    return found or (Badged(names=tuple(BADGES)),)
+    return tuple(Category(name=name) for name in language.categories) or (Badged(names=tuple(BADGES)),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,24 +8,26 @@ https://dumps.wikimedia.org/other/enterprise_html/ have the same. Nothing is unp
 from __future__ import annotations
 
 import json
-import re
 import tarfile
+from collections import deque
 from collections.abc import Iterator
-from typing import Annotated, Any
+from types import SimpleNamespace
+from typing import Annotated, Any, Self
 
 import msgspec
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.pages.decompress import PIECE
 from wikitext_builder.pages.dumped import ID_EXPECTED, TEXT_LIMIT, DumpedPage, DumpedSite
 from wikitext_builder.pages.store import Rejected
 from wikitext_builder.wiki.dates import is_timestamp
 
 LINE_LIMIT = 2**25  # bytes of a record, the limit of HTML in a build; a long article has 5 MB
 REJECTED_LIMIT = 1000  # records in a row: small broken ones would fill the store
-BLOCK = tarfile.BLOCKSIZE
 HEADER_LIMIT = 2**20  # bytes of an extended header of a tar
-PAX_SIZE = re.compile(rb"(?:^|\n)\d{1,9} size=(\d{1,18})\n")
+FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
+NO_FILES = (tarfile.DIRTYPE, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME)
 ARTICLES = "take a snapshot of articles, such as enwiki_namespace_0.tar.gz of /v2/snapshots, or an XML dump"
 OTHER_KINDS = {  # a field of the first record: what such a file is
     "index": "a CirrusSearch dump, whose text is made for search and has no headings",
@@ -220,68 +222,42 @@ def _page_of(record: _Record, as_of: str) -> Page:
     )
 
 
-class TarReader:
-    """Feeds the files in a tar archive to a `SnapshotReader`, one after the other."""
+def files_in_tar(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the content of the files in a tar archive, with a newline after each."""
+    ended = False
 
-    def __init__(self, lines: SnapshotReader) -> None:
-        self._lines = lines
-        self._held = bytearray()
-        self._left = 0  # bytes of the open file
-        self._padding = 0  # bytes after it
-        self._is_used = False
-        self._pax: bytearray | None = None  # the extended header that is open
-        self._size: int | None = None  # of the next file, if its extended header says so
-        self._ended = False
+    class Header(tarfile.TarInfo):
+        @classmethod
+        def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> Self:
+            nonlocal ended
+            ended = buf == bytes(tarfile.BLOCKSIZE)
+            one = super().frombuf(buf, encoding, errors)
+            if one.type not in (*FILES, *NO_FILES):
+                raise BuilderError(
+                    f"the tar archive has {one.name[:100]!r}, a link, a device or something else (type"
+                    f" {one.type!r}); a snapshot has only files: get it from another source"
+                )
+            if one.size < 0 or (one.type in NO_FILES and one.size > HEADER_LIMIT):  # tarfile holds a header
+                raise BuilderError(
+                    f"the tar archive has {one.name[:100]!r} of {one.size:,} bytes; download it again"
+                )
+            return one
 
-    def feed(self, piece: bytes, *, final: bool = False) -> Iterator[DumpedPage]:
-        """Yield the pages whose lines end in this piece."""
-        self._held += piece
-        while self._held and not self._ended:
-            if self._left:
-                part = bytes(self._held[: self._left])
-                self._left -= len(part)
-                if self._is_used:
-                    yield from self._lines.feed(part)
-                elif self._pax is not None:
-                    self._pax += part
-            elif self._padding:
-                part = bytes(self._held[: self._padding])
-                self._padding -= len(part)
-            elif len(self._held) >= BLOCK:
-                part = bytes(self._held[:BLOCK])
-                yield from self._lines.feed(b"\n")  # the line of the file before ends with it
-                self._start(part)
-            else:
-                break
-            del self._held[: len(part)]
-        if self._ended:  # what follows is padding
-            self._held.clear()
-        if final:
-            if not self._ended:
-                raise BuilderError("the tar archive is truncated; download it again to resume the import")
-            yield from self._lines.feed(b"", final=True)
-
-    def _start(self, header: bytes) -> None:
-        if self._pax is not None:
-            found = PAX_SIZE.search(self._pax)
-            self._size, self._pax = int(found[1]) if found else None, None
-        if header == bytes(BLOCK):
-            self._ended = True
-            return
-        try:
-            one = tarfile.TarInfo.frombuf(header, "utf-8", "backslashreplace")
-        except tarfile.HeaderError as error:
-            raise BuilderError(f"the tar archive is damaged ({error}); download it again") from error
-        size, self._is_used = one.size, one.type in (tarfile.REGTYPE, tarfile.AREGTYPE)
-        if self._is_used:
-            size, self._size = size if self._size is None else self._size, None
-        elif one.type == tarfile.XHDTYPE:
-            self._pax = bytearray()
-        elif one.type not in (tarfile.DIRTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME):
-            raise BuilderError(
-                f"the tar archive has {one.name[:100]!r}, a link, a device or something else (type"
-                f" {one.type!r}); a snapshot has only files: get it from another source"
-            )
-        if size < 0 or (not self._is_used and size > HEADER_LIMIT):
-            raise BuilderError(f"the tar archive has {one.name[:100]!r} of {size:,} bytes; download it again")
-        self._left, self._padding = size, -size % BLOCK
+    stream: Any = SimpleNamespace(read=lambda _size: next(pieces, b""))
+    try:
+        with tarfile.open(fileobj=stream, mode="r|", tarinfo=Header, bufsize=PIECE) as archive:
+            while member := archive.next():
+                archive.members.clear()  # it would keep all of them
+                if member.issparse():  # its holes can have any size
+                    raise BuilderError(
+                        f"the tar archive has {member.name[:100]!r}, which is sparse; pack it again"
+                    )
+                content = archive.extractfile(member)
+                while content and (piece := content.read(PIECE)):
+                    yield piece
+                yield b"\n"
+    except (tarfile.TarError, ValueError) as error:
+        raise BuilderError(f"the tar archive is damaged ({error}); download it again") from error
+    deque(pieces, maxlen=0)  # padding, and the checks at the end of what was packed
+    if not ended:
+        raise BuilderError("the tar archive is truncated; download it again to resume the import")

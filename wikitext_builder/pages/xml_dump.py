@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from xml.parsers import expat
 
@@ -21,7 +22,7 @@ from wikitext_builder.pages.database import sha1_of
 from wikitext_builder.pages.decompress import THREADS, DumpFile, decompressed
 from wikitext_builder.pages.dumped import ID_EXPECTED, TEXT_LIMIT, DumpedPage, DumpedSite
 from wikitext_builder.pages.lock import ID
-from wikitext_builder.pages.snapshot import SnapshotReader, TarReader
+from wikitext_builder.pages.snapshot import SnapshotReader, files_in_tar
 from wikitext_builder.pages.store import Rejected
 from wikitext_builder.wiki.dates import is_timestamp
 
@@ -29,6 +30,7 @@ FIELD_LIMIT = 2**12  # characters of each other field; a title has at most 255 b
 TAG_LIMIT = 2**20  # bytes of a tag or comment, which expat holds in memory; tags of exports have some hundred
 DEPTH_LIMIT = 32  # nested elements; an export has 6
 NAMESPACE_LIMIT = 1000  # an export of the English Wikipedia lists 32
+TAR = slice(257, 262)  # where the head of a tar archive says so
 SQL = re.compile(rb"\s*(?:-- (?:MySQL|MariaDB)|/\*[M!]|CREATE |DROP |INSERT )")
 TEXT = "/page/revision/text"
 PAGE_FIELDS = frozenset({"/page/title", "/page/ns", "/page/id"})
@@ -89,32 +91,31 @@ class Dump:
             raise BuilderError(f"{self.path}: {error}{read if self.count else ''}") from error
 
     def _parsed(self, file: DumpFile) -> Iterator[DumpedPage]:
-        reader: _Parser | SnapshotReader | TarReader | None = None
-        with closing(decompressed(file, threads=self._threads)) as pieces:
-            for piece in pieces:
-                reader = reader or self._reader(piece)
-                self.xml_bytes += len(piece)
-                yield from self._counted(reader.feed(piece))
-        yield from self._counted((reader or self._reader(b"")).feed(b"", final=True))
+        with closing(decompressed(file, threads=self._threads)) as content:
+            pieces = self._measured(content)
+            head = next(pieces, b"")
+            pieces, reader = chain([head], pieces), self._reader(head)
+            pieces = files_in_tar(pieces) if head[TAR] == b"ustar" else pieces
+            for page in chain(chain.from_iterable(map(reader.feed, pieces)), reader.feed(b"", final=True)):
+                self.count += 1
+                self._last_title = page.content.title
+                yield page
 
-    def _reader(self, head: bytes) -> _Parser | SnapshotReader | TarReader:
+    def _measured(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            self.xml_bytes += len(piece)
+            yield piece
+
+    def _reader(self, head: bytes) -> _Parser | SnapshotReader:
         """What reads a file that begins so, whatever its name is."""
         if SQL.match(head):
             raise BuilderError(
                 "the SQL dump of a table, which has no page texts; use the dump named"
                 " pages-articles-multistream.xml.bz2"
             )
-        if head[257:262] == b"ustar":
-            return TarReader(SnapshotReader(self.site, self._as_of))
-        if head.lstrip()[:1] == b"{":
+        if head[TAR] == b"ustar" or head.lstrip()[:1] == b"{":
             return SnapshotReader(self.site, self._as_of)
         return _Parser(self.site, self._as_of, every=self._every)
-
-    def _counted(self, pages: Iterator[DumpedPage]) -> Iterator[DumpedPage]:
-        for page in pages:
-            self.count += 1
-            self._last_title = page.content.title
-            yield page
 
 
 def read_pages(path: Path) -> Iterator[DumpedPage]:

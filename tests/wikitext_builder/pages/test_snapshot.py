@@ -309,6 +309,12 @@ def test_a_damaged_or_huge_header_of_an_archive_is_an_error(tmp_path: Path) -> N
         read(tmp_path, huge.tobuf(tarfile.GNU_FORMAT))
 
 
+def test_a_sparse_file_whose_holes_can_have_any_size_is_refused(tmp_path: Path) -> None:
+    holes = {"GNU.sparse.map": "0,1", "GNU.sparse.size": str(2**60)}
+    with pytest.raises(BuilderError, match=r"enwiki_namespace_0_0\.ndjson', which is sparse"):
+        read(tmp_path, tar(LINES, pax_headers=holes))
+
+
 def test_a_directory_in_an_archive_is_nothing(tmp_path: Path) -> None:
     found = read(tmp_path, tar(b"", LINES, type=tarfile.DIRTYPE, name="snapshot"))
     assert [one.content for one in found] == PAGES
