@@ -8,7 +8,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -56,21 +56,29 @@ BATCH_CHARACTERS = 2**24  # of kept wikitext and HTML per transaction, after whi
 class ImportReport:
     """What an import did; `pages` is the sum of all counts of pages."""
 
-    pages: int
-    kept: int  # new in the store
-    already_there: int  # kept by an earlier import or fetch
+    pages: int = 0
+    kept: int = 0  # new in the store
+    already_there: int = 0  # kept by an earlier import or fetch
     templates: int = 0  # templates that are new in the store
     templates_there: int = 0  # templates that an earlier import kept
     rendered: int = 0  # HTML of pages, of a snapshot, that is new in the store
     rendered_there: int = 0
     skipped: dict[str, int] = field(default_factory=dict)  # by kind: redirect, unmarked, …
     rejected: dict[str, int] = field(default_factory=dict)  # by reason; the store notes each
-    xml_bytes: int  # of XML or, of a snapshot, of JSON
-    seconds: float
+    xml_bytes: int = 0  # of XML or, of a snapshot, of JSON
+    seconds: float = 0
     finished_before: bool = False  # this file was imported before and was not read again
     parts: int = 1  # files
     other_files: tuple[str, ...] = ()  # of a folder, that are no parts
     missing_parts: tuple[str, ...] = ()  # that SHA256SUMS names
+
+    def __add__(self, other: ImportReport) -> ImportReport:
+        """Both, with the time and the files of the first."""
+        sums: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in SUMS}
+        for name in ("skipped", "rejected"):
+            total = Counter(getattr(self, name)) + Counter(getattr(other, name))
+            sums[name] = dict(sorted(total.items()))
+        return replace(self, **sums)
 
     @property
     def megabytes_per_second(self) -> float | None:
@@ -157,12 +165,8 @@ def _import_folder(
     import_part = partial(import_part, threads=0 if min(workers, len(found.parts)) > 1 else THREADS)
     with Store.create(store):  # a store that it makes stays until all parts end
         reports = list(each_part(import_part, found.parts, workers=workers, progress=progress))
-    sums: dict[str, Any] = {name: sum(getattr(one, name) for one in reports) for name in SUMS}
-    for name in ("skipped", "rejected"):
-        total = sum((Counter(getattr(one, name)) for one in reports), Counter[str]())
-        sums[name] = dict(sorted(total.items()))
-    return ImportReport(
-        **sums,
+    return replace(
+        sum(reports, ImportReport()),
         seconds=time.monotonic() - started,
         finished_before=all(one.finished_before for one in reports),
         parts=len(found.parts),
@@ -187,26 +191,37 @@ def import_into(
     key = _progress_key(path, language, keep, as_of, rules)
     if (before := _finished_before(store, key, path)) is not None:
         return ImportReport(**before, seconds=time.monotonic() - started, finished_before=True)
-    dump = Dump(path, as_of=as_of, threads=threads)
-    counts, templates = _Counts(), StoredTemplates(store, language.code)
+    dump, report = Dump(path, as_of=as_of, threads=threads), ImportReport()
+    templates = StoredTemplates(store, language.code)
     total = path.stat().st_size if path.is_file() else None
-    for batch in _batches(dump, language, keep, rules, counts):
+    for batch in _batches(dump, language, keep, rules):
+        _expect_language(dump, language)
         if batch.seen:
             expect_wiki(store, language.code, dump.site.dbname, str(path), dumped=True)
             note_names(store, with_names(language, dump.site.names))
-        added = store.add(language.code, batch.pages, origin=path.name, rejected=batch.rejected)
-        counts.keep("kept", "already_there", added, len(batch.pages))
+        kept = store.add(language.code, batch.pages, origin=path.name, rejected=batch.rejected)
         add_dates(store, language.code, batch.dates)
         add_items(store, language.code, batch.items)
-        added = store.add_missing_rendered(language.code, batch.html)
-        counts.keep("rendered", "rendered_there", added, len(batch.html))
+        rendered = store.add_missing_rendered(language.code, batch.html)
         add_redirects(store, language.code, batch.redirects)
         added = templates.add(batch.templates)
-        counts.keep("templates", "templates_there", added, len(batch.templates))
-        note = f"{dump.count} pages, {counts.kept['kept'] + counts.kept['already_there']} kept"
+        report += ImportReport(
+            kept=kept,
+            already_there=len(batch.pages) - kept,
+            rendered=rendered,
+            rendered_there=len(batch.html) - rendered,
+            templates=added,
+            templates_there=len(batch.templates) - added,
+            skipped=batch.skipped,
+            rejected=Counter(one.reason for one in batch.rejected),
+        )
+        note = f"{dump.count} pages, {report.kept + report.already_there} kept"
         progress("import", dump.bytes_taken, total, note)
-    report = counts.report(dump, seconds=time.monotonic() - started)
-    store.set_note(key, json.dumps({"sha256": dump.sha256, **counts.as_imported(dump)}))
+    report = replace(report, pages=dump.count, xml_bytes=dump.xml_bytes, seconds=time.monotonic() - started)
+    later = {name: value for name, value in asdict(report).items() if name not in NOT_NOTED}
+    for new, there in NEW_AND_THERE:  # the next import of the same file finds all that was kept
+        later[new], later[there] = 0, later[new] + later[there]
+    store.set_note(key, json.dumps({"sha256": dump.sha256, **later}))
     return report
 
 
@@ -220,6 +235,7 @@ class _Batch:
     html: dict[int, str] = field(default_factory=dict)  # by revision id
     items: dict[int, str] = field(default_factory=dict)  # by page id
     dates: dict[int, Dates] = field(default_factory=dict)  # by page id, if a rule asked for them
+    skipped: Counter[str] = field(default_factory=Counter)  # by kind
     rejected: list[Rejected] = field(default_factory=list)
     seen: int = 0
     characters: int = 0
@@ -229,65 +245,26 @@ class _Batch:
         return self.seen >= BATCH or self.characters >= BATCH_CHARACTERS
 
 
-@dataclass(slots=True)
-class _Counts:
-    """What was kept and was already there, by the fields of `ImportReport`, and what was not kept."""
-
-    kept: Counter[str] = field(default_factory=Counter)
-    skipped: Counter[str] = field(default_factory=Counter)
-    rejected: Counter[str] = field(default_factory=Counter)
-
-    def keep(self, new: str, there: str, added: int, seen: int) -> None:
-        self.kept.update({new: added, there: seen - added})
-
-    def report(self, dump: Dump, *, seconds: float) -> ImportReport:
-        kept = {name: self.kept[name] for pair in NEW_AND_THERE for name in pair}
-        return ImportReport(
-            pages=dump.count,
-            skipped=dict(sorted(self.skipped.items())),
-            rejected=dict(sorted(self.rejected.items())),
-            xml_bytes=dump.xml_bytes,
-            seconds=seconds,
-            **kept,  # type: ignore[arg-type]  # mypy takes it for all fields
-        )
-
-    def as_imported(self, dump: Dump) -> dict[str, Any]:
-        """Return the report of the next import of the same file: all that was kept is already there."""
-        later = asdict(self.report(dump, seconds=0))
-        for new, there in NEW_AND_THERE:
-            later[new], later[there] = 0, later[new] + later[there]
-        return {name: later[name] for name in later if name not in NOT_NOTED}
-
-
-def _batches(
-    dump: Dump, language: Language, keep: Keep, rules: Sequence[Rule], counts: _Counts
-) -> Iterator[_Batch]:
+def _batches(dump: Dump, language: Language, keep: Keep, rules: Sequence[Rule]) -> Iterator[_Batch]:
     """Yield the pages that are kept or rejected; those before an error are yielded before it is raised."""
-    batch = _Batch()
-    broken: BuilderError | None = None
-    classify, is_known = classifier(language), False
+    batch, classify, is_known = _Batch(), classifier(language), False
     try:
         for dumped in dump.pages():
             # The first records of a snapshot can be malformed, and then say no language.
-            try:
-                if not is_known and (is_known := _has_language(dump, language)):
-                    classify = classifier(with_names(language, dump.site.names))
-            except BuilderError:
-                batch = _Batch()
-                raise
+            if not is_known and (is_known := bool(dump.site.language)):
+                classify = classifier(with_names(language, dump.site.names))
             past = _DumpPast(created=dumped.created)
             kind = why_skipped(dumped, classify, keep=keep) or _unruly(dumped, rules, past)
-            _sort_into(batch, dumped, kind, counts)
+            _sort_into(batch, dumped, kind)
             if past.asked and not kind:
                 batch.dates[past.asked] = Dates(created=dumped.created)
             if batch.is_full:
                 yield batch
                 batch = _Batch()
-    except BuilderError as error:
-        broken = error
+    except BuilderError:
+        yield batch
+        raise
     yield batch
-    if broken:
-        raise broken
 
 
 def why_skipped(dumped: DumpedPage, classify: Classifier, *, keep: Keep) -> str:
@@ -342,7 +319,7 @@ def _unruly(dumped: DumpedPage, rules: Sequence[Rule], past: _DumpPast) -> str:
     return found[0] if found else ""
 
 
-def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str, counts: _Counts) -> None:
+def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str) -> None:
     batch.seen += 1
     content = dumped.content
     if not kind and isinstance(content, Page) and (fault := title_fault(content.title)):
@@ -351,10 +328,9 @@ def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str, counts: _Counts) ->
         content = Rejected.of(content, "invalid-title", detail)
     if kind:
         LOG.info("skipped %s: %s", content.title, kind)
-        counts.skipped[kind] += 1
+        batch.skipped[kind] += 1
     elif isinstance(content, Rejected):
         LOG.info("rejected %s: %s, %s", content.title, content.reason, content.detail)
-        counts.rejected[content.reason] += 1
         batch.rejected.append(content)
     else:
         batch.characters += len(content.wikitext) + len(dumped.html or "")
@@ -370,15 +346,13 @@ def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str, counts: _Counts) ->
             batch.items[content.page_id] = dumped.wikidata_id
 
 
-def _has_language(dump: Dump, language: Language) -> bool:
-    """True if the dump says its language, which is this one."""
+def _expect_language(dump: Dump, language: Language) -> None:
     found = dump.site.language
     if found and found != language.code:
         raise BuilderError(
             f"{dump.path}: expected a dump of {language.code!r}, found one of {found!r}; take"
             f" --language {found} or another dump"
         )
-    return bool(found)
 
 
 def _progress_key(path: Path, language: Language, keep: Keep, as_of: str, rules: Sequence[Rule]) -> str:
