@@ -94,33 +94,39 @@ def reported(
         progress(stage, done, total)
 
 
-class _Counts(ProgressColumn):
+class _Column(ProgressColumn):
+    """A column with a text of a stage."""
+
+    def __init__(self, text: Callable[[Task], str]) -> None:
+        super().__init__(table_column=Column(no_wrap=True))
+        self._text = text
+
     def render(self, task: Task) -> Text:
-        """How much is done of how much, with the unit."""
-        total = None if task.total is None else int(task.total)
-        known = total is not None or task.completed
-        return Text(counted(task.description, int(task.completed), total) if known else "")
+        """The text of a stage."""
+        return Text(self._text(task))
 
 
-class _Time(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        """How long a stage took, else how long it will take, else how long it has taken."""
-        if task.finished:
-            return _clock("took {}", task.finished_time)
-        if task.time_remaining is not None:
-            return _clock("{} left", task.time_remaining)
-        return _clock("{} elapsed", task.elapsed)
+def _amount(task: Task) -> str:
+    """How much is done of how much, with the unit."""
+    total = None if task.total is None else int(task.total)
+    known = total is not None or task.completed
+    return counted(task.description, int(task.completed), total) if known else ""
 
 
-def _clock(said: str, seconds: float | None) -> Text:
-    return Text("" if seconds is None else said.format(timedelta(seconds=round(seconds))))
+def _time(task: Task) -> str:
+    """How long a stage took, else how long it will take, else how long it has taken."""
+    said, seconds = "{} elapsed", task.elapsed
+    if task.finished:
+        said, seconds = "took {}", task.finished_time
+    elif task.time_remaining is not None:
+        said, seconds = "{} left", task.time_remaining
+    return "" if seconds is None else said.format(timedelta(seconds=round(seconds)))
 
 
-class _Rate(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        """The speed of a stage, in its unit per second."""
-        speed = task.finished_speed or task.speed
-        return Text(_per_second(task.description, speed) if speed else "")
+def _rate(task: Task) -> str:
+    """The speed of a stage, in its unit per second."""
+    speed = task.finished_speed or task.speed
+    return _per_second(task.description, speed) if speed else ""
 
 
 def _per_second(stage: str, speed: float) -> str:
@@ -197,9 +203,9 @@ NAMES, ROOM = 12, 130  # columns of a terminal: for the name of a stage, and for
 COLUMNS = (
     TextColumn(f"{{task.description:>{NAMES}}}", markup=False),
     BarColumn(bar_width=None, table_column=Column(min_width=5, max_width=40, ratio=1)),
-    _Counts(table_column=Column(no_wrap=True)),
-    _Rate(table_column=Column(no_wrap=True)),
-    _Time(table_column=Column(no_wrap=True)),
+    _Column(_amount),
+    _Column(_rate),
+    _Column(_time),
 )
 NOTE = TextColumn("{task.fields[note]}", markup=False)  # a note can contain a title
 

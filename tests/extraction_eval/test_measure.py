@@ -5,6 +5,7 @@ import random
 import re
 import sqlite3
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -27,7 +28,7 @@ from tests.conftest import data
 from wikitext_builder.article import Article, Page
 from wikitext_builder.building.plan import Plan, identity_of
 from wikitext_builder.building.shards import ShardTask, make_shard, read_shard
-from wikitext_builder.dataset.recipes import Recipe
+from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
@@ -235,11 +236,10 @@ def test_a_build_takes_its_lines_from_where_the_recipe_says(store_path, tmp_path
     task = ShardTask(
         store=str(store_path),
         language=language_of("en"),
-        sections="official",
+        recipe=replace(RECIPES["demo"], source=source),
         revision_ids=(1, 2),
         titles=("A", "B"),
         location=shard,
-        source=source,
     )
     make_shard(task)
     first, second = read_shard(shard)

@@ -20,6 +20,7 @@ import zstandard
 from wikitext_builder.article import Article, heading_level
 from wikitext_builder.building.plan import NO_TEXT
 from wikitext_builder.dataset.manifest import TITLE
+from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.expander import Templates
 from wikitext_builder.extraction.markup import own_categories
@@ -43,15 +44,11 @@ class ShardTask:
 
     store: str  # its path; or the location of `pack_pages`' result, if workers do not reach the store
     language: Language
-    sections: str
+    recipe: Recipe
     revision_ids: tuple[int, ...]
     titles: tuple[str, ...]  # of their pages: those of a lock file, if the store has a page under another one
     location: str  # of the shard
-    source: str = "wikitext"  # or "rendered", see `Recipe`
-    incomplete: str = "cut"  # or "keep", see `Recipe`
-    plain: bool = False  # keep the plain text and what else an export of articles needs
     as_of: str = ""  # take templates up to this time; empty: the newest ones
-    count: bool = False  # the words of each article
     templates: str = ""  # the folder of `pack_templates`, if workers do not reach the store and there are any
 
 
@@ -79,7 +76,7 @@ def make_shard(task: ShardTask) -> ShardResult:
     for found in read_shard(task.location):
         if isinstance(found, Rejected):
             rejected.append(found)
-        elif task.count:
+        elif task.recipe.test_words is not None:
             words[found.page_id] = sum(len(line.split()) for line in found.lines)
     return ShardResult(
         pages=len(task.revision_ids), rejected=tuple(rejected), wikitext_bytes=size, words=words
@@ -101,17 +98,17 @@ def _used(one: StoredPage, task: ShardTask, templates: Templates | None) -> Arti
 
 
 def _article(one: StoredPage, task: ShardTask, templates: Templates | None) -> Article:
-    page, language, html = one.page, task.language, one.html
+    page, recipe, language, html = one.page, task.recipe, task.language, one.html
     read = partial(extract, expansions=one.expansions, templates=templates)
     if html is not None:
         read = partial(extract_rendered, html)
-    article = read(page, language=language, sections=task.sections, incomplete=task.incomplete)
+    article = read(page, language=language, sections=recipe.sections, incomplete=recipe.incomplete)
     article = tokenize_article(article, language=language.code)
     if not TITLE.fullmatch(article.lines[1]):
         raise RejectedError("no-title", f"its title {article.title!r} leaves an empty heading")
     if not any(line and not heading_level(line) for line in article.lines):
         raise RejectedError(NO_TEXT, "only headings are left of it")
-    if not task.plain:
+    if not recipe.articles:
         return replace(article, plain_lines=(), formulas=())
     return replace(
         article,
@@ -150,7 +147,9 @@ def _stored(task: ShardTask) -> Iterator[StoredPage]:
             yield msgspec.json.decode(line, type=StoredPage)
         return
     with Store.open(Path(task.store)) as store:
-        rows = stored_pages(store, task.language.code, task.revision_ids, html=task.source == "rendered")
+        rows = stored_pages(
+            store, task.language.code, task.revision_ids, html=task.recipe.source == "rendered"
+        )
         for one, title in zip(rows, task.titles, strict=True):
             yield replace(one, page=replace(one.page, title=title))
 

@@ -107,15 +107,11 @@ def _shard_task(plan: Plan, location: str, revisions: list[Revision]) -> ShardTa
     task = ShardTask(
         store=str(plan.store.resolve()),
         language=plan.language,
-        sections=plan.recipe.sections,
-        incomplete=plan.recipe.incomplete,
-        source=plan.recipe.source,
+        recipe=plan.recipe,
         as_of=plan.as_of,
         revision_ids=revision_ids,
         titles=tuple(one.title for one in revisions),
         location=f"{location}/shards/{lines_sha256(map(str, revision_ids))[:24]}.jsonl.zst",
-        plain=bool(plan.recipe.articles),
-        count=plan.recipe.test_words is not None,
     )
     return packed(task, location) if blobs.is_url(location) else task
 

@@ -228,7 +228,7 @@ def files_in_tar(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
     class Header(tarfile.TarInfo):
         @classmethod
-        def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> Self:
+        def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
             nonlocal ended
             ended = buf == bytes(tarfile.BLOCKSIZE)
             one = super().frombuf(buf, encoding, errors)
@@ -247,7 +247,7 @@ def files_in_tar(pieces: Iterator[bytes]) -> Iterator[bytes]:
     try:
         with tarfile.open(fileobj=stream, mode="r|", tarinfo=Header, bufsize=PIECE) as archive:
             while member := archive.next():
-                archive.members.clear()  # it would keep all of them
+                vars(archive)["members"].clear()  # it would keep all of them
                 if member.issparse():  # its holes can have any size
                     raise BuilderError(
                         f"the tar archive has {member.name[:100]!r}, which is sparse; pack it again"

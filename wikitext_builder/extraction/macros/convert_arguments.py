@@ -36,7 +36,6 @@ class Options:
     flags: frozenset[str] = frozenset()
     asked: str = ""  # whose unit the call wants as a symbol: in, out, on, off, mos; empty without a wish
     abbreviated: str = "out"  # whose unit is a symbol, after a change of order
-    linked: str = ""  # whose unit is a link: in, out or on
     display: str = ""
     joins: tuple[str, str, str] = JOINS[""]
     digits: int = 0  # significant ones; 0 without a wish
@@ -89,7 +88,6 @@ def _parsed(abbreviated: bool, arguments: tuple[tuple[str, str], ...]) -> Option
         flags=frozenset(flags),
         asked=abbreviation,
         abbreviated=swapped.get(shown := abbreviation or "out", shown),
-        linked=swapped.get(linked := _word("lk", asked), linked),
         display=display,
         joins=joins,
         digits=max(_number(named.get("sigfig", "")), 0),

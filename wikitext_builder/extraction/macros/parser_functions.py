@@ -41,17 +41,13 @@ class Argument:
     name: Callable[[], str] | None  # before that; None without one
 
 
-def _everything(_title: str) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """What functions know of the page and its wiki."""
 
     page: Page
     language: Language = LANGUAGES["en"]
-    exists: Callable[[str], bool] = _everything  # True for pages that a page or a template checks for
+    exists: Callable[[str], bool] = lambda _title: True  # True for pages that a page or a template checks for
     skips_boxes: bool = True  # a module of boxes gives no text
 
     def english(self, value: str) -> str:
@@ -84,16 +80,6 @@ Function = Callable[[Arguments], str]
 Variable = Callable[[Context], str]
 
 
-def if_(a: Arguments) -> str:
-    """Return the second argument if the first is not empty, else the third."""
-    return a.text(1) if a.first else a.text(2)
-
-
-def if_equal(a: Arguments) -> str:
-    """Return the third argument if the first two are equal as texts or numbers, else the fourth."""
-    return a.text(2) if php.equal(a.first, a.text(1)) else a.text(3)
-
-
 def if_error(a: Arguments) -> str:
     """Return the second argument if the first shows an error, else the third, or the first without one."""
     if php.ERROR.search(a.first):
@@ -107,11 +93,6 @@ def if_expression(a: Arguments) -> str:
     if php.ERROR.search(value):
         return value
     return a.text(1) if value and float(value) else a.text(2)
-
-
-def if_exist(a: Arguments) -> str:
-    """Return the second argument if a page can have this title and may exist, else the third."""
-    return a.text(1) if not title_fault(a.first) and a.context.exists(a.first) else a.text(2)
 
 
 def switch(a: Arguments) -> str:
@@ -268,11 +249,12 @@ def _padding(a: Arguments) -> str:
 
 
 PARSER_FUNCTIONS: dict[str, Function] = {
-    "#if": if_,
-    "#ifeq": if_equal,
+    "#if": lambda a: a.text(1 if a.first else 2),
+    "#ifeq": lambda a: a.text(2 if php.equal(a.first, a.text(1)) else 3),
     "#iferror": if_error,
     "#ifexpr": if_expression,
-    "#ifexist": if_exist,
+    # A page that can have this title may exist.
+    "#ifexist": lambda a: a.text(1 if not title_fault(a.first) and a.context.exists(a.first) else 2),
     "#switch": switch,
     "#expr": lambda a: php.expression(a.first),
     "#tag": tag,
