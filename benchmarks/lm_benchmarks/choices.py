@@ -34,13 +34,10 @@ COMPARE_ONLY: Final = {
 
 SAME: Final = {
     "data": "--data",
-    "split": "--split",
-    "convention": "--convention",
-    "passage": "--convention",
-    "text": "--convention",
     "vocabulary": "--data",
-    "eos": "--convention",
+    "split": "--split",
     "context": "--context",
+    **dict.fromkeys(("convention", "passage", "text", "eos"), "--convention"),
 }
 """By field of a signature, the option of `run` that decides it; `words` has none."""
 

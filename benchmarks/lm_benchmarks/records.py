@@ -19,7 +19,7 @@ import msgspec
 from lm_benchmarks.choices import BEGINNING, MUST_AGREE, PAPER
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS, Sums
-from lm_benchmarks.record_versions import Int63, Record, finite, of_line, read_lines
+from lm_benchmarks.record_versions import Int63, Record, finite, has_lines, of_line, read_lines
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Signature
 from ps_models.hyperparameters import TrainingConfig, finished
@@ -73,11 +73,6 @@ class Trained(Record, frozen=True, kw_only=True):
     def is_finished(self) -> bool:
         """Returns True if the run came to the end of its settings; else it was stopped before."""
         return finished(self.ends, losses_of(self.curve))
-
-    @property
-    def as_preset(self) -> bool:
-        """Returns True if the run followed its preset to the end; precision and seed may differ."""
-        return not decisive_settings(self.settings) and self.is_finished
 
     @property
     def ends(self) -> TrainingConfig:
@@ -308,7 +303,8 @@ class Result(Record, frozen=True, kw_only=True):
     @property
     def as_presets(self) -> bool:
         """Returns True if each checkpoint in it was trained as its preset says, or if nothing was trained."""
-        return all(one.as_preset for one in self.trained)
+        # Precision and seed may differ.
+        return all(one.is_finished and not decisive_settings(one.settings) for one in self.trained)
 
     @property
     def decisive_settings(self) -> tuple[frozenset[str], ...]:
@@ -355,3 +351,8 @@ def read_results(path: str | Path) -> list[Result]:
         HarnessError: The file cannot be read, or a line is not a result.
     """
     return read_lines(Path(path), from_json, writer="lm-benchmarks run")
+
+
+def known_results(path: Path | None) -> list[Result]:
+    """The results of a file; none if there is none, or if its writer was killed at once."""
+    return read_results(path) if path is not None and has_lines(path) else []

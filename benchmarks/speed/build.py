@@ -1,33 +1,84 @@
-"""Time, memory and disk of whole builds, up to the size of WikiText-103.
+"""Time, memory and disk of whole commands, up to the size of WikiText-103 and to a million short pages.
 
     python benchmarks/speed/build.py [--pages N ...] [--workers N ...] [--out FOLDER]
+    python benchmarks/speed/build.py --generated articles|stubs [--pages N ...] [--folder DIR]
+    python benchmarks/speed/build.py --draw FILE.svg
 
-The shared real pages are repeated with new titles and ids up to each number of pages. Each build runs the
-command line in separate processes, in an empty folder. Memory is the largest sum of the proportional set
-sizes (Pss) of all processes of a build, sampled five times per second; disk is the largest size of its
-folder. A table goes to stdout, records to FOLDER/build.jsonl.
+The shared real pages are repeated with new titles and ids up to each number of pages, and built. With
+--generated the pages are made from seeds, the same on every machine: 0.7 to 1.5 kB of wikitext with what
+short articles have, or one sentence; import, status, lock and build are measured. A million of them need 7 GB
+of disk below DIR, stubs 2. Each command runs in an empty folder. Processor time is that of all its processes.
+Memory, sampled a few times per second, is the largest sum of their proportional set sizes (Pss), and the
+peaks of the main process and of the largest worker (VmHWM); disk is the largest size of the folder. A table
+goes to stdout, records to FOLDER/build.jsonl or load.jsonl; --draw draws the former.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import shutil
+import struct
 import sys
 import tempfile
+from bisect import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import cycle, islice
+from functools import lru_cache
+from itertools import accumulate, cycle, islice
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import click
+import pandas as pd
+from matplotlib.figure import Figure
 from speed.processes import append, disk_usage, head, kilobytes, proc_text, row, run, shared, tree
 
 from wikitext_builder.article import Page
 from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.xml_dump import read_pages
+from wikitext_builder.pictures import write_picture
 
-COLUMNS = "pages, workers, s, pages/s, MB/s of wikitext, peak MB of memory, GB of disk, stages"
 WIKITEXT_103 = 28_595  # articles: 28,475 train, 60 valid, 60 test
+FOLDER = click.Path(path_type=Path, file_okay=False)
+HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">
+<siteinfo><sitename>Wikipedia</sitename><dbname>enwiki</dbname><namespaces>
+<namespace key="0" case="first-letter" /><namespace key="10" case="first-letter">Template</namespace>
+</namespaces></siteinfo>
+"""
+PAGE = """<page><title>{title}</title><ns>0</ns><id>{number}</id><revision><id>{revision}</id>\
+<timestamp>20{year}-04-16T17:15:34Z</timestamp><contributor><username>A</username><id>3</id></contributor>\
+<model>wikitext</model><format>text/x-wiki</format><text bytes="{size}" xml:space="preserve">{text}</text>\
+</revision></page>
+"""
+ARTICLE = """{{{{Short description|{0} in {name}}}}}
+{{{{Infobox place
+| name = {name}
+| population = {number}
+}}}}
+'''{name}''' is a {0} in [[{1} {2}|{2}]], {{{{convert|{km}|km|mi}}}} from the {3}. {s0}<ref>{{{{cite web \
+|url=https://example.org/{number} |title={4} |year=20{year}}}}}</ref> {s1}
+
+== History ==
+{s2} In [[{3}]] it had {number:,} ''{5}''.<ref name="a">{4} 20{year}, p. {km}.</ref> {s3}
+
+{s4} {s5}{rare}
+
+=== {6} ===
+* [[{7}]] of {name}
+* {8}
+
+== References ==
+{{{{reflist}}}}
+
+[[Category:{0}s in {1}]]
+"""
+STUB = """'''{name}''' is a {0} {1} in [[{2}]], {km} km from the {3}.
+
+[[Category:{0}s in {1}]]
+"""
+TEMPLATES = {"articles": ARTICLE, "stubs": STUB}
+SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er")]
+TYPES = 30_000  # besides the names of the pages
 
 
 def real_pages() -> list[Page]:
@@ -59,82 +110,187 @@ def make_store(path: Path, pages: list[Page], number: int) -> int:
     return size
 
 
+@lru_cache(maxsize=1)
+def words() -> list[str]:
+    """The words that 16 bits can draw, each as often as Zipf's law says."""
+    ranks = range(1, TYPES + 1)
+    sums = list(accumulate(1 / rank for rank in ranks))
+    known = [name_of(rank).lower() for rank in ranks]
+    return [known[bisect(sums, draw * sums[-1] / 2**16)] for draw in range(2**16)]
+
+
+def name_of(number: int) -> str:
+    """A name that no other number has."""
+    syllables = []
+    while number:
+        number, digit = divmod(number, len(SYLLABLES))
+        syllables.append(SYLLABLES[digit])
+    return "".join(syllables).capitalize()
+
+
+def page_of(number: int, template: str = ARTICLE) -> tuple[str, str]:
+    """The title and the wikitext of a page."""
+    draws = struct.unpack("<190H", hashlib.shake_128(b"%d" % number).digest(380))
+    known = words()
+    drawn = [known[draw] for draw in draws[: 90 + number * 37 % 101]]
+    cut = len(drawn) // 6
+    sentences = [" ".join(drawn[start : start + cut]) for start in range(0, 6 * cut, cut)]
+    text = template.format(
+        *drawn,
+        name=name_of(TYPES + number),
+        number=1000 + 7 * number % 99_991,
+        km=number % 97 + 2,
+        year=f"{number % 24:02}",
+        rare=f" {{{{lang-of|{drawn[0]}}}}}" if number % 5 == 0 else "",
+        **{f"s{index}": f"{one.capitalize()}." for index, one in enumerate(sentences)},
+    )
+    return name_of(TYPES + number), text
+
+
+def write_dump(path: Path, pages: int, template: str = ARTICLE) -> None:
+    """Write an export of generated pages."""
+    with path.open("w", encoding="utf-8") as file:
+        file.write(HEAD)
+        for number in range(1, pages + 1):
+            title, text = page_of(number, template)
+            values = {"number": number, "revision": 10**6 + number, "year": f"{number % 24:02}"}
+            file.write(PAGE.format(title=title, size=len(text.encode()), text=escape(text), **values))
+        file.write("</mediawiki>\n")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One build; times in seconds, sizes in bytes."""
+    """One command; times in seconds, sizes in bytes."""
 
+    stage: str
     pages: int
     workers: int
-    wikitext_bytes: int
+    wikitext_bytes: int  # of the shared pages
     seconds: float
+    processor_seconds: float
     peak_pss: int
+    main_peak: int
+    worker_peak: int  # of the largest; 0 without workers
     peak_disk: int
-    tokens: int
-    rejected: dict[str, int]
-    stages: dict[str, float]
+    stages: dict[str, float]  # of a build
 
-    def cells(self) -> tuple[str, ...]:
+    def cells(self) -> dict[str, str]:
         """A row of the table."""
-        total = sum(self.stages.values())
-        return (
-            f"{self.pages:,}",
-            f"{self.workers}",
-            f"{self.seconds:.0f}",
-            f"{self.pages / self.seconds:.1f}",
-            f"{self.wikitext_bytes / 1e6 / self.seconds:.2f}",
-            f"{self.peak_pss / 1e6:.0f}",
-            f"{self.peak_disk / 1e9:.2f}",
-            ", ".join(f"{name} {spent / total:.0%}" for name, spent in self.stages.items()),
-        )
+        return {
+            "pages": f"{self.pages:,}",
+            "stage": self.stage,
+            "workers": f"{self.workers}",
+            "s": f"{self.seconds:.1f}",
+            "CPU s": f"{self.processor_seconds:.1f}",
+            "pages/s": f"{self.pages / self.seconds:,.1f}",
+            "pages per CPU s": f"{self.pages / self.processor_seconds:,.0f}",
+            "MB/s of wikitext": f"{self.wikitext_bytes / 1e6 / self.seconds:.2f}"
+            if self.wikitext_bytes
+            else "",
+            "MB of memory": f"{self.peak_pss / 1e6:.0f}",
+            "MB main": f"{self.main_peak / 1e6:.0f}",
+            "MB worker": f"{self.worker_peak / 1e6:.0f}" if self.worker_peak else "",
+            "GB of disk": f"{self.peak_disk / 1e9:.2f}",
+            "s by stage": ", ".join(f"{name} {spent:.0f}" for name, spent in self.stages.items()),
+        }
 
 
-def measure(store: Path, folder: Path, *, pages: int, wikitext_bytes: int, workers: int) -> Measured:
-    """Run one build and measure it."""
-    command = [sys.executable, "-m", "wikitext_builder", "build", "wikitext-103", "--json"]
-    options = ["--store", str(store), "--out", str(folder / "dataset"), "--workers", str(workers)]
-    memory, disk, report = list[int](), [0], folder / "report.json"
+def measure(
+    stage: str, arguments: list[str], folder: Path, *, pages: int, workers: int, size: int
+) -> Measured:
+    """Run one command and measure it."""
+    peaks, out = {"peak_pss": [0], "main_peak": [0], "worker_peak": [0], "peak_disk": [0]}, folder / "stdout"
 
     def watch(pid: int) -> None:
-        rollups = (proc_text(Path(f"/proc/{one}/smaps_rollup")) for one in tree(pid))
-        memory.append(sum(kilobytes(text, "Pss") for text in rollups))
-        if len(memory) % 25 == 1:
-            disk.append(disk_usage(folder))
+        processes = tree(pid)
+        rollups = (proc_text(Path(f"/proc/{one}/smaps_rollup")) for one in processes)
+        own, *others = (kilobytes(proc_text(Path(f"/proc/{one}/status")), "VmHWM") for one in processes)
+        peaks["peak_pss"].append(sum(kilobytes(text, "Pss") for text in rollups))
+        peaks["main_peak"].append(own)
+        peaks["worker_peak"] += others
+        if len(peaks["main_peak"]) % 25 == 2:
+            peaks["peak_disk"].append(disk_usage(folder))
 
-    ran = run([*command, *options], out=report, watch=watch)
-    found = json.loads(report.read_text())
+    ran = run([sys.executable, "-m", "wikitext_builder", stage, *arguments], out=out, watch=watch)
+    peaks["peak_disk"].append(disk_usage(folder))
     return Measured(
+        stage=stage,
         pages=pages,
         workers=workers,
-        wikitext_bytes=wikitext_bytes,
+        wikitext_bytes=size,
         seconds=ran.seconds,
-        peak_pss=max(memory),
-        peak_disk=max(*disk, disk_usage(folder)),
-        tokens=sum(split["tokens"] for split in found["manifest"]["splits"].values()),
-        rejected=found["rejected"],
-        stages=found["seconds"],
+        processor_seconds=ran.processor_seconds,
+        **{name: max(found) for name, found in peaks.items()},
+        stages=json.loads(out.read_text())["seconds"] if stage == "build" else {},
     )
+
+
+def commands(folder: Path, generated: str, workers: tuple[int, ...]) -> Iterator[tuple[str, list[str], int]]:
+    """The commands in order, with their arguments and their number of workers."""
+    store = ["--store", str(folder / "pages.store")]
+    if generated:
+        yield "import", [str(folder / "dump.xml"), *store, "--all"], 1
+        yield "status", store, 1
+        yield "lock", store, 1
+    for count in workers:
+        out = ["--out", str(folder / f"build-{count}"), "--workers", str(count), "--json"]
+        yield "build", ["wikitext-103", *store, *out], count
+
+
+def draw(records: pd.DataFrame) -> Figure:
+    """Time, memory and disk over the number of pages: a panel each, a line per number of workers."""
+    figure = Figure(figsize=(12, 3.6), layout="constrained")
+    quantities = {
+        "seconds": (1.0, "seconds"),
+        "peak_pss": (1e6, "MB of memory"),
+        "peak_disk": (1e9, "GB of disk"),
+    }
+    panels = figure.subplots(1, len(quantities))
+    for axes, (name, (unit, label)) in zip(panels, quantities.items(), strict=True):
+        lines = (records.pivot_table(name, "pages", "workers") / unit).add_prefix("workers: ")
+        lines.plot(ax=axes, marker="o", legend=axes is panels[0])
+        axes.set_ylim(bottom=0)
+        axes.set_title(label, loc="left", fontweight="bold")
+        axes.xaxis.set_major_formatter(lambda pages, _: f"{pages:,.0f}")
+    panels[0].legend(frameon=False)
+    return figure
 
 
 @click.command()
 @click.option("--pages", "sizes", multiple=True, type=int, default=[1_000, 4_000, 12_000, WIKITEXT_103])
-@click.option("--workers", multiple=True, type=int, default=[1, 2])
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("benchmarks/results"))
-def main(sizes: tuple[int, ...], workers: tuple[int, ...], out: Path) -> None:
-    """Measure builds of several sizes."""
+@click.option("--workers", multiple=True, type=int, default=[1, 2], help="Of the build.")
+@click.option("--generated", type=click.Choice(TEMPLATES), default="", help="Pages made from seeds.")
+@click.option("--folder", type=FOLDER, help="For what is made here.")
+@click.option("--out", type=FOLDER, default=Path("benchmarks/results"))
+@click.option("--draw", "picture", type=click.Path(path_type=Path), help="Draw the records of builds.")
+def main(
+    sizes: tuple[int, ...],
+    workers: tuple[int, ...],
+    generated: str,
+    folder: Path | None,
+    out: Path,
+    picture: Path | None,
+) -> None:
+    """Measure commands on several numbers of pages."""
+    if picture:
+        write_picture(picture, lambda: draw(pd.read_json(out / "build.jsonl", lines=True)))
+        return
     out.mkdir(parents=True, exist_ok=True)
-    pages = real_pages()
-    head(COLUMNS.split(", "))
+    pages, printed = [] if generated else real_pages(), False
     for number in sizes:
-        with tempfile.TemporaryDirectory() as name:
-            store = Path(name) / "pages.store"
-            size = make_store(store, pages, number)
-            for count in workers:
-                folder = Path(name) / f"build-{count}"
-                folder.mkdir()
-                found = measure(store, folder, pages=number, wikitext_bytes=size, workers=count)
-                append(out / "build.jsonl", found)
-                row(*found.cells())
-                shutil.rmtree(folder)
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            here, size = Path(name), 0
+            if generated:
+                write_dump(here / "dump.xml", number, TEMPLATES[generated])
+            else:
+                size = make_store(here / "pages.store", pages, number)
+            for stage, arguments, count in commands(here, generated, workers):
+                found = measure(stage, arguments, here, pages=number, workers=count, size=size)
+                append(out / ("load.jsonl" if generated else "build.jsonl"), found)
+                if not printed:
+                    head(found.cells())
+                printed = True
+                row(*found.cells().values())
 
 
 if __name__ == "__main__":

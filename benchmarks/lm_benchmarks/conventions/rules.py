@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
-from typing import Any, Final, TypeVar
+from inspect import isfunction
+from typing import Any, Final
 
 from lm_benchmarks.conventions.convention import (
     Convention,
@@ -281,45 +282,17 @@ def _exp(nats: float) -> float:
     return Score(nats, 1).perplexity
 
 
-T = TypeVar("T", bound=Callable[..., Any])
-
-
-def _named(*functions: T) -> Mapping[str, T]:
-    """Functions by their names, with hyphens as in `conventions.toml`."""
-    return {one.__name__.replace("_", "-"): one for one in functions}
-
-
-PREPARE: Final = _named(
-    file_without_last_newline, joined_rows, pages, plain_file, plain_pages, rows, rows_as_file
-)
-WINDOWS: Final = _named(
-    chunks_after_begin,
-    filled_up,
-    first_chunks,
-    last_strides,
-    new_pieces,
-    second_halves,
-    second_halves_after_bos,
-    single_row,
-    whole_chunks,
-)
-NUMBERS: Final = _named(
-    bits_per_byte,
-    mean_perplexity,
-    mean_of_perplexities,
-    mean_of_windows,
-    word_perplexity,
-    adjusted_perplexity,
-    weighted_perplexity,
-)
+FUNCTIONS: Final[dict[str, Any]] = {
+    name.replace("_", "-"): one for name, one in globals().items() if isfunction(one)
+}
+"""The functions of this module, by their names in `conventions.toml`."""
 
 
 def _convention(
     name: str, *, prepare: str = "", windows: str = "", number: str = "", **said: Any
 ) -> Convention:
-    rule = (
-        Rule(prepare=PREPARE[prepare], windows=WINDOWS[windows], number=NUMBERS[number]) if prepare else None
-    )
+    parts = {"prepare": prepare, "windows": windows, "number": number}
+    rule = Rule(**{part: FUNCTIONS[named] for part, named in parts.items()}) if prepare else None
     return Convention(name=name, rule=rule, **said | {"known": tuple(said.get("known", ()))})
 
 

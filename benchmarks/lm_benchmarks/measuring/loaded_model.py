@@ -103,10 +103,6 @@ class LoadedModel:
             f" its {UNK}: {lost:,} of {len(written):,} tokens"
         )
 
-    def text_facts(self, tokens: Tensor) -> Mapping[str, object]:
-        """What else decides its numbers on a text, for signatures."""
-        return self.model.facts(tokens) if isinstance(self.model, PieceModel) else {}
-
 
 Opened = LoadedModel
 """The name that `LoadedModel` had before, which functions of users return; it stays for a release."""

@@ -24,8 +24,8 @@ from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded, versions
 from lm_benchmarks.measuring.windows import cached_scores
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.record_versions import append_record, has_lines, portable
-from lm_benchmarks.records import Result, read_results
+from lm_benchmarks.record_versions import append_record, portable
+from lm_benchmarks.records import Result, known_results
 from wikitext_builder.addresses import without_secrets
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.errors import ToolkitError, is_short_memory
@@ -95,7 +95,7 @@ def measure(
     repeated = shlex.join(map(portable, command))
     protocols = [Protocol(split=split, command=repeated, **protocol) for split in chosen]
     path = None if results is None else Path(results)
-    stored = read_results(path) if resume and path is not None and has_lines(path) else []
+    stored = known_results(path) if resume else []
     batch = _Batch(named_models(specifications, names), path, stored, on_result, progress)
     has_train = "train" in load_dataset(Path(data)).files  # else the words of each split are its vocabulary
     for alike in [protocols] if has_train else [[one] for one in protocols]:
@@ -259,7 +259,7 @@ def measure_conventions(
     inputs = make_inputs(data, split, **opening)
     loaded = open_model(model, inputs)
     path = None if results is None else Path(results)
-    stored = read_results(path) if path is not None and has_lines(path) else []
+    stored = known_results(path)
     line = shlex.join(map(portable, command))
     common = Protocol(split=split, precision=precision, check=False, groups=False)
     common = replace(common, specification=portable(model), command=line)

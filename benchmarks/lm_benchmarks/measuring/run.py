@@ -16,7 +16,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from lm_benchmarks.adapters.piece_model import UNKNOWN, page_nats
+from lm_benchmarks.adapters.piece_model import UNKNOWN, PieceModel, page_nats
 from lm_benchmarks.choices import BATCH, CHUNK, CONVENTIONS, LM_EVAL, PAPER
 from lm_benchmarks.conventions.convention import RAW, Reader
 from lm_benchmarks.conventions.rules import REGISTRY
@@ -178,6 +178,7 @@ class _Run:
         unit, passages = read(loaded.vocabulary)
         whole = passages if loaded.words is None else read(loaded.words)[1]
         stream = torch.cat([passage.text.tokens for passage in passages])
+        facts = loaded.model.facts(stream) if isinstance(loaded.model, PieceModel) else {}
         return _Way(
             data=dataset.file(protocol.split),
             fields={
@@ -187,7 +188,7 @@ class _Run:
                 "vocabulary": f"{len(loaded.vocabulary)}+{vocabulary_hash(loaded.vocabulary)[:8]}",
                 "words": "open" if loaded.open_vocabulary else "closed",
                 "eos": "yes",
-                **{key: str(value) for key, value in loaded.text_facts(stream).items()},
+                **facts,
             },
             score=partial(self._score_words, passages, whole, context, unit),
         )

@@ -16,13 +16,14 @@ import math
 import sqlite3
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import torch
 
@@ -147,11 +148,27 @@ def _key(window: Window) -> bytes:
 AT_ONCE: Final = 64  # windows between two reports of progress
 
 
+Cut = TypeVar("Cut")
+
+
 class Measured(NamedTuple):
     """What the windows of a convention gave."""
 
     articles: tuple[Sums, ...]  # one per window
     number: float  # the tool's own
+
+
+def _grouped(
+    make: Callable[[], Iterator[Cut]], progress: Progress, note: str, none: str
+) -> Iterator[list[Cut]]:
+    """Windows, a few at a time, so that only these are in memory; `none` is the error if there are none."""
+    if not (total := sum(1 for _ in make())):
+        raise HarnessError(none)
+    windows, done = make(), 0
+    while group := list(islice(windows, AT_ONCE)):
+        yield group
+        done += len(group)
+        progress("measure windows", done, total, note)
 
 
 def measure_windows(
@@ -163,7 +180,7 @@ def measure_windows(
     stride: int | None,
     progress: Progress,
 ) -> Measured:
-    """Measure a model by a convention of windows. Only a few of them are in memory at once.
+    """Measure a model by a convention of windows.
 
     Without a window it is the convention's, or the model's if that is shorter.
     """
@@ -171,23 +188,18 @@ def measure_windows(
     assert rule is not None  # noqa: S101 - for mypy: the caller has looked
     lengths = _lengths(convention, reader, window, stride)
     texts = rule.prepare(read_text(path))
-    total = sum(1 for _ in _windows(rule, texts, reader.text_pieces, lengths))
-    if not total:
-        raise HarnessError(
-            f"{path.name}: nothing to score by {convention.name}'s convention, which drops a remainder"
-            f" shorter than its window of {lengths.window} tokens. Choose a larger split, or a smaller"
-            " --window"
-        )
-    scored: list[Scored] = []
-    articles: list[Sums] = []
-    windows = _windows(rule, texts, reader.text_pieces, lengths)
-    while group := list(islice(windows, AT_ONCE)):
+    windows = partial(_windows, rule, texts, reader.text_pieces, lengths)
+    none = (
+        f"{path.name}: nothing to score by {convention.name}'s convention, which drops a remainder shorter"
+        f" than its window of {lengths.window} tokens. Choose a larger split, or a smaller --window"
+    )
+    scored, articles = list[Scored](), list[Sums]()
+    for group in _grouped(windows, progress, convention.name, none):
         nats = reader.window_nats([cut for cut, _ in group])
         for one, (cut, share) in zip(nats, group, strict=True):
             pieces = len(cut.targets)
             scored.append(Scored(nats=one, pieces=pieces, weight=cut.weight))
             articles.append(Sums(nats=one, pieces=pieces, text_bytes=cut.text_bytes, file_bytes=share))
-        progress("measure windows", len(scored), total, convention.name)
     return Measured(tuple(articles), rule.number(scored, texts))
 
 
@@ -310,15 +322,12 @@ def _of_length(
 ) -> list[Positions]:
     """The positions of windows of one length, in groups of powers of two."""
     sums, count = torch.zeros(length, dtype=torch.float64), 0
-    total = sum(1 for _ in whole_chunks(text, reader.text_pieces, Lengths(length, None)))
-    if not total:
-        raise HarnessError(f"{file}: fewer than {length} pieces; choose a smaller window, or a larger split")
-    cut = whole_chunks(text, reader.text_pieces, Lengths(length, None))
-    while group := list(islice(cut, AT_ONCE)):
+    windows = partial(whole_chunks, text, reader.text_pieces, Lengths(length, None))
+    none = f"{file}: fewer than {length} pieces; choose a smaller window, or a larger split"
+    for group in _grouped(windows, progress, f"{length} pieces", none):
         for scores in reader.target_log_probs(group):
             sums[1:] -= scores
         count += len(group)
-        progress("measure windows", count, total, f"{length} pieces")
     bounds = [1 << power for power in range(length.bit_length()) if 1 << power < length]
     return [
         Positions(

@@ -163,7 +163,10 @@ def figure_of(found: Contamination) -> Figure:
     from matplotlib.figure import Figure
 
     heights = [3.0, *([2.4] if found.reference else []), 1.1]
-    head = [*textwrap.wrap(found.verdict, LINE), _said_step(found)]
+    step = "no step that is larger than chance makes"
+    if found.step:
+        step = f"a step of {found.step.rise:+.3f} at {found.step.month}"
+    head = [*textwrap.wrap(found.verdict, LINE), f"By month: {step}."]
     size = WIDTH, sum(heights) + 0.2 * len(head) + 0.6
     drawing = Figure(figsize=size, layout="constrained")
     panels = drawing.subplots(len(heights), 1, sharex=True, height_ratios=heights)
@@ -172,13 +175,6 @@ def figure_of(found: Contamination) -> Figure:
     panels[0].set_title("\n".join(head), loc="left", fontsize=9)
     _draw_panels(list(panels), found)
     return drawing
-
-
-def _said_step(found: Contamination) -> str:
-    """The step in a line, as the command prints it too."""
-    if found.step is None:
-        return "By month: no step that is larger than chance makes."
-    return f"By month: a step of {found.step.rise:+.3f} at {found.step.month}."
 
 
 def _draw_panels(panels: list[Axes], found: Contamination) -> None:

@@ -106,19 +106,22 @@ def _table(
         is_same = first.as_presets and is_trained_on(first, TRAIN.get(data, "?"))
         own = published_name(first.recipe, data) if is_same else ""
         rows.append(ReportRow(model=name, results=results, paper=known.get(own)))
-    measured = [row.paper for row in rows]
-    rows += [ReportRow(model=row.model, paper=row) for row in known.values() if row not in measured]
+    papers_of_rows = [row.paper for row in rows]
+    rows += [ReportRow(model=row.model, paper=row) for row in known.values() if row not in papers_of_rows]
     found = {split for row in rows for split in (*row.results, *row.published)}
     splits = tuple(sorted(found, key=lambda split: (*SPLITS, split).index(split)))
     last = splits[-1]
     ordered = sorted(rows, key=lambda row: _order(row, last, metric))
+    measured = [row.results[last] for row in ordered if last in row.results and metric != PIECES]
+    ranks = dict(zip(map(id, measured), ranks_of(measured, metric), strict=True))
+    ranked = [replace(row, ranks=ranks.get(id(row.results.get(last)), "")) for row in ordered]
     return Table(
         data=data,
         kind=kind,
         metric=metric,
         bytes_metric=BYTES.get(kind["convention"], "bits-per-file-byte"),
         splits=splits,
-        rows=_with_ranks([_with_difference(row, ordered, last, metric) for row in ordered], last, metric),
+        rows=tuple(_with_difference(row, ranked, last, metric) for row in ranked),
     )
 
 
@@ -147,9 +150,3 @@ def _with_difference(row: ReportRow, rows: Sequence[ReportRow], split: str, metr
     else:
         said += f" [{found.interval[0]:+,.2f}, {found.interval[1]:+,.2f}]"
     return replace(row, difference=said, above=found.difference, no_interval=why)
-
-
-def _with_ranks(rows: Sequence[ReportRow], split: str, metric: str) -> tuple[ReportRow, ...]:
-    measured = [] if metric == PIECES else [row.results[split] for row in rows if split in row.results]
-    ranks = dict(zip(map(id, measured), ranks_of(measured, metric), strict=True))
-    return tuple(replace(row, ranks=ranks.get(id(row.results.get(split)), "")) for row in rows)

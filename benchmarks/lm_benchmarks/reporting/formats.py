@@ -203,10 +203,6 @@ def _resource(name: str) -> str:
     return files("lm_benchmarks.reporting").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _number_of(one: ByConvention) -> str:
-    return fixed(one.number, ",.4f", "–") + " BROKEN" * bool(_broken(one))
-
-
 def _window(one: ByConvention) -> str:
     rule, window = one.convention, "" if one.result is None else one.result.signature.get("windows", "")
     differs = window and rule.window is not None and window != str(rule.window)
@@ -215,7 +211,12 @@ def _window(one: ByConvention) -> str:
 
 CONVENTION_COLUMNS: Final = (
     Column(key="convention", head="convention", value=lambda one: one.convention.name),
-    Column(key="number", head="number", value=lambda one: one.number, show=_number_of),
+    Column(
+        key="number",
+        head="number",
+        value=lambda one: one.number,
+        show=lambda one: fixed(one.number, ",.4f", "–") + " BROKEN" * bool(_broken(one)),
+    ),
     Column(
         key="bits_per_byte",
         head="bits per byte",

@@ -20,7 +20,7 @@ import pandas as pd
 
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.record_versions import Record, append_record, has_lines, of_line, read_lines
-from lm_benchmarks.records import Result, losses_of, read_curve, read_results
+from lm_benchmarks.records import Result, known_results, losses_of, read_curve
 from lm_benchmarks.reporting.formats import WORDS, text_table
 from lm_benchmarks.reporting.published import COUNTED, FILES, PUBLISHED, ROWS, TRAIN, TRAINED, published_on
 from lm_benchmarks.reporting.report import make_report, report_text
@@ -112,10 +112,6 @@ class Reproduction:
         wanted = {"train": TRAIN[self.table], **FILES[self.table]}
         return wanted == {split: one[:8] for split, one in self.hashes.items()}
 
-    def read_results(self) -> list[Result]:
-        """The results so far."""
-        return read_results(self.results) if has_lines(self.results) else []
-
     @property
     def done(self) -> int:
         """The number of rows that are done."""
@@ -124,7 +120,7 @@ class Reproduction:
     @property
     def rows(self) -> list[Row]:
         """How far each row is, read from the folder now."""
-        results = self.read_results()
+        results = known_results(self.results)
         return [self._row(*one, results) for one in self.planned]
 
     def _row(self, name: str, recipe: str, seed: int, results: Iterable[Result]) -> Row:
@@ -348,7 +344,7 @@ def _show(made: Reproduction, progress: Progress) -> None:
     drawn = {row.run for row in rows if row.perplexity}
     logs = {row.run: made.folder / row.run for row in rows if row.epochs and row.run not in drawn}
     title = f"Reproduction of the table of {made.table}"
-    report = make_report(title, made.read_results(), published=PUBLISHED, logs=list(logs.values()))
+    report = make_report(title, known_results(made.results), published=PUBLISHED, logs=list(logs.values()))
     first = {"title": "How far it is", "text": made.summary, "frame": made.frame}
     report = replace(report, first=first, refresh=REFRESH if RUNNING in made.states.values() else 0)
     blobs.write(str(made.folder / "report.html"), report_text(report, ".html").encode())
