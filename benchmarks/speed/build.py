@@ -97,16 +97,11 @@ def repeated(pages: list[Page], number: int) -> Iterator[Page]:
 
 def make_store(path: Path, pages: list[Page], number: int) -> int:
     """Fill a store; return the bytes of its wikitext."""
-    size = 0
+    chosen, size = repeated(pages, number), 0
     with Store.create(path) as store:
-        batch = []
-        for page in repeated(pages, number):
-            batch.append(page)
-            size += len(page.wikitext.encode())
-            if len(batch) == 500:
-                store.add("en", batch, origin="repeated")
-                batch = []
-        store.add("en", batch, origin="repeated")
+        while batch := list(islice(chosen, 500)):
+            store.add("en", batch, origin="repeated")
+            size += sum(len(page.wikitext.encode()) for page in batch)
     return size
 
 
@@ -165,7 +160,7 @@ class Measured:
     stage: str
     pages: int
     workers: int
-    wikitext_bytes: int  # of the shared pages
+    wikitext_bytes: int  # 0 of generated pages
     seconds: float
     processor_seconds: float
     peak_pss: int
@@ -184,9 +179,7 @@ class Measured:
             "CPU s": f"{self.processor_seconds:.1f}",
             "pages/s": f"{self.pages / self.seconds:,.1f}",
             "pages per CPU s": f"{self.pages / self.processor_seconds:,.0f}",
-            "MB/s of wikitext": f"{self.wikitext_bytes / 1e6 / self.seconds:.2f}"
-            if self.wikitext_bytes
-            else "",
+            "MB/s of wikitext": f"{self.wikitext_bytes / 1e6 / self.seconds:.2f}",
             "MB of memory": f"{self.peak_pss / 1e6:.0f}",
             "MB main": f"{self.main_peak / 1e6:.0f}",
             "MB worker": f"{self.worker_peak / 1e6:.0f}" if self.worker_peak else "",
@@ -225,7 +218,9 @@ def measure(
     )
 
 
-def commands(folder: Path, generated: str, workers: tuple[int, ...]) -> Iterator[tuple[str, list[str], int]]:
+def commands(
+    folder: Path, generated: str | None, workers: tuple[int, ...]
+) -> Iterator[tuple[str, list[str], int]]:
     """The commands in order, with their arguments and their number of workers."""
     store = ["--store", str(folder / "pages.store")]
     if generated:
@@ -259,14 +254,14 @@ def draw(records: pd.DataFrame) -> Figure:
 @click.command()
 @click.option("--pages", "sizes", multiple=True, type=int, default=[1_000, 4_000, 12_000, WIKITEXT_103])
 @click.option("--workers", multiple=True, type=int, default=[1, 2], help="Of the build.")
-@click.option("--generated", type=click.Choice(TEMPLATES), default="", help="Pages made from seeds.")
+@click.option("--generated", type=click.Choice(TEMPLATES), help="Pages made from seeds.")
 @click.option("--folder", type=FOLDER, help="For what is made here.")
 @click.option("--out", type=FOLDER, default=Path("benchmarks/results"))
 @click.option("--draw", "picture", type=click.Path(path_type=Path), help="Draw the records of builds.")
 def main(
     sizes: tuple[int, ...],
     workers: tuple[int, ...],
-    generated: str,
+    generated: str | None,
     folder: Path | None,
     out: Path,
     picture: Path | None,

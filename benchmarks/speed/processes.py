@@ -37,9 +37,8 @@ def run(
     *,
     out: Path = Path(os.devnull),
     watch: Callable[[int], None] | None = None,
-    every: float = 0.2,
 ) -> Ran:
-    """Run a command; meanwhile `watch` is called with its number, `every` so many seconds."""
+    """Run a command; meanwhile `watch` is called with its number, five times per second."""
     started = time.perf_counter()
     with out.open("w") as file:
         child = subprocess.Popen(command, stdout=file, stderr=subprocess.DEVNULL)  # noqa: S603
@@ -48,7 +47,7 @@ def run(
             if watch is not None:
                 watch(child.pid)
             done, status, usage = os.wait4(child.pid, os.WNOHANG if watch else 0)
-            time.sleep(0 if done else every)
+            time.sleep(0 if done else 0.2)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
         raise click.ClickException(f"{' '.join(command)} ended with status {child.returncode}")
