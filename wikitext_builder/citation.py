@@ -17,6 +17,7 @@ from typing import Final
 
 from wikitext_builder import __version__
 from wikitext_builder.dataset.load import Dataset, load
+from wikitext_builder.dataset.manifest import Manifest
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.pages.lock import read_attribution
 
@@ -102,10 +103,15 @@ def cited_dataset(dataset: Dataset) -> Cited:
         split, path = next(iter(dataset.files.items()))
         keys = sources()["dataset"].get(dataset.title, ())
         return Cited(about=f"{dataset.title}: {split}+{file_sha256(path)[:8]}", keys=keys)
+    newest = max((one.timestamp for one in read_attribution(dataset.path)), default="")
+    return cited_manifest(manifest, newest)
+
+
+def cited_manifest(manifest: Manifest, newest: str) -> Cited:
+    """The source of a dataset that was built here; `newest` is the time of its last revision, or empty."""
     recipe, version = manifest.recipe, manifest.versions.get("wikitext-builder", "unknown")
     language, source = _plain(recipe.language), _plain(manifest.source)[:8]
     about = f"recipe:{recipe.name}|language:{language}|source:{source}|version:{_plain(version)}"
-    newest = max((one.timestamp for one in read_attribution(dataset.path)), default="")
     articles = sum(counts.articles for counts in manifest.splits.values())
     entry = MISC.substitute(
         key=f"{recipe.name}-{source}",

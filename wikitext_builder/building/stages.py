@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -23,11 +23,12 @@ from wikitext_builder.building.batches import (
     pack_vocabulary,
     write_batch,
 )
+from wikitext_builder.building.croissant import write_croissant
 from wikitext_builder.building.exports import Entries
 from wikitext_builder.building.plan import Identity, Plan
 from wikitext_builder.building.shards import PAGES_PER_SHARD, ShardTask, make_shard, packed
 from wikitext_builder.building.work_folder import sync
-from wikitext_builder.dataset.manifest import Manifest, SplitCounts, entry_of, write_manifest
+from wikitext_builder.dataset.manifest import CROISSANT, Manifest, SplitCounts, entry_of, write_manifest
 from wikitext_builder.dataset.recipes import Recipe, Split, choose, rank, rank_for_test
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import BuilderError
@@ -202,6 +203,8 @@ def finish(
         splits=splits,
         files={path.relative_to(dataset).as_posix(): entries.get(path) or entry_of(path) for path in paths},
     )
+    write_croissant(dataset, plan, manifest)
+    manifest = replace(manifest, files=manifest.files | {CROISSANT: entry_of(dataset / CROISSANT)})
     write_manifest(dataset, manifest)
     sync(dataset)
     dataset.rename(plan.out)

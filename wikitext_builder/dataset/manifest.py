@@ -98,9 +98,10 @@ def read_tokens(path: Path) -> Iterator[str]:
 MANIFEST = "manifest.json"
 MANIFEST_FORMAT = 1
 CARD: Final = "README.md"
+CROISSANT: Final = "croissant.json"
 OVERLAP: Final = "overlap.json"  # what the dataset was compared with, the totals, and hashes of what follows
 # Patterns of the files that a manifest names.
-NAMED: Final = ("articles/**/*", "parquet/**/*", "wiki.*", ATTRIBUTION, LOCK, CARD, "LICENSE")
+NAMED: Final = ("articles/**/*", "parquet/**/*", "wiki.*", ATTRIBUTION, LOCK, CARD, CROISSANT, "LICENSE")
 OVERLAP_BY_ARTICLE: Final = "overlap.csv"
 OVERLAP_HEADING: Final = b"\n## Overlap with other text\n"  # the last section of a card
 

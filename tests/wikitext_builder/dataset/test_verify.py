@@ -46,7 +46,7 @@ def forge(directory: Path, name: str, before: str, after: str, *, times: int = 1
 KINDS = ("raw", "tokens")
 READ = [f"wiki.{split}.{kind}" for split in SPLITS for kind in KINDS]
 READ += [f"parquet/{kind}/{split}-00000-of-00001.parquet" for kind in KINDS for split in SPLITS]
-READ += ["LICENSE", "README.md", "attribution.tsv", "titles.lock"]
+READ += ["LICENSE", "README.md", "attribution.tsv", "croissant.json", "titles.lock"]
 FILES = [*READ, "left_out.tsv", "rejected.jsonl", "wikitext-demo-v1.zip", "wikitext-demo-raw-v1.zip"]
 
 
@@ -105,12 +105,15 @@ def test_articles_that_the_lock_file_does_not_name_are_found(
     assert faults(dataset) == [SOURCES]
 
 
-def test_a_dataset_of_an_earlier_version_has_no_lock_file(dataset: Path) -> None:
-    (dataset / "titles.lock").unlink()
-    rewrite(dataset, lambda m: m["files"].pop("titles.lock"))
+def test_a_dataset_of_an_earlier_version_has_no_lock_file_and_no_description(dataset: Path) -> None:
+    for name in ("titles.lock", "croissant.json"):
+        (dataset / name).unlink()
+        rewrite(dataset, lambda m: m["files"].pop(name))  # noqa: B023
     checks = {check.name: check for check in verify(dataset)}
     assert checks[SOURCES].passed is None
     assert faults(dataset) == []
+    (dataset / "croissant.json").write_text("{}", encoding="utf-8")  # programs would read it
+    assert faults(dataset) == ["croissant.json"]
 
 
 @each("dataset", "name, before, after, found", "forgeries")
