@@ -51,6 +51,13 @@ class RejectedError(Exception):
         self.detail = detail
 
 
+def reject(*faults: tuple[str, object, str]) -> None:
+    """Raise for the first fault that is there: its reason, whether it is there, and what was found."""
+    for reason, is_there, detail in faults:
+        if is_there:
+            raise RejectedError(reason, detail)
+
+
 def is_short_memory(error: BaseException) -> bool:
     """Returns True if memory ran out.
 

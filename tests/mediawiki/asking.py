@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.conftest import hear_control_c
 from wikitext_builder.pages.categories import Category
-from wikitext_builder.pages.fetch import Fetched, PagesReport, fetch_choice
+from wikitext_builder.pages.fetch import PagesReport, fetch_choice
 from wikitext_builder.pages.lock import write_lock
 from wikitext_builder.pages.lookup import Lookup, Selection
 from wikitext_builder.pages.selections import TitlesFile, Wish, select_pages
@@ -64,7 +64,7 @@ def fetch_pages(
     as_of: str = "",
     limit: int | None = None,
     progress: Progress = no_progress,
-) -> Fetched:
+) -> PagesReport:
     """Fetch what selections ask for and the store does not have, as `fetch` does with an open store."""
     check_wiki(store, wikipedia)
     lookup = Lookup(store=store, wikipedia=wikipedia, as_of=as_of, progress=progress)
@@ -86,7 +86,7 @@ def stored(path: Path) -> Iterator[Store]:
 def fetched(api: str, store: Store, *selections: Selection, **options: Any) -> PagesReport:
     """Fetch with a new client."""
     with ask(api) as wikipedia:
-        return fetch_pages(store, wikipedia, selections, **options).report
+        return fetch_pages(store, wikipedia, selections, **options)
 
 
 def titles(path: Path, *lines: str) -> TitlesFile:

@@ -168,7 +168,7 @@ def fetch_all(wiki: LoadedWiki, folder: Path, *, dated: bool = False) -> PagesRe
     with server(wiki, protocol="HTTP/1.1") as api, stored(folder) as store:
         client = Wikipedia(api, language=LANGUAGES["en"], contact=CONTACT, maxlag=MAXLAG, patience=patience)
         with client as wikipedia:
-            return fetch_pages(store, wikipedia, [GOOD], as_of=DATE if dated else "").report
+            return fetch_pages(store, wikipedia, [GOOD], as_of=DATE if dated else "")
 
 
 def missing(wiki: LoadedWiki, folder: Path) -> list[str]:

@@ -34,7 +34,7 @@ def test_a_fault_that_passes_costs_a_wait_and_nothing_else(
         wikipedia.site()
         before = wikipedia.requests
         wiki.fail({"match": "rvprop|list=", "times": 2, **rule})
-        report = fetch_pages(store, wikipedia, [FEATURED], limit=4, progress=progress).report
+        report = fetch_pages(store, wikipedia, [FEATURED], limit=4, progress=progress)
         assert (report.fetched, report.rejected) == (4, {})
         assert wikipedia.requests == before + 2 + 2
     least = 7.0 if "headers" in rule else 0.25

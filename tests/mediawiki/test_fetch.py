@@ -100,7 +100,7 @@ def test_an_empty_answer_with_a_continuation_is_not_the_end(wiki: Wiki, tmp_path
         parts = list(wikipedia.query({"list": "categorymembers", "cmtitle": "Category:Mostly talk",
                                       "cmnamespace": "0", "cmtype": "page", "cmlimit": "max"}))  # fmt: skip
         assert [len(part["query"]["categorymembers"]) for part in parts] == [0, 5]
-        report = fetch_pages(store, wikipedia, [Category(name="Mostly talk")]).report
+        report = fetch_pages(store, wikipedia, [Category(name="Mostly talk")])
         assert report.fetched == 5
 
 
@@ -160,7 +160,7 @@ def test_a_list_page_at_a_date_and_at_a_revision(wiki: Wiki, tmp_path: Path) -> 
         assert {r.timestamp for r in store.revisions("en")} == {exports.YEARS[1]}
         fetch_pages(store, wikipedia, [ListPage(title=page.title, revision_id=ids[2])])
         assert {r.title for r in store.revisions("en")} == {"AT&T", "C++", "Łódź", "東京", "😀"}
-        report = fetch_pages(store, wikipedia, [page]).report
+        report = fetch_pages(store, wikipedia, [page])
         assert report.rejected == {"missing": 1}
         before = wikipedia.requests
         fetch_pages(store, wikipedia, [page])

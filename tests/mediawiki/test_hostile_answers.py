@@ -100,7 +100,8 @@ def run(api: str, folder: Path, selections: list[Selection], exclude: tuple[str,
     patience = Patience(attempts=2, first_wait=0.01)
     with Store.create(folder / "a.store") as store, ask(api, patience=patience) as wikipedia:
         try:
-            ids = fetch_pages(store, wikipedia, selections, wishes=wishes).revision_ids
+            fetch_pages(store, wikipedia, selections, wishes=wishes)
+            ids = [one.revision_id for one in store.revisions("en")]
             fetch_expansions(store, wikipedia, ids)
             fetch_html(store, wikipedia, ids)
         except BuilderError as error:

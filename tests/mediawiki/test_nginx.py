@@ -51,7 +51,7 @@ def test_a_real_rate_limit_is_kept_without_knowing_it(behind_nginx: Wiki, tmp_pa
         stored(tmp_path) as store,
         ask(behind_nginx.api, contact="eager@example.org", really=True) as wikipedia,
     ):
-        report = fetch_pages(store, wikipedia, [FEATURED], as_of="2026-01-01T00:00:00Z", limit=5).report
+        report = fetch_pages(store, wikipedia, [FEATURED], as_of="2026-01-01T00:00:00Z", limit=5)
         assert report.fetched == 5
     assert lines(behind_nginx, "429") > 0
 

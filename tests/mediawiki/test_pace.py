@@ -46,7 +46,7 @@ class StrictWiki:
 def fetch_all(wiki: StrictWiki, folder: Path, wikipedia: Wikipedia) -> float:
     """Fetch its pages with a request per page; returns by how much that took longer than it had to."""
     with stored(folder) as store, wikipedia:
-        report = fetch_pages(store, wikipedia, [GOOD], as_of=DATE).report
+        report = fetch_pages(store, wikipedia, [GOOD], as_of=DATE)
     assert (report.fetched, missing(wiki.pages, folder)) == (98, [])
     assert report.requests == 100 + wiki.refused
     return (wiki.came[-1] - wiki.came[0]) / (99 * wiki.seconds / wiki.most) - 1
@@ -88,6 +88,6 @@ def test_a_pace_that_is_too_fast_loses_nothing(tmp_path: Path) -> None:
         stored(tmp_path) as store,
         Wikipedia(api, language=LANGUAGES["en"], parallel=3, per_minute=3000) as wikipedia,
     ):
-        report = fetch_pages(store, wikipedia, [GOOD], as_of=DATE).report
+        report = fetch_pages(store, wikipedia, [GOOD], as_of=DATE)
     assert (report.fetched, missing(wiki.pages, tmp_path)) == (40, [])
     assert 1 <= wiki.refused <= 6

@@ -57,7 +57,7 @@ def selected(
     selections = [parse_selection(text, EN) for text in select]
     wishes = parse_wishes(include, exclude, EN)
     with ask(api, waits, parallel=parallel) as wikipedia:
-        return fetch_pages(store, wikipedia, selections, wishes=wishes, as_of=as_of).report
+        return fetch_pages(store, wikipedia, selections, wishes=wishes, as_of=as_of)
 
 
 def dates(store: Store, what: str) -> dict[str, str]:

@@ -94,21 +94,12 @@ def _sections(counts: Counter[str], partitions: int) -> list[bytes]:
     return [zstandard.compress("".join(lines).encode(), level=3) for lines in parts]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionTotal:
-    """The totals of a partition."""
-
-    frequent: dict[str, int]  # words that occur often enough
-    types: int  # all of its words
-
-
-def add_up(partition: int, *, counts: Sequence[BatchCounts], min_count: int) -> PartitionTotal:
-    """Add up the counts of one partition over all batches."""
+def add_up(partition: int, *, counts: Sequence[BatchCounts], min_count: int) -> tuple[dict[str, int], int]:
+    """Add up one partition over all batches: the words that occur often enough, and how many types it has."""
     total: Counter[str] = Counter()
     for one in counts:
         total.update(one.section(partition))
-    frequent = {word: count for word, count in total.items() if count >= min_count}
-    return PartitionTotal(frequent=frequent, types=len(total))
+    return {word: count for word, count in total.items() if count >= min_count}, len(total)
 
 
 # --- calls without a text

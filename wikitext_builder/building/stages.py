@@ -157,9 +157,9 @@ def count_batches(
     if "train" not in plan.recipe.splits:  # every word of the set is in the vocabulary
         frequent, least = dict.fromkeys(words["valid"] | words["test"], 1), 1
     sums = runner.map(partial(add_up, counts=counts, min_count=plan.recipe.min_count), range(partitions))
-    for one in reported(sums, "count", progress, total, before=done):
-        types["train"] += one.types
-        frequent |= one.frequent
+    for often, different in reported(sums, "count", progress, total, before=done):
+        types["train"] += different
+        frequent |= often
     return Vocabulary.of_counts(frequent, min_count=least), types
 
 

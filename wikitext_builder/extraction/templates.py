@@ -84,9 +84,8 @@ class TemplateReader:
     def text_of(self, parts: list[Part], source: str) -> str:
         """The wikitext of a call that was not met before on this page."""
         if source in self.expansions:
-            return resolve(
-                trim(self.expansions[source]), read_template=_no_template, read_link=self.read_link
-            )
+            text = trim(self.expansions[source])
+            return resolve(text, read_template=lambda _parts, _source: GONE, read_link=self.read_link)
         name = parts[0].text().strip()
         if not is_function(name, parts):
             return self.template(template_name(name), parts, source)
@@ -218,10 +217,6 @@ def is_function(name: str, parts: list[Part]) -> bool:
     return head.strip().lower() in PARSER_FUNCTIONS if colon else len(parts) == 1 and name in VARIABLES
 
 
-def _no_template(_parts: list[Part], _source: str) -> str:
-    return GONE
-
-
 def _arguments(parts: list[Part]) -> dict[str, str]:
     """The arguments by name or number. The last one with a name wins; named ones have no outer spaces."""
     arguments: dict[str, str] = {}
@@ -274,11 +269,8 @@ def without_authority(language: Language) -> dict[str, UserMacro]:
     ['Circa']
     """
     known = {*AUTHORITY, *local_templates(language.code).macros}
-    return {name: _nothing for name in (MACROS if language.is_english else COPIED) if name not in known}
-
-
-def _nothing(_call: Template) -> None:
-    return None
+    names = MACROS if language.is_english else COPIED
+    return dict.fromkeys((name for name in names if name not in known), lambda _call: None)
 
 
 def _macro(name: str, function: UserMacro) -> Macro:

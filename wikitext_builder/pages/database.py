@@ -86,10 +86,13 @@ class Database:
 
     def read(self, query: str, values: tuple[object, ...] = (), *, table: str = "") -> list[Row]:
         """Return the rows of a query; none if it is of a `table` that a store of an earlier version lacks."""
-        if table and not self.has_table(table):
-            return []
-        with as_builder_error(self.path):
-            return list(sound(self.connection.execute(query, values)))
+        return list(self.scan(query, values, table=table))
+
+    def scan(self, query: str, values: tuple[object, ...], *, table: str = "") -> Iterator[Row]:
+        """The same, one row at a time."""
+        if not table or self.has_table(table):
+            with as_builder_error(self.path):
+                yield from sound(self.connection.execute(query, values))
 
     def records(self, kind: Callable[..., Item], query: str, values: tuple[object, ...]) -> list[Item]:
         """Return the rows of a query as objects whose fields have the names of its columns."""
@@ -155,18 +158,17 @@ class WikiTexts(Database):
 
     def add_rendered(self, language: str, revision_id: int, html: str, failure: str = "") -> None:
         """Keep the HTML of a revision, or the reason why there is none."""
-        row = (language, revision_id, failure, sha1_of(html), self.pack(html))
-        self.write("INSERT OR REPLACE INTO rendered VALUES (?, ?, ?, ?, ?)", [row])
+        self._write_rendered([(language, revision_id, failure, sha1_of(html), self.pack(html))])
+
+    def _write_rendered(self, rows: list[Row]) -> int:
+        return self.write("INSERT OR REPLACE INTO rendered VALUES (?, ?, ?, ?, ?)", rows) if rows else 0
 
     def add_missing_rendered(self, language: str, html: Mapping[int, str]) -> int:
         """Keep the HTML of each revision id that has none, in one transaction; return how many are new."""
         query = "SELECT 1 FROM rendered WHERE language = ? AND revision_id = ? AND failure = ''"
-        rows = [
-            (language, number, "", sha1_of(text), self.pack(text))
-            for number, text in html.items()
-            if not self.read(query, (language, number))
-        ]
-        return self.write("INSERT OR REPLACE INTO rendered VALUES (?, ?, ?, ?, ?)", rows) if rows else 0
+        new = {number: text for number, text in html.items() if not self.read(query, (language, number))}
+        rows = ((language, number, "", sha1_of(text), self.pack(text)) for number, text in new.items())
+        return self._write_rendered([*rows])
 
     def rendered(self, language: str, revision_id: int) -> str | None:
         """Return the HTML of a revision; None if there is none."""
@@ -217,10 +219,9 @@ class WikiTexts(Database):
         """Return the sha256 of all expansions in some revisions: a dataset depends on them."""
         digest = hashlib.sha256()
         query = "SELECT revision_id, call, text FROM expansions WHERE language = ? AND failure = ''"
-        with as_builder_error(self.path):
-            for row in sound(self.connection.execute(f"{query} ORDER BY revision_id, call", (language,))):
-                if row[0] in revision_ids:
-                    digest.update(repr(row).encode())
+        for row in self.scan(f"{query} ORDER BY revision_id, call", (language,)):
+            if row[0] in revision_ids:
+                digest.update(repr(row).encode())
         return digest.hexdigest()
 
 

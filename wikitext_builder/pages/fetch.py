@@ -133,11 +133,12 @@ def fetch(
         choice = select_pages(lookup, selections, wishes=wishes, limit=limit, sample=sample, seed=seed)
         if dry_run:
             return _dry_run(lookup, choice, expand=expand, renew=renew, rendered=rendered)
-        found = fetch_choice(lookup, choice)
-        chosen = opened, wikipedia, found.revision_ids
+        pages = fetch_choice(lookup, choice)
+        numbers = revisions_to_build(opened, wikipedia.language.code, choice.selected.locked, date)
+        chosen = opened, wikipedia, numbers
         expansions = fetch_expansions(*chosen, renew=renew, progress=shown) if expand else None
         html = fetch_html(*chosen, progress=shown) if rendered else None
-    return FetchReport(pages=found.report, expansions=expansions, html=html)
+    return FetchReport(pages=pages, expansions=expansions, html=html)
 
 
 def _dry_run(lookup: Lookup, choice: Choice, **asked: bool) -> FetchReport:
@@ -194,15 +195,7 @@ class PagesReport:
     warnings: tuple[str, ...]  # of the API
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
-    """What fetching pages did, and which revisions a build of this selection takes."""
-
-    report: PagesReport
-    revision_ids: tuple[int, ...]  # see `revisions_to_build`
-
-
-def fetch_choice(lookup: Lookup, choice: Choice) -> Fetched:
+def fetch_choice(lookup: Lookup, choice: Choice) -> PagesReport:
     """Fetch the pages of a choice that the store does not have.
 
     Each batch is one transaction: a fetch that was killed resumes where it stopped, and repeats at most the
@@ -216,9 +209,7 @@ def fetch_choice(lookup: Lookup, choice: Choice) -> Fetched:
     missing = set(store.missing(code))
     todo = [one for one in selected.wanted if one in missing]
     counts, rejected = _fetch_missing(store, wikipedia, todo, choice, lookup.progress)
-    report = _pages_report(wikipedia, selected, todo, counts, rejected)
-    numbers = revisions_to_build(store, code, selected.locked, lookup.as_of)
-    return Fetched(report=report, revision_ids=numbers)
+    return _pages_report(wikipedia, selected, todo, counts, rejected)
 
 
 def _pages_report(

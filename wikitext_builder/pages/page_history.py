@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import UNANSWERED, BuilderError, RejectedError
+from wikitext_builder.errors import UNANSWERED, BuilderError, RejectedError, reject
 from wikitext_builder.pages.database import sha1_of
 from wikitext_builder.pages.rules import First, Past
 from wikitext_builder.pages.store import Dates, Revision, Wanted
@@ -168,7 +168,7 @@ def titled_page(found: Found, wanted: Wanted, language: Language) -> Page:
     page, classify = _resolved(found, wanted.title), classifier(language)
     name, as_of = repr(page.title), wanted.as_of
     fault = title_fault(page.title)  # with a fault no lock file could name it
-    _reject(
+    reject(
         ("invalid-title", page.invalid, page.invalid),
         ("invalid-title", fault, f"{name}: {fault}"),
         (
@@ -184,7 +184,7 @@ def titled_page(found: Found, wanted: Wanted, language: Language) -> Page:
     )
     newest = max(page.revisions, key=lambda revision: (revision.timestamp, revision.revision_id))
     number, text = newest.revision_id, checked_text(newest, newest.sha1, "the API")
-    _reject(
+    reject(
         ("was-redirect", classify.is_redirect(text), f"revision {number} of {name} is a redirect"),
         (
             "disambiguation",
@@ -236,7 +236,7 @@ def checked_text(revision: FoundRevision, sha1: str, source: str) -> str:
     `source` says that its sha1 is this one; an empty one is not compared.
     """
     number, text, when = revision.revision_id, revision.text, revision.timestamp
-    _reject(
+    reject(
         ("malformed", not is_timestamp(when), f"revision {number} has the timestamp {when!r}"),
         ("hidden", revision.hidden, f"the wiki's administrators hid the text of revision {number}"),
         ("no-text", text is None, f"the wiki has lost the text of revision {number}"),
@@ -255,14 +255,7 @@ def checked_text(revision: FoundRevision, sha1: str, source: str) -> str:
         ) from error
     limit = f"revision {number} has {size:,} bytes, more than {MAX_WIKITEXT_BYTES:,}"
     differs = f"revision {number}: expected sha1 {sha1} of {source}, found {found}"
-    _reject(
+    reject(
         ("too-large", size > MAX_WIKITEXT_BYTES, limit), ("sha1-mismatch", sha1 and found != sha1, differs)
     )
     return text
-
-
-def _reject(*faults: tuple[str, object, str]) -> None:
-    """Raise for the first fault that is there: its reason, whether it is there, and what was found."""
-    for reason, is_there, detail in faults:
-        if is_there:
-            raise RejectedError(reason, detail)

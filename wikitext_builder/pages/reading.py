@@ -11,8 +11,7 @@ from pathlib import Path
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, nearest
-from wikitext_builder.pages.database import Row, sha1_of, sound
-from wikitext_builder.pages.schema import as_builder_error
+from wikitext_builder.pages.database import Row, sha1_of
 from wikitext_builder.pages.store import LATEST, Store, item_of
 from wikitext_builder.pages.store_languages import language_in, stored_language
 from wikitext_builder.wiki.dates import parse_date
@@ -148,7 +147,6 @@ class StoredTemplates:
     def __init__(self, store: Store, language: str = "en", *, as_of: str = "") -> None:
         self._store = store
         self._where = (language, as_of or LATEST)
-        self._there = store.has_table("templates")
         self._cache: dict[str, str | None] = {}
         self._room = CACHE_CHARACTERS
 
@@ -159,7 +157,7 @@ class StoredTemplates:
                 "SELECT revision_id, sha1, body FROM templates WHERE language = ? AND timestamp <= ?"
                 " AND name = ? ORDER BY timestamp DESC, revision_id DESC LIMIT 1"
             )
-            rows = self._rows(query, (*self._where, name))
+            rows = self._store.read(query, (*self._where, name), table="templates")
             wikitext = self._store.unpack(*rows[0]) if rows else None
             self._room -= len(name) + len(wikitext or "")
             if self._room < 0:
@@ -176,7 +174,7 @@ class StoredTemplates:
     def count(self) -> int:
         """The number of templates, redirects included."""
         query = "SELECT count(DISTINCT name) FROM templates WHERE language = ? AND timestamp <= ?"
-        rows = self._rows(query, self._where)
+        rows = self._store.read(query, self._where, table="templates")
         return int(rows[0][0]) if rows else 0
 
     def digest(self) -> str:
@@ -210,13 +208,7 @@ class StoredTemplates:
         return (row[:4] for row in self._scan(query))
 
     def _scan(self, query: str) -> Iterator[Row]:
-        """The rows of all templates, one by one."""
-        if self._there:
-            with as_builder_error(self._store.path):
-                yield from sound(self._store.connection.execute(query, self._where))
-
-    def _rows(self, query: str, values: tuple[object, ...]) -> list[Row]:
-        return self._store.read(query, values) if self._there else []
+        return self._store.scan(query, self._where, table="templates")
 
 
 def templates_in(store: Store, language: str = "en", *, as_of: str = "") -> StoredTemplates | None:

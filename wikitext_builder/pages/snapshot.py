@@ -17,7 +17,7 @@ from typing import Annotated, Any, Self
 import msgspec
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.errors import BuilderError, RejectedError, reject
 from wikitext_builder.pages.decompress import PIECE
 from wikitext_builder.pages.dumped import ID_EXPECTED, TEXT_LIMIT, DumpedPage, DumpedSite
 from wikitext_builder.pages.store import Rejected
@@ -146,13 +146,8 @@ class SnapshotReader:
         try:
             content = _page_of(record, self._as_of)
         except RejectedError as error:
-            content = Rejected(
-                title=record.name,
-                page_id=record.identifier,
-                revision_id=record.version.identifier,
-                reason=error.reason,
-                detail=error.detail,
-            )
+            number = record.version.identifier
+            content = Rejected.by(error, record.name, page_id=record.identifier, revision_id=number)
         return DumpedPage(
             namespace=record.namespace.identifier if record.namespace else 0,
             redirect=False,
@@ -205,14 +200,12 @@ def _page_of(record: _Record, as_of: str) -> Page:
     """Return the page of a record; RejectedError: it cannot be used."""
     wikitext, moment = record.article_body.wikitext, record.date_modified
     wrong = f"title {record.name!r}, timestamp {moment!r}; expected a title, a time, and {ID_EXPECTED}"
-    for reason, is_so, detail in (
+    reject(
         ("malformed", not record.name or not is_timestamp(moment), wrong),
         ("no-revision", bool(as_of) and moment > as_of, f"the snapshot has no revision up to {as_of}"),
         ("hidden", not wikitext and not record.article_body.html, "the record has neither text nor HTML"),
         ("too-large", len(wikitext.encode()) > TEXT_LIMIT, f"more than {TEXT_LIMIT:,} bytes of wikitext"),
-    ):
-        if is_so:
-            raise RejectedError(reason, detail)
+    )
     return Page(
         title=record.name,
         page_id=record.identifier,

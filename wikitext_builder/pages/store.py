@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Self
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.database import Packed, Row, WikiTexts, sha1_of, sound
-from wikitext_builder.pages.schema import as_builder_error
+from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.pages.database import Packed, Row, WikiTexts, sha1_of
 
 if TYPE_CHECKING:
     from wikitext_builder.wiki.client import Wikipedia
@@ -52,9 +51,13 @@ class Rejected:
     @classmethod
     def of(cls, page: Page, reason: str, detail: str) -> Self:
         """Reject a page."""
-        return cls(
-            title=page.title, page_id=page.page_id, revision_id=page.revision_id, reason=reason, detail=detail
-        )
+        error = RejectedError(reason, detail)
+        return cls.by(error, page.title, page_id=page.page_id, revision_id=page.revision_id)
+
+    @classmethod
+    def by(cls, error: RejectedError, title: str, **ids: int) -> Self:
+        """Reject the page of a title and ids, for the reason of an error."""
+        return cls(title=title, **ids, reason=error.reason, detail=error.detail)
 
 
 class Store(WikiTexts):
@@ -228,8 +231,7 @@ class Store(WikiTexts):
         def revision(row: Row) -> Revision:
             return Revision(**dict(zip(names, [*row, *dates.get(row[1], ("", ""))], strict=True)))
 
-        with as_builder_error(self.path):
-            return Packed(Revision, map(revision, sound(self.connection.execute(query, values))))
+        return Packed(Revision, map(revision, self.scan(query, values)))
 
     def has(self, language: str, revision: Revision) -> bool:
         """True if a revision is here, with the same page, time and text; the page may have been renamed."""

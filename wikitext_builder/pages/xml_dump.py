@@ -17,7 +17,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.errors import BuilderError, RejectedError, reject
 from wikitext_builder.pages.database import sha1_of
 from wikitext_builder.pages.decompress import THREADS, DumpFile, decompressed
 from wikitext_builder.pages.dumped import ID_EXPECTED, TEXT_LIMIT, DumpedPage, DumpedSite
@@ -131,10 +131,12 @@ class _Revision:
     hidden: bool = False
     too_large: bool = False
 
+    def get(self, name: str, default: str = "") -> str:
+        return self.fields.get(f"/page/revision/{name}", default)
+
     @property
     def order(self) -> tuple[str, str]:
-        number = self.fields.get("/page/revision/id", "")
-        return self.fields.get("/page/revision/timestamp", ""), number.rjust(18, "0")
+        return self.get("timestamp"), self.get("id").rjust(18, "0")
 
 
 class _Parser:
@@ -246,7 +248,7 @@ class _Parser:
         if path in FIELDS:
             self._end_field(path)
         elif path == "/page/revision":
-            parent = self._revision.fields.get("/page/revision/parentid", "0") != "0"
+            parent = self._revision.get("parentid", "0") != "0"
             self._names_parents |= parent
             this = (*self._revision.order, parent or not self._names_parents)
             self._oldest = min(this, self._oldest or this)
@@ -301,14 +303,9 @@ class _Parser:
         try:
             content = _page_of(self._page, self._newest, self._as_of)
         except RejectedError as error:
-            revision = self._newest.fields.get("/page/revision/id", "") if self._newest else ""
-            content = Rejected(
-                title=title,
-                page_id=_number_or_0(self._page.get("/page/id", "")),
-                revision_id=_number_or_0(revision),
-                reason=error.reason,
-                detail=error.detail,
-            )
+            given = self._page.get("/page/id", ""), (self._newest or _Revision()).get("id")
+            page_id, number = (int(digits) if NUMBER.fullmatch(digits) else 0 for digits in given)
+            content = Rejected.by(error, title, page_id=page_id, revision_id=number)
         timestamp, _, has_parent = self._oldest or ("", "", True)  # without a parent it is the first of all
         # Exports before version 0.6 do not say the namespace.
         by_prefix = self._site.namespaces.get(title.partition(":")[0], 0) if ":" in title else 0
@@ -340,35 +337,25 @@ def _check_root(name: str) -> None:
 def _page_of(page: dict[str, str], revision: _Revision | None, as_of: str) -> Page:
     """Return the page at this revision; RejectedError: it cannot be used."""
     title, page_id = page.get("/page/title", ""), page.get("/page/id", "")
-    if not title or not ID.fullmatch(page_id):
-        raise RejectedError(
-            "malformed", f"title {title!r}, page id {page_id!r}; expected a title, and {ID_EXPECTED}"
-        )
-    if revision is None:
-        raise RejectedError(
-            "no-revision", f"the dump has no revision {f'up to {as_of}' if as_of else 'of it'}"
-        )
-    number, timestamp, model, sha1 = (
-        revision.fields.get(f"/page/revision/{name}", "") for name in ("id", "timestamp", "model", "sha1")
+    unknown = f"title {title!r}, page id {page_id!r}; expected a title, and {ID_EXPECTED}"
+    absent = f"the dump has no revision {f'up to {as_of}' if as_of else 'of it'}"
+    reject(
+        ("malformed", not title or not ID.fullmatch(page_id), unknown), ("no-revision", not revision, absent)
     )
+    revision = revision or _Revision()
+    number, timestamp, model, sha1 = map(revision.get, ("id", "timestamp", "model", "sha1"))
     is_known = ID.fullmatch(number) and is_timestamp(timestamp)
     wrong = f"revision id {number!r}, timestamp {timestamp!r}; expected a time, and {ID_EXPECTED}"
-    for reason, is_so, detail in (
+    reject(
         ("malformed", not is_known, wrong),
         ("not-wikitext", model not in ("", "wikitext"), f"its content model is {model}"),
         ("hidden", revision.hidden, "the text of this revision is hidden from the public"),
         ("too-large", revision.too_large, f"its wikitext has more than {TEXT_LIMIT:,} bytes"),
         ("malformed", TEXT not in revision.fields, "the revision has no text element"),
-    ):
-        if is_so:
-            raise RejectedError(reason, detail)
+    )
     wikitext = revision.fields[TEXT]
     if sha1 and (not SHA1_BASE_36.fullmatch(sha1) or int(sha1, 36) != int(sha1_of(wikitext), 16)):
         raise RejectedError("damaged", f"its text does not match the dump's sha1, {sha1} (base 36)")
     return Page(
         title=title, page_id=int(page_id), revision_id=int(number), timestamp=timestamp, wikitext=wikitext
     )
-
-
-def _number_or_0(digits: str) -> int:
-    return int(digits) if NUMBER.fullmatch(digits) else 0

@@ -74,10 +74,6 @@ class Classifier:
         self.language = language
         words = "|".join(map(re.escape, language.redirect_words))
         self._redirect = re.compile(rf"\s*[#＃](?:{words})\s*:?\s*\[\[", re.IGNORECASE)
-        self._mark = template_call(
-            (*language.good_marks, *language.featured_marks), language.template_namespaces
-        )
-        self._disambiguation = template_call(language.disambiguation_marks, language.template_namespaces)
         self._talk_mark = re.compile(language.talk_mark or "(?!)")
         self._copied = re.compile(language.copied_summary or "(?!)", re.IGNORECASE)
 
@@ -95,7 +91,7 @@ class Classifier:
         switch = DISAMBIGUATION_SWITCH in wikitext
         if switch and DISAMBIGUATION_SWITCH in without_comments_and_verbatim(wikitext):
             return True
-        return _occurs(self._disambiguation, wikitext)
+        return self.calls(self.language.disambiguation_marks, wikitext)
 
     def quality(self, wikitext: str) -> str:
         """What the text says of its quality: featured, good, or nothing.
@@ -109,7 +105,7 @@ class Classifier:
 
     def is_marked(self, wikitext: str) -> bool:
         """True if the text itself calls the template of Good or Featured, outside comments and nowiki."""
-        return _occurs(self._mark, wikitext)
+        return self.calls(self.language.good_marks + self.language.featured_marks, wikitext)
 
     def calls(self, names: tuple[str, ...], wikitext: str) -> bool:
         """True if the text calls one of some templates, outside comments and nowiki.
@@ -119,7 +115,10 @@ class Classifier:
         >>> [english.calls(marks, text) for text in ("{{Peru-river-stub}}", "{{Stubble}}")]
         [True, False]
         """
-        return _occurs(_pattern(names, self.language.template_namespaces), wikitext)
+        pattern = _pattern(names, self.language.template_namespaces)
+        if not pattern.search(wikitext) and not COMMENT_IN_NAME.search(wikitext):
+            return False  # most texts have it nowhere and need no cleaning
+        return bool(pattern.search(without_comments_and_verbatim(wikitext)))
 
     @property
     def knows_talk_marks(self) -> bool:
@@ -232,10 +231,3 @@ def _name_pattern(name: str) -> str:
 @cache
 def _pattern(names: tuple[str, ...], namespaces: tuple[str, ...]) -> re.Pattern[str]:
     return template_call(names, namespaces)
-
-
-def _occurs(pattern: re.Pattern[str], wikitext: str) -> bool:
-    """True if a pattern is in the clean text; most texts have it nowhere and need no cleaning."""
-    if not pattern.search(wikitext) and not COMMENT_IN_NAME.search(wikitext):
-        return False
-    return bool(pattern.search(without_comments_and_verbatim(wikitext)))

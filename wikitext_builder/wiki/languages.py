@@ -80,17 +80,12 @@ class Language:
         for name, value in table.items():
             if name not in kinds:
                 raise BuilderError(f"language {code}: unknown name {name!r}; use one of {', '.join(kinds)}")
-            values = (
-                value if isinstance(value, list) else [*value.values()] if isinstance(value, dict) else []
-            )
-            if not isinstance(value, expected.get(kinds[name], str)) or not all(
-                isinstance(one, str) for one in values
-            ):
+            inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+            fits = isinstance(value, expected.get(kinds[name], str))
+            if not fits or not all(isinstance(one, str) for one in inner):
                 raise BuilderError(f"language {code}: {name} is {value!r}, expected {kinds[name]}")
-        given: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in table.items()
-        }
-        return cls(code=code, **given)
+        lists = {name: tuple(value) for name, value in table.items() if isinstance(value, list)}
+        return cls(code=code, **{**table, **lists})
 
     @property
     def text_language(self) -> str:

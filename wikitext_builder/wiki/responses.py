@@ -39,17 +39,13 @@ Time = Annotated[str, Meta(pattern=r"\A(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)?\Z")]
 # --- the fields that we read
 
 
-class Warned(Struct):
-    """A warning of a module."""
-
+class _Warned(Struct):
     module: Text = ""
     code: Text = ""
     text: Text = ""
 
 
-class General(Struct):
-    """What a wiki says about itself, of `meta=siteinfo`."""
-
+class _General(Struct):
     generator: Text
     wikiid: Text
     lang: Text
@@ -57,91 +53,67 @@ class General(Struct):
     server: Text = ""
 
 
-class Namespace(Struct):
-    """A namespace of a wiki."""
-
+class _Namespace(Struct):
     id: Number
     name: Text
     canonical: Text = ""
 
 
-class Alias(Struct):
-    """Another name of a namespace."""
-
+class _Alias(Struct):
     id: Number
     alias: Text
 
 
-class Renamed(Struct, rename={"source": "from"}):
-    """How MediaWiki spells a title, or where a redirect leads."""
-
+class _Renamed(Struct, rename={"source": "from"}):  # how MediaWiki spells a title, or where a redirect leads
     source: Text
     to: Text
     fromencoded: bool = False
 
 
-class Titled(Struct):
-    """A page of a list, or on another wiki."""
-
+class _Titled(Struct):  # a page of a list, or on another wiki
     title: Text
     ns: Number = 0
     exists: bool = False
 
 
-class Moved(Struct):
-    """Where an entry of the logs of moves and merges leads."""
-
+class _Moved(Struct):  # in the logs of moves and merges
     target_ns: Number = 0
     target_title: Text = ""
     dest_title: Text = ""
 
 
-class Logged(Titled):
-    """An entry of a log; of a hidden one only the kind is there."""
-
+class _Logged(_Titled):  # of a hidden entry only the kind is there
     title: Text = ""
     logpage: Id = 0
     timestamp: Time = ""
-    params: Moved | list[Any] = msgspec.field(default_factory=Moved)  # PHP writes nothing as a list
+    params: _Moved | list[Any] = msgspec.field(default_factory=_Moved)  # PHP writes nothing as a list
 
 
-class Listed(Titled):
-    """A category of a page, since when it is there."""
-
+class _Listed(_Titled):  # a category of a page, since when it is there
     timestamp: Time = ""
 
 
-class Named(Struct):
-    """A user, with the groups if there is one of this name."""
-
+class _Named(Struct):
     groups: list[Text] = msgspec.field(default_factory=list)
 
 
-class Contributed(Struct):
-    """An edit of a user."""
-
+class _Contributed(Struct):
     size: Id = 0
 
 
-class Assessed(Struct, rename={"grade": "class"}):
-    """How a project of a wiki's editors rates a page."""
-
+class _Assessed(Struct, rename={"grade": "class"}):
     grade: Text = ""
 
 
-class Slot(Struct):
-    """The main text of a revision."""
-
+class _Slot(Struct):
     content: Any = None  # a page without a text is rejected, not the answer
     contentmodel: Text = ""
     sha1: Text = ""
     texthidden: bool = False
 
 
-class Slots(Struct):
-    """The texts of a revision."""
-
-    main: Slot = msgspec.field(default_factory=Slot)
+class _Slots(Struct):
+    main: _Slot = msgspec.field(default_factory=_Slot)
 
 
 class FoundRevision(Struct, rename={"revision_id": "revid", "sha1_of_slots": "sha1"}):
@@ -154,7 +126,7 @@ class FoundRevision(Struct, rename={"revision_id": "revid", "sha1_of_slots": "sh
     comment: Text = ""
     size: Id = 0
     texthidden: bool = False
-    slots: Slots = msgspec.field(default_factory=Slots)
+    slots: _Slots = msgspec.field(default_factory=_Slots)
 
     @property
     def sha1(self) -> str:
@@ -178,9 +150,7 @@ class FoundRevision(Struct, rename={"revision_id": "revid", "sha1_of_slots": "sh
         return self.slots.main.texthidden or self.texthidden
 
 
-class Reason(Struct):
-    """Why a title is invalid."""
-
+class _Reason(Struct):  # why a title is invalid
     text: Text
 
 
@@ -193,12 +163,12 @@ class FoundPage(Struct, rename={"page_id": "pageid", "namespace": "ns"}):
     absent: bool = msgspec.field(default=False, name="missing")
     special: bool = False
     is_invalid: bool = msgspec.field(default=False, name="invalid")
-    invalidreason: Text | Reason = ""
+    invalidreason: Text | _Reason = ""
     pageprops: dict[str, Any] = msgspec.field(default_factory=dict)
     redirect: bool = False
-    redirects: list[Titled] = msgspec.field(default_factory=list)  # that lead to it
-    listed: list[Listed] = msgspec.field(default_factory=list, name="categories")
-    pageassessments: dict[Text, Assessed] = msgspec.field(default_factory=dict)
+    redirects: list[_Titled] = msgspec.field(default_factory=list)  # that lead to it
+    listed: list[_Listed] = msgspec.field(default_factory=list, name="categories")
+    pageassessments: dict[Text, _Assessed] = msgspec.field(default_factory=dict)
     revisions: list[FoundRevision] = msgspec.field(default_factory=list)
 
     @property
@@ -210,7 +180,7 @@ class FoundPage(Struct, rename={"page_id": "pageid", "namespace": "ns"}):
     def invalid(self) -> str:
         """Why no page can have the title; empty for other titles."""
         reason = self.invalidreason
-        return (reason.text if isinstance(reason, Reason) else reason) if self.is_invalid else ""
+        return (reason.text if isinstance(reason, _Reason) else reason) if self.is_invalid else ""
 
     @property
     def disambiguation(self) -> bool:
@@ -229,46 +199,40 @@ class FoundPage(Struct, rename={"page_id": "pageid", "namespace": "ns"}):
         return {one.title.partition(":")[2]: moment(one.timestamp) for one in self.listed}
 
 
-class Query(Struct):
-    """The part `query` of an answer."""
-
-    general: General | None = None
-    namespaces: dict[str, Namespace] | None = None
-    namespacealiases: list[Alias] | None = None
-    normalized: list[Renamed] = msgspec.field(default_factory=list)
-    converted: list[Renamed] = msgspec.field(default_factory=list)
-    redirects: list[Renamed] = msgspec.field(default_factory=list)
-    interwiki: list[Titled] = msgspec.field(default_factory=list)
+class _Query(Struct):
+    general: _General | None = None
+    namespaces: dict[str, _Namespace] | None = None
+    namespacealiases: list[_Alias] | None = None
+    normalized: list[_Renamed] = msgspec.field(default_factory=list)
+    converted: list[_Renamed] = msgspec.field(default_factory=list)
+    redirects: list[_Renamed] = msgspec.field(default_factory=list)
+    interwiki: list[_Titled] = msgspec.field(default_factory=list)
     badrevids: dict[Digits, Any] = msgspec.field(default_factory=dict)
     pages: list[FoundPage] = msgspec.field(default_factory=list)
-    categorymembers: list[Titled] = msgspec.field(default_factory=list)
-    logevents: list[Logged] = msgspec.field(default_factory=list)
-    users: list[Named] = msgspec.field(default_factory=list)
-    usercontribs: list[Contributed] = msgspec.field(default_factory=list)
+    categorymembers: list[_Titled] = msgspec.field(default_factory=list)
+    logevents: list[_Logged] = msgspec.field(default_factory=list)
+    users: list[_Named] = msgspec.field(default_factory=list)
+    usercontribs: list[_Contributed] = msgspec.field(default_factory=list)
 
 
-class Expanded(Struct):
-    """The part `expandtemplates` of an answer."""
-
+class _Expanded(Struct):
     wikitext: str
 
 
-class Parsed(Struct):
-    """The part `parse` of an answer."""
-
+class _Parsed(Struct):
     text: Text
     pageid: Id = 0
     revid: Id = 0
-    templates: list[Titled] = msgspec.field(default_factory=list)
+    templates: list[_Titled] = msgspec.field(default_factory=list)
 
 
 class Answer(Struct):
     """An answer of the API."""
 
-    query: Query | None = None
-    expandtemplates: Expanded | None = None
-    parse: Parsed | None = None
-    warnings: list[Warned] = msgspec.field(default_factory=list)
+    query: _Query | None = None
+    expandtemplates: _Expanded | None = None
+    parse: _Parsed | None = None
+    warnings: list[_Warned] = msgspec.field(default_factory=list)
     continues: dict[Text, Text | Number] | None = msgspec.field(default=None, name="continue")
 
 

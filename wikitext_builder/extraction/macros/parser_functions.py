@@ -302,10 +302,6 @@ def call_name(call: str) -> str:
     return f"{function}:" if function.startswith("#") or function in PARSER_FUNCTIONS else name
 
 
-def _always(value: str) -> Variable:
-    return lambda _context: value
-
-
 def _time(pattern: str) -> Variable:
     return lambda c: php.formatted_time(
         pattern, php.revision_time(c.page.timestamp), c.language.text_language
@@ -323,18 +319,18 @@ VARIABLES: dict[str, Variable] = {
     **{f"{name}E": lambda c: php.encoded(c.page.title, "WIKI") for name in _TITLES},
     "TALKPAGENAME": lambda c: f"{c.english('Talk')}:{c.page.title}",
     "TALKSPACE": lambda c: c.english("Talk"),
-    **dict.fromkeys(["NAMESPACE", "NAMESPACEE", "ARTICLESPACE", "SUBJECTSPACE"], _always("")),
-    "NAMESPACENUMBER": _always("0"),
-    "NOEXTERNALLANGLINKS": _always(""),
+    **dict.fromkeys(["NAMESPACE", "NAMESPACEE", "ARTICLESPACE", "SUBJECTSPACE"], lambda _: ""),
+    "NAMESPACENUMBER": lambda _: "0",
+    "NOEXTERNALLANGLINKS": lambda _: "",
     "PAGEID": lambda c: str(c.page.page_id),
     "REVISIONID": lambda c: str(c.page.revision_id),
     "SITENAME": lambda c: c.english("Wikipedia"),
     "SERVER": lambda c: f"//{c.language.code}.wikipedia.org",
     "SERVERNAME": lambda c: f"{c.language.code}.wikipedia.org",
-    "SCRIPTPATH": _always("/w"),
+    "SCRIPTPATH": lambda _: "/w",
     **dict.fromkeys(["CONTENTLANGUAGE", "CONTENTLANG", "PAGELANGUAGE"], lambda c: c.language.code),
-    "!": _always("|"),
-    "=": _always("="),
+    "!": lambda _: "|",
+    "=": lambda _: "=",
     **{f"{when}{name}": _time(letters) for when in ("CURRENT", "LOCAL") for name, letters in _TIMES.items()},
     **{f"REVISION{name}": _time(_TIMES[name]) for name in ("YEAR", "MONTH", "MONTH1", "DAY", "DAY2")},
     "REVISIONTIMESTAMP": _time("YmdHis"),
