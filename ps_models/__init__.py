@@ -11,64 +11,46 @@ A module is imported when its name is first used.
 
 from typing import TYPE_CHECKING
 
-from ps_models.errors import MissingPackageError, ModelError, needed_packages
-from wikitext_builder import __version__
+from ps_models.errors import MissingPackageError as MissingPackageError
+from ps_models.errors import ModelError as ModelError
+from ps_models.errors import needed_packages
+from wikitext_builder import __version__ as __version__
 from wikitext_builder.lazy import lazy_names
 
+__all__: list[str]
 if TYPE_CHECKING:
-    from ps_models.analysis.frequency import FrequencyComparison, compare
-    from ps_models.analysis.page import Explanation, explain
-    from ps_models.citation import cite
-    from ps_models.configs import list_models
-    from ps_models.evaluation.signature import Score, Signature
-    from ps_models.invariants import BrokenLawError, check_generative, check_language_model, check_trainable
-    from ps_models.layers.softmax import Softmax
-    from ps_models.models.add_ons import NeuralCacheConfig
-    from ps_models.models.stream import loss_of_scores
-    from ps_models.own_models import trust
-    from ps_models.trained_model import Evaluation, TextScore, TrainedModel, evaluate, generate, load, score
-    from ps_models.training.loop import Pace, RunLimits, StoppedError
-    from ps_models.training_run import TrainedRun, train
-    from ps_models.transformers_folder import export
+    from ps_models.analysis.frequency import FrequencyComparison as FrequencyComparison
+    from ps_models.analysis.frequency import compare as compare
+    from ps_models.analysis.page import Explanation as Explanation
+    from ps_models.analysis.page import explain as explain
+    from ps_models.citation import cite as cite
+    from ps_models.configs import list_models as list_models
+    from ps_models.evaluation.signature import Score as Score
+    from ps_models.evaluation.signature import Signature as Signature
+    from ps_models.invariants import BrokenLawError as BrokenLawError
+    from ps_models.invariants import check_generative as check_generative
+    from ps_models.invariants import check_language_model as check_language_model
+    from ps_models.invariants import check_trainable as check_trainable
+    from ps_models.layers.softmax import Softmax as Softmax
+    from ps_models.models.add_ons import NeuralCacheConfig as NeuralCacheConfig
+    from ps_models.models.stream import loss_of_scores as loss_of_scores
+    from ps_models.own_models import trust as trust
+    from ps_models.trained_model import Evaluation as Evaluation
+    from ps_models.trained_model import TextScore as TextScore
+    from ps_models.trained_model import TrainedModel as TrainedModel
+    from ps_models.trained_model import evaluate as evaluate
+    from ps_models.trained_model import generate as generate
+    from ps_models.trained_model import load as load
+    from ps_models.trained_model import score as score
+    from ps_models.training.loop import Pace as Pace
+    from ps_models.training.loop import RunLimits as RunLimits
+    from ps_models.training.loop import StoppedError as StoppedError
+    from ps_models.training_run import TrainedRun as TrainedRun
+    from ps_models.training_run import train as train
+    from ps_models.transformers_folder import export as export
 else:
-    _get, __dir__ = lazy_names(__name__, __file__)
+    _get, __dir__, __all__ = lazy_names(__name__, __file__)
 
     def __getattr__(name: str) -> object:
         with needed_packages():
             return _get(name)
-
-
-__all__ = [
-    "BrokenLawError",
-    "Evaluation",
-    "Explanation",
-    "FrequencyComparison",
-    "MissingPackageError",
-    "ModelError",
-    "NeuralCacheConfig",
-    "Pace",
-    "RunLimits",
-    "Score",
-    "Signature",
-    "Softmax",
-    "StoppedError",
-    "TextScore",
-    "TrainedModel",
-    "TrainedRun",
-    "__version__",
-    "check_generative",
-    "check_language_model",
-    "check_trainable",
-    "cite",
-    "compare",
-    "evaluate",
-    "explain",
-    "export",
-    "generate",
-    "list_models",
-    "load",
-    "loss_of_scores",
-    "score",
-    "train",
-    "trust",
-]

@@ -10,55 +10,36 @@ when first used.
 
 from typing import TYPE_CHECKING
 
-from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.errors import BuilderError as BuilderError
+from wikitext_builder.errors import RejectedError as RejectedError
 from wikitext_builder.lazy import lazy_names
 
+__all__: list[str]
 if TYPE_CHECKING:
-    from wikitext_builder.building.build import build, build_months
-    from wikitext_builder.citation import cite
-    from wikitext_builder.dataset.diff import diff
-    from wikitext_builder.dataset.load import load
-    from wikitext_builder.dataset.verify import verify
-    from wikitext_builder.extraction.page import extract
-    from wikitext_builder.pages.fetch import fetch
-    from wikitext_builder.pages.importing import import_dump
-    from wikitext_builder.pages.lock import lock
-    from wikitext_builder.pages.reading import open_templates, read_page, status, store_language
-    from wikitext_builder.stats.describe import describe, plot_statistic
-    from wikitext_builder.stats.plots import plot_window, plot_zipf
-    from wikitext_builder.stats.statistics import statistics
-    from wikitext_builder.text_overlap.overlap import new_lines, overlap
-    from wikitext_builder.tokens.detokenizer import detokenize
-    from wikitext_builder.tokens.tokenizer import tokenize
+    from wikitext_builder.building.build import build as build
+    from wikitext_builder.building.build import build_months as build_months
+    from wikitext_builder.citation import cite as cite
+    from wikitext_builder.dataset.diff import diff as diff
+    from wikitext_builder.dataset.load import load as load
+    from wikitext_builder.dataset.verify import verify as verify
+    from wikitext_builder.extraction.page import extract as extract
+    from wikitext_builder.pages.fetch import fetch as fetch
+    from wikitext_builder.pages.importing import import_dump as import_dump
+    from wikitext_builder.pages.lock import lock as lock
+    from wikitext_builder.pages.reading import open_templates as open_templates
+    from wikitext_builder.pages.reading import read_page as read_page
+    from wikitext_builder.pages.reading import status as status
+    from wikitext_builder.pages.reading import store_language as store_language
+    from wikitext_builder.stats.describe import describe as describe
+    from wikitext_builder.stats.describe import plot_statistic as plot_statistic
+    from wikitext_builder.stats.plots import plot_window as plot_window
+    from wikitext_builder.stats.plots import plot_zipf as plot_zipf
+    from wikitext_builder.stats.statistics import statistics as statistics
+    from wikitext_builder.text_overlap.overlap import new_lines as new_lines
+    from wikitext_builder.text_overlap.overlap import overlap as overlap
+    from wikitext_builder.tokens.detokenizer import detokenize as detokenize
+    from wikitext_builder.tokens.tokenizer import tokenize as tokenize
 else:
-    __getattr__, __dir__ = lazy_names(__name__, __file__)
+    __getattr__, __dir__, __all__ = lazy_names(__name__, __file__)
 
 __version__ = "0.1.0"
-__all__ = [
-    "BuilderError",
-    "RejectedError",
-    "__version__",
-    "build",
-    "build_months",
-    "cite",
-    "describe",
-    "detokenize",
-    "diff",
-    "extract",
-    "fetch",
-    "import_dump",
-    "load",
-    "lock",
-    "new_lines",
-    "open_templates",
-    "overlap",
-    "plot_statistic",
-    "plot_window",
-    "plot_zipf",
-    "read_page",
-    "statistics",
-    "status",
-    "store_language",
-    "tokenize",
-    "verify",
-]

@@ -9,23 +9,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def lazy_names(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Make `__getattr__` and `__dir__` for a package's `__init__`.
+def lazy_names(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """A `__getattr__`, a `__dir__` and an `__all__` for a package's `__init__`.
 
-    They serve the names that the file imports under `if TYPE_CHECKING:`, so that there is no second list to
-    keep. Reading them takes less than a millisecond.
-
-    Args:
-        package: The `__name__` of the package.
-        file: Its `__file__`.
+    The names are those that the file imports as themselves (`import name as name`), where type checkers and
+    editors also find them: there is no second list. Under `if TYPE_CHECKING:` their modules are imported when
+    a name is first used. Reading them takes less than a millisecond.
     """
     modules = {
         alias.name: str(node.module)
-        for block in ast.parse(Path(file).read_text(encoding="utf-8")).body
-        if isinstance(block, ast.If)
-        for node in block.body
+        for node in ast.walk(ast.parse(Path(file).read_text(encoding="utf-8")))
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
+        if alias.asname == alias.name
     }
 
     def get(name: str) -> object:
@@ -38,4 +34,8 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], object], Callab
     def names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *modules})
 
-    return get, names
+    # Constants, classes, functions.
+    public = sorted(
+        {"__version__", *modules}, key=lambda name: (not name.isupper(), not name[0].isupper(), name)
+    )
+    return get, names, public

@@ -12,86 +12,56 @@ are first used, and need the extra `models` (torch).
 
 from typing import TYPE_CHECKING
 
-from lm_benchmarks.choices import CONVENTIONS, MUST_AGREE
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import CONVENTIONS as CONVENTIONS
+from lm_benchmarks.choices import MUST_AGREE as MUST_AGREE
+from lm_benchmarks.errors import HarnessError as HarnessError
 from ps_models.errors import needed_packages
-from wikitext_builder import __version__
+from wikitext_builder import __version__ as __version__
 from wikitext_builder.lazy import lazy_names
 
-__all__ = [
-    "CONVENTIONS",
-    "METRICS",
-    "MUST_AGREE",
-    "ByConvention",
-    "Contamination",
-    "Convention",
-    "DistributionDifference",
-    "DistributionGroup",
-    "Estimate",
-    "HarnessError",
-    "Inputs",
-    "LoadedModel",
-    "Metric",
-    "ModelDifference",
-    "Opened",
-    "Positions",
-    "Power",
-    "Ranking",
-    "Result",
-    "__version__",
-    "by_position",
-    "check",
-    "cite",
-    "compare",
-    "compare_all",
-    "compare_distributions",
-    "contamination",
-    "contamination_csv",
-    "draw_distributions",
-    "draw_months",
-    "draw_positions",
-    "lm_eval_task",
-    "measure",
-    "measure_conventions",
-    "models",
-    "positions_csv",
-    "power",
-    "raise_if_broken",
-    "read_results",
-    "report",
-    "reproduce",
-    "rows",
-    "write_conventions",
-]
-
+__all__: list[str]
 if TYPE_CHECKING:
-    from lm_benchmarks.conventions.convention import Convention
-    from lm_benchmarks.measuring.chance import Estimate
-    from lm_benchmarks.measuring.compare import ModelDifference, compare
-    from lm_benchmarks.measuring.contamination import Contamination, contamination, contamination_csv
-    from lm_benchmarks.measuring.distributions import (
-        DistributionDifference,
-        DistributionGroup,
-        compare_distributions,
-    )
-    from lm_benchmarks.measuring.invariant_checks import check, raise_if_broken
-    from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, Opened
-    from lm_benchmarks.measuring.measure import ByConvention, measure, measure_conventions
-    from lm_benchmarks.measuring.models import models
-    from lm_benchmarks.measuring.passages import lm_eval_task
-    from lm_benchmarks.measuring.power import Power, power
-    from lm_benchmarks.measuring.ranking import Ranking, compare_all
-    from lm_benchmarks.measuring.windows import Positions, by_position
-    from lm_benchmarks.metrics import METRICS, Metric
-    from lm_benchmarks.records import Result, read_results
-    from lm_benchmarks.reporting.charts import draw_distributions, draw_months, draw_positions, positions_csv
-    from lm_benchmarks.reporting.formats import write_conventions
-    from lm_benchmarks.reporting.published import cite
-    from lm_benchmarks.reporting.report import report
-    from lm_benchmarks.reporting.rows import rows
-    from lm_benchmarks.reproducing.reproduce import reproduce
+    from lm_benchmarks.conventions.convention import Convention as Convention
+    from lm_benchmarks.measuring.chance import Estimate as Estimate
+    from lm_benchmarks.measuring.compare import ModelDifference as ModelDifference
+    from lm_benchmarks.measuring.compare import compare as compare
+    from lm_benchmarks.measuring.contamination import Contamination as Contamination
+    from lm_benchmarks.measuring.contamination import contamination as contamination
+    from lm_benchmarks.measuring.contamination import contamination_csv as contamination_csv
+    from lm_benchmarks.measuring.distributions import DistributionDifference as DistributionDifference
+    from lm_benchmarks.measuring.distributions import DistributionGroup as DistributionGroup
+    from lm_benchmarks.measuring.distributions import compare_distributions as compare_distributions
+    from lm_benchmarks.measuring.invariant_checks import check as check
+    from lm_benchmarks.measuring.invariant_checks import raise_if_broken as raise_if_broken
+    from lm_benchmarks.measuring.loaded_model import Inputs as Inputs
+    from lm_benchmarks.measuring.loaded_model import LoadedModel as LoadedModel
+    from lm_benchmarks.measuring.loaded_model import Opened as Opened
+    from lm_benchmarks.measuring.measure import ByConvention as ByConvention
+    from lm_benchmarks.measuring.measure import measure as measure
+    from lm_benchmarks.measuring.measure import measure_conventions as measure_conventions
+    from lm_benchmarks.measuring.models import models as models
+    from lm_benchmarks.measuring.passages import lm_eval_task as lm_eval_task
+    from lm_benchmarks.measuring.power import Power as Power
+    from lm_benchmarks.measuring.power import power as power
+    from lm_benchmarks.measuring.ranking import Ranking as Ranking
+    from lm_benchmarks.measuring.ranking import compare_all as compare_all
+    from lm_benchmarks.measuring.windows import Positions as Positions
+    from lm_benchmarks.measuring.windows import by_position as by_position
+    from lm_benchmarks.metrics import METRICS as METRICS
+    from lm_benchmarks.metrics import Metric as Metric
+    from lm_benchmarks.records import Result as Result
+    from lm_benchmarks.records import read_results as read_results
+    from lm_benchmarks.reporting.charts import draw_distributions as draw_distributions
+    from lm_benchmarks.reporting.charts import draw_months as draw_months
+    from lm_benchmarks.reporting.charts import draw_positions as draw_positions
+    from lm_benchmarks.reporting.charts import positions_csv as positions_csv
+    from lm_benchmarks.reporting.formats import write_conventions as write_conventions
+    from lm_benchmarks.reporting.published import cite as cite
+    from lm_benchmarks.reporting.report import report as report
+    from lm_benchmarks.reporting.rows import rows as rows
+    from lm_benchmarks.reproducing.reproduce import reproduce as reproduce
 else:
-    _get, __dir__ = lazy_names(__name__, __file__)
+    _get, __dir__, __all__ = lazy_names(__name__, __file__)
 
     def __getattr__(name: str) -> object:
         """A name of the front door; without torch, an error that names the extra."""

@@ -84,14 +84,6 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
         _ = lb.mesure  # type: ignore[attr-defined]
 
 
-def test_all_is_what_the_type_checker_sees():
-    """The lists of names in the module must not drift apart."""
-    public = {name for name in dir(lb) if not name.startswith("_")}
-    modules = {name for name in public if inspect.ismodule(getattr(lb, name))}
-    helpers = {"TYPE_CHECKING", "lazy_names", "needed_packages"}
-    assert public - modules - helpers | {"__version__"} == set(lb.__all__)
-
-
 def without_torch(*lines: tuple[object, ...]) -> list[tuple[int, str, str]]:
     """Status, output and errors of command lines in one process that has no torch."""
     words = json.dumps([[str(word) for word in line] for line in lines])

@@ -35,10 +35,3 @@ def test_every_name_is_there_and_documented() -> None:
     assert all(inspect.getdoc(getattr(wb, name)) for name in wb.__all__ if name != "__version__")
     with pytest.raises(AttributeError, match="module 'wikitext_builder' has no attribute 'bild'"):
         _ = wb.bild  # type: ignore[attr-defined]
-
-
-def test_all_is_what_the_type_checker_sees() -> None:
-    """The three lists of names in the module must not drift apart."""
-    public = {name for name in dir(wb) if not name.startswith("_")}
-    modules = {name for name in public if inspect.ismodule(getattr(wb, name))}
-    assert public - modules - {"TYPE_CHECKING", "lazy_names"} == set(wb.__all__) - {"__version__"}
