@@ -1,7 +1,7 @@
-"""Language models over words: the pointer sentinel-LSTM, its baselines, their training and evaluation.
+"""Word-level language models: the pointer sentinel-LSTM, its baselines, their training and evaluation.
 
-The names below are the library. Each command of `ps-models` is one call of it, and prints the result.
-A module is imported when its name is first used.
+The names below are the library; each command of `ps-models` is one call to it. Modules are imported when
+first used.
 
 >>> import ps_models as pm
 >>> run = pm.train("lstm", "data/wikitext-2", "runs/lstm", preset="tiny")  # doctest: +SKIP

@@ -10,7 +10,7 @@ from wikitext_builder.dataset.load import load as load_dataset
 
 
 def cite(*paths: str | Path) -> str:
-    """BibTeX of this software, of the paper, and of checkpoints and datasets.
+    """Return BibTeX for this software, the paper, and checkpoints and datasets.
 
     Args:
         paths: Checkpoints or the folders of their runs, or datasets.

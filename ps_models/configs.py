@@ -212,7 +212,7 @@ KINDS: dict[object, tuple[str, Callable[[str], object]]] = {  # type: what is ex
 
 
 def list_models() -> dict[str, Mapping[str, Preset]]:
-    """The models that can be trained: the presets of each by name.
+    """Return the presets of each trainable model, by name.
 
     >>> "small" in list_models()["pointer-sentinel-lstm"]
     True

@@ -23,10 +23,10 @@ class MissingPackageError(ModelError, ImportError):
 
 @contextmanager
 def needed_packages() -> Iterator[None]:
-    """An import of what language models need says how to install it if it is missing.
+    """Turn a failed import of what language models need into advice on how to install it.
 
     Raises:
-        MissingPackageError: It is.
+        MissingPackageError: A package is missing.
     """
     try:
         yield

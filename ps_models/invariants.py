@@ -26,7 +26,7 @@ SUMS: Final = (
 
 
 class BrokenLawError(AssertionError):
-    """A model broke a law; the message says which one, what was found and what was expected."""
+    """A model violates an invariant; the message says which, what was found and what was expected."""
 
 
 @dataclass(kw_only=True)
@@ -153,18 +153,18 @@ def check_language_model(
     seed: int = 1,
     device: torch.device | str = "cpu",
 ) -> None:
-    """Check the laws of `LanguageModel` on random texts.
+    """Check the invariants of `LanguageModel` on random texts.
 
     Args:
         model: A model in evaluation mode; in training mode dropout makes scores differ from call to call.
         vocab_size: The ids of the texts are below it.
-        open_vocabulary: Words outside the vocabulary have probability too; the others sum to less than 1.
+        open_vocabulary: Words outside the vocabulary have probability too, so the others sum to less than 1.
         tolerance: How much scores may differ, in nats.
         seed: Seed of the random texts.
         device: Where the model is.
 
     Raises:
-        BrokenLawError: A law is broken.
+        BrokenLawError: The model violates an invariant.
     """
     trial = _random_texts(model, vocab_size, tolerance, seed, device, ROWS)
     trial.open_vocabulary = open_vocabulary
@@ -179,12 +179,12 @@ def check_trainable(
     seed: int = 1,
     device: torch.device | str = "cpu",
 ) -> None:
-    """Check the laws of `Trainable` on random texts: the loss agrees with the scores, gradients are finite.
+    """Check the invariants of `Trainable` on random texts: loss agrees with the scores, gradients are finite.
 
     The arguments are those of `check_language_model`; gradients are also computed in training mode.
 
     Raises:
-        BrokenLawError: A law is broken.
+        BrokenLawError: The model violates an invariant.
     """
     _raise_if_broken(TRAINING, _random_texts(model, vocab_size, tolerance, seed, device, ROWS))
 
@@ -197,12 +197,12 @@ def check_generative(
     seed: int = 1,
     device: torch.device | str = "cpu",
 ) -> None:
-    """Check that `next_log_probs` are the scores of all words, with the arguments of `check_language_model`.
+    """Check that `next_log_probs` and `all_log_probs` (if present) give the scores of all words.
 
-    If the model has `all_log_probs`, they must be the same before each token.
+    The arguments are those of `check_language_model`.
 
     Raises:
-        BrokenLawError: They are not.
+        BrokenLawError: They do not.
     """
     _raise_if_broken(GENERATION, _random_texts(model, vocab_size, tolerance, seed, device, 1))
 

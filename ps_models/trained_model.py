@@ -44,7 +44,7 @@ COUNTS: Final = ("layers", "highways")
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedModel:
-    """A trained model in evaluation mode, and the checkpoint that it was loaded from."""
+    """A trained model in evaluation mode, and its checkpoint."""
 
     model: nn.Module
     checkpoint: Checkpoint
@@ -80,7 +80,7 @@ def load(path: str | Path, *, device: str = "auto") -> TrainedModel:
     >>> pm.score(lstm, "the cat sat").perplexity  # doctest: +SKIP
 
     Args:
-        path: A checkpoint, or the folder of a run: then its best checkpoint.
+        path: A checkpoint, or a run's folder, whose best checkpoint is used.
         device: auto, cpu, cuda or cuda:1.
 
     Raises:
@@ -132,7 +132,7 @@ def open_data(data: str | Path, checkpoint: Checkpoint) -> Dataset:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """The scores of a text, one per article, and the signature: all that decides them."""
+    """The scores of a text, one per article, and the signature of everything that decides them."""
 
     scores: list[Score]
     signature: Signature
@@ -155,26 +155,26 @@ def evaluate(
     device: str = "auto",
     progress: Progress = no_progress,
 ) -> Evaluation:
-    """Score one split of a dataset with a trained model, each token once.
+    """Score a split of a dataset with a trained model, each token once.
 
     >>> import ps_models as pm
     >>> found = pm.evaluate("runs/lstm", "data/wikitext-2")  # doctest: +SKIP
     >>> found.score.perplexity  # doctest: +SKIP
 
     Args:
-        model: A checkpoint, the folder of a run, or what `load` returned.
+        model: A checkpoint, a run's folder, or what `load` returned.
         data: The dataset.
         split: train, valid or test.
-        context: What comes before an article: `carried`, all articles before it; `article`, nothing.
-        precision: Arithmetic: fp32, tf32 or bf16.
-        cache: Mix the model with a neural cache.
-        samples: Average over this many masks of Monte Carlo dropout; 0: no dropout.
-        device: Where a checkpoint is loaded: auto, cpu, cuda or cuda:1.
-        progress: Called with the number of tokens that are done.
+        context: Context before each article: `carried`, all earlier articles; `article`, none.
+        precision: fp32, tf32 or bf16.
+        cache: Interpolate with a neural cache.
+        samples: Average over this many Monte Carlo dropout masks; 0: no dropout.
+        device: Where to load a checkpoint: auto, cpu, cuda or cuda:1.
+        progress: Called with the number of tokens done.
 
     Raises:
-        BuilderError: There is no dataset, or it is damaged.
-        ModelError: The checkpoint is missing or damaged, or it does not fit the data or the arguments.
+        BuilderError: The dataset is missing or damaged.
+        ModelError: The checkpoint is missing or damaged, or does not fit the data or the arguments.
     """
     trained = loaded_model(model, device)
     dataset = open_data(data, trained.checkpoint)
@@ -242,8 +242,8 @@ class TextScore:
     """The log-probability of each token of a text.
 
     Attributes:
-        tokens: As the model reads them: `<unk>` for words that are not in its vocabulary, `<eos>` at the end
-            of each line.
+        tokens: As the model reads them: `<unk>` for words outside its vocabulary, `<eos>` at the end of each
+            line.
         log_probs: Natural logarithms, one per token.
         score: Their sum; scores of disjoint texts add up.
     """
@@ -259,16 +259,16 @@ class TextScore:
 
 
 def score(model: Source, text: str, *, device: str = "auto") -> TextScore:
-    """Score a text with a trained model; nothing comes before its first token.
+    """Score a text with a trained model, without context before its first token.
 
     >>> import ps_models as pm
     >>> found = pm.score("runs/lstm", "the cat sat")  # doctest: +SKIP
     >>> found.tokens, found.perplexity  # doctest: +SKIP
 
     Args:
-        model: A checkpoint, the folder of a run, or what `load` returned.
-        text: Tokens separated by spaces, in lines; `wikitext_builder.tokenize` makes tokens of raw text.
-        device: Where a checkpoint is loaded: auto, cpu, cuda or cuda:1.
+        model: A checkpoint, a run's folder, or what `load` returned.
+        text: Lines of tokens separated by spaces; `wikitext_builder.tokenize` makes tokens from raw text.
+        device: Where to load a checkpoint: auto, cpu, cuda or cuda:1.
 
     Raises:
         ModelError: The text is empty, or the checkpoint is missing or damaged.
@@ -300,20 +300,20 @@ def generate(
     unknown: bool = True,
     device: str = "auto",
 ) -> Iterator[str]:
-    """Draw words from a trained model, one after the other; `<eos>` ends a line.
+    """Draw words from a trained model, one by one; `<eos>` ends a line.
 
     >>> import ps_models as pm
     >>> " ".join(pm.generate("runs/lstm", words=4, prompt="the cat"))  # doctest: +SKIP
 
     Args:
-        model: A checkpoint, the folder of a run, or what `load` returned.
-        words: How many words to draw.
-        prompt: Tokens that come before, separated by spaces.
-        temperature: 1: the probabilities of the model; lower: likely words even more often; 0: always the
-            likeliest word.
+        model: A checkpoint, a run's folder, or what `load` returned.
+        words: Number of words to draw.
+        prompt: Tokens to start from, separated by spaces.
+        temperature: 1: the model's probabilities; lower: likely words even more often; 0: always the most
+            likely word.
         seed: The same seed gives the same words.
-        unknown: Whether `<unk>` may be drawn.
-        device: Where a checkpoint is loaded: auto, cpu, cuda or cuda:1.
+        unknown: Allow `<unk>` to be drawn.
+        device: Where to load a checkpoint: auto, cpu, cuda or cuda:1.
 
     Raises:
         ModelError: The checkpoint is missing or damaged, or the temperature is not a number from 0 on.

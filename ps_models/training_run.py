@@ -30,7 +30,7 @@ from wikitext_builder.progress import Progress, no_progress
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedRun:
-    """A training: its folder, and how well each epoch predicted valid."""
+    """A training: its folder, and the validation result of each epoch."""
 
     folder: Path
     updates: int
@@ -45,7 +45,7 @@ class TrainedRun:
 
     @property
     def perplexity(self) -> float:
-        """The best perplexity of valid."""
+        """The best validation perplexity."""
         return Score(min(self.losses), 1).perplexity
 
 
@@ -64,28 +64,28 @@ def train(
     compile: bool = False,  # noqa: A002 - as torch names it
     progress: Progress = no_progress,
 ) -> TrainedRun:
-    """Train a model on a dataset; under torchrun, with one process per GPU. Call it again to resume it.
+    """Train a model on a dataset; call it again to resume. Under torchrun, it uses one process per GPU.
 
     >>> import ps_models as pm
     >>> run = pm.train("lstm", "data/wikitext-2", "runs/lstm", preset="small")  # doctest: +SKIP
 
     Args:
-        model: A name of `list_models`; or a class of yours, `my_model.py:GPT` or `my_package.models:GPT`.
+        model: A name in `list_models`; or your own class, `my_model.py:GPT` or `my_package.models:GPT`.
         data: A folder with train and valid files.
         out: The folder for checkpoints and logs.
-        preset: A name in the model's presets (of yours: in my_model.toml); None: the model's defaults.
-        settings: Hyperparameters that replace the preset's: `{"epochs": 3}`, or `key=value` texts.
+        preset: One of the model's presets (of your own class: in my_model.toml); None: the model's defaults.
+        settings: Hyperparameters that override the preset: `{"epochs": 3}`, or `key=value` texts.
         device: auto, cpu, cuda or cuda:1.
-        log_events: Also write events for TensorBoard, as `log_to=["tensorboard"]`.
-        log_to: Trackers that also get the numbers: tensorboard, wandb, mlflow.
+        log_events: Also write TensorBoard events, as `log_to=["tensorboard"]`.
+        log_to: Also log to these trackers: tensorboard, wandb, mlflow.
         limits: When to save, log and stop.
         pace: The name of `limits` in version 0.1.
         compile: Compile the updates with torch.compile: minutes at the start, then faster updates, whose
             numbers differ in the last digits. On a GPU it uses CUDA graphs; no GPU has run it yet.
-        progress: Called with the number of tokens that are done.
+        progress: Called with the number of tokens done.
 
     Raises:
-        BuilderError: There is no dataset, or it is damaged.
+        BuilderError: The dataset is missing or damaged.
         ModelError: Something is missing or wrong, or the folder has a run with other settings.
         StoppedError: The user stopped the run, or `limits` did; the same call resumes it.
     """

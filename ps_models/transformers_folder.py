@@ -32,13 +32,13 @@ NAMES: Final = {  # of a layer's parts, ours and theirs
 
 
 def export(model: Source, out: str | Path) -> Path:
-    """Write a trained Transformer for `transformers`: configuration, weights, tokenizer; returns the folder.
+    """Write a trained Transformer for `transformers`: configuration, weights, tokenizer; return the folder.
 
-    A text for its tokenizer is tokenized as in the dataset, and each line ends with a newline, which becomes
+    Its tokenizer expects text tokenized as in the dataset, with a newline after each line, which becomes
     `<eos>`. The first word is predicted from `<eos>`.
 
     Args:
-        model: From `load`, or a checkpoint, or the folder of a run.
+        model: A checkpoint, a run's folder, or what `load` returned.
         out: A new folder.
 
     Raises:

@@ -122,7 +122,7 @@ def _distances(axes: Axes, pointer: Pointing) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyComparison:
-    """Two models on one text, by word frequency; and what the second one's pointer did, if it has one."""
+    """Two models on one text, by word frequency; with the second one's pointer, if it has one."""
 
     buckets: list[Bucket]
     pointer: Pointing | None
@@ -131,13 +131,13 @@ class FrequencyComparison:
 
     @property
     def names(self) -> tuple[str, str]:
-        """The models' names, with the hashes of their weights if they are two of a kind."""
+        """The models' names, with the hashes of their weights if both have the same name."""
         first, second = (signature["model"] for signature in self.signatures)
         short = first.partition("+")[0], second.partition("+")[0]
         return short if short[0] != short[1] else (first, second)
 
     def fields(self) -> dict[str, Any]:
-        """The comparison as values of JSON."""
+        """The comparison as JSON values."""
         pointer = self.pointer
         return {
             "first": self.names[0],
@@ -169,17 +169,17 @@ def compare(
     >>> [bucket.difference for bucket in found.buckets]  # doctest: +SKIP
 
     Args:
-        first: A checkpoint, the folder of a run, or what `load` returned.
+        first: A checkpoint, a run's folder, or what `load` returned.
         second: The same for the other model.
         data: A dataset with a train file.
         split: train, valid or test.
-        buckets: How many groups of words of similar frequency, at most: words of the same count are in one.
-        equal: What the groups have about equal numbers of: `types` or `tokens`.
-        figure: Also draw the comparison there: .png, .svg or .pdf.
-        device: Where a checkpoint is loaded: auto, cpu, cuda or cuda:1.
+        buckets: Maximum number of groups of words of similar frequency; equally frequent words stay together.
+        equal: Balance groups by number of `types` or of `tokens`.
+        figure: Also draw the comparison to this file: .png, .svg or .pdf.
+        device: Where to load a checkpoint: auto, cpu, cuda or cuda:1.
 
     Raises:
-        BuilderError: There is no dataset, or it is damaged.
+        BuilderError: The dataset is missing or damaged.
         ModelError: A checkpoint is missing, damaged or not for the data; `figure` has an unknown ending.
     """
     if figure is not None:

@@ -133,7 +133,7 @@ WORDS = 500  # of a page, if nothing is said
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """How each word of a stretch of text was predicted, and the signature: all that decides it."""
+    """How each word of a passage was predicted, and the signature of everything that decides it."""
 
     data: str  # the name of the dataset
     split: str
@@ -146,17 +146,17 @@ class Explanation:
 
     @property
     def score(self) -> Score:
-        """The score of the stretch."""
+        """The score of the passage."""
         return _score(prediction.probability for prediction in self.predictions)
 
     @property
     def vocabulary_score(self) -> Score | None:
-        """The score by the softmax alone, that is with g = 1; None for a model without a pointer."""
+        """The score of the softmax alone, that is, with g = 1; None for a model without a pointer."""
         parts = [prediction.vocabulary for prediction in self.predictions]
         return _score(part.probability for part in parts if part) if all(parts) else None
 
     def save(self, path: str | Path) -> None:
-        """Write a page to browse (.html), or a picture (.png, .svg, .pdf): of one word or of a sentence.
+        """Write a page to browse (.html), or a picture (.png, .svg, .pdf) of one word or a sentence.
 
         Raises:
             ModelError: The path has another ending, or there are too many words.
@@ -194,25 +194,25 @@ def explain(
     device: str = "auto",
     progress: Progress = no_progress,
 ) -> Explanation:
-    """Show how a trained model predicts each word of a stretch of text.
+    """Show how a trained model predicts each word of a passage.
 
     >>> import ps_models as pm
     >>> found = pm.explain("runs/pointer", "data/wikitext-2", out="page.html", start="best")  # doctest: +SKIP
     >>> found.predictions[0].gain  # doctest: +SKIP
 
     Args:
-        model: A checkpoint, the folder of a run, or what `load` returned.
+        model: A checkpoint, a run's folder, or what `load` returned.
         data: The dataset.
-        out: Also write a page or a picture there; see `Explanation.save`.
+        out: Also write a page or a picture to this file; see `Explanation.save`.
         split: train, valid or test.
-        start: The first token of the split, counted from 0; the model reads all tokens before it. `best`: the
+        start: Index of the first token, from 0; the model also reads all tokens before it. `best`: the
             passage in which the pointer added most to known words; the model then reads the whole split.
-        words: How many words; None: 500, and for a picture up to the end of the sentence.
-        device: Where a checkpoint is loaded: auto, cpu, cuda or cuda:1.
-        progress: Called while the best passage is looked for.
+        words: Number of words; None: 500, or up to the end of the sentence for a picture.
+        device: Where to load a checkpoint: auto, cpu, cuda or cuda:1.
+        progress: Called during the search for the best passage.
 
     Raises:
-        BuilderError: There is no dataset, or it is damaged.
+        BuilderError: The dataset is missing or damaged.
         ModelError: The checkpoint is missing, damaged or not for the data; the text is shorter than `start`;
             `out` has an unknown ending; `start` is `best` and the model has no pointer.
     """

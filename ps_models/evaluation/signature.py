@@ -17,7 +17,7 @@ CONTEXTS: Final = ("carried", "article")  # before an article: all articles befo
 
 
 class Signature(Mapping[str, str]):
-    """All that decides a number, in order; as text one line to print beside it.
+    """Everything that decides a number, in order; as text, one line to print beside it.
 
     >>> signature = Signature(data="wikitext-2+1f3a9c02", split="test", context="carried", seed=1)
     >>> str(signature)

@@ -42,11 +42,11 @@ def score(output: Output, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
 
 
 class Softmax(nn.Module):
-    """p(w) = softmax(U h), over all words; in training over a sample of them if `sampled` is not 0.
+    """p(w) = softmax(U h), over all words; in training over a sample of them unless `sampled` is 0.
 
-    `sampled` is about how many words each call in training scores, besides its targets: then the sum over all
-    words is estimated, see `_sample`. The estimate is good if ids are in order of frequency, as in the
-    vocabularies of `wikitext_builder`. Evaluation always takes all words.
+    `sampled` is approximately how many words each training call scores, besides its targets; the sum over all
+    words is then estimated, see `_sample`. The estimate is good if ids are ordered by frequency, as in the
+    vocabularies of `wikitext_builder`. Evaluation always uses all words.
     """
 
     def __init__(self, weight_VH: Tensor, *, bias: bool, sampled: int = 0) -> None:
@@ -58,7 +58,7 @@ class Softmax(nn.Module):
         self.most_drawn = math.ceil(sampled + 8 * math.sqrt(sampled))  # 8 standard deviations above the mean
 
     def forward(self, hidden_NH: Tensor, targets_N: Tensor) -> Tensor:
-        """Natural log-probability of each target; with a sample an estimate of it."""
+        """Natural log-probability of each target, estimated if words are sampled."""
         weight_VH: Tensor = self.weight
         bias_V: Tensor | None = self.bias
         chances_V: Any = self.chances_V  # a buffer: it moves with the model

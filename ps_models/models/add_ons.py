@@ -40,7 +40,7 @@ Inner = TypeVar("Inner")
 
 @dataclass(frozen=True, kw_only=True)
 class NeuralCacheConfig(Config):
-    """Tune it on validation data; the defaults are those of awd-lstm-lm's README for Penn Treebank."""
+    """The defaults are those of awd-lstm-lm's README for the Penn Treebank; tune them on validation data."""
 
     window: Size = 500
     theta: Amount = 1.0  # flatness: 0 is a unigram cache

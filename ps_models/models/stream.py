@@ -188,7 +188,7 @@ def loss_of_scores(
 ) -> tuple[Tensor, Any]:
     """The `loss` of a model that only scores; in its class, `loss = pm.loss_of_scores`.
 
-    It is exact for any schedule, and fast for plain segments (bptt=1): else tokens are read twice.
+    It is exact for any schedule, and fast for plain segments (bptt=1); otherwise it reads tokens twice.
     """
     scored, advance = scored_and_advance(tokens, scored, advance)
     log_probs_BT, after = model(tokens, state)

@@ -61,8 +61,8 @@ class RunLimits:
     """When a run saves, logs and stops; it does not change what the model learns.
 
     Attributes:
-        save_seconds: Between two checkpoints within an epoch.
-        log_every: Updates per line of the log.
+        save_seconds: Time between checkpoints within an epoch.
+        log_every: Updates per log line.
         max_updates: Save and stop after this many updates in all.
         max_seconds: Save and stop after this many seconds from now, at the end of an update.
     """
