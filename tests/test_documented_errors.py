@@ -208,9 +208,9 @@ RAISED: dict[str, Rows] = {
         "no bytes": lambda _: pm.Score(1.0, 1, bytes=0).bits_per_byte
     },
     "pm.Signature.parse ValueError": {"not a signature": lambda _: pm.Signature.parse("x")},
-    "pm.check_generative BrokenLawError": {"They are not": lambda _: pm.check_generative(Broken(), 9)},
-    "pm.check_language_model BrokenLawError": {"broken": lambda _: pm.check_language_model(Broken(), 9)},
-    "pm.check_trainable BrokenLawError": {"broken": lambda _: pm.check_trainable(Broken(), 9)},
+    "pm.check_generative BrokenLawError": {"They do not": lambda _: pm.check_generative(Broken(), 9)},
+    "pm.check_language_model BrokenLawError": {"violates": lambda _: pm.check_language_model(Broken(), 9)},
+    "pm.check_trainable BrokenLawError": {"violates": lambda _: pm.check_trainable(Broken(), 9)},
     "pm.cite ToolkitError": {"neither": lambda at: pm.cite(at / "empty")},
     "pm.compare ModelError": {
         "missing": lambda at: pm.compare(at / "empty", at.run, at.tiny),
@@ -294,9 +294,9 @@ RAISED: dict[str, Rows] = {
         "no convention fits": lambda at: lb.measure_conventions("kn-5", at.tiny, conventions=["lm-eval-1"]),
     },
     "lb.power HarnessError": {
-        "the difference is none": lambda at: lb.power(at.tiny, difference=0.0, perplexity=60.0),
+        "the difference is zero": lambda at: lb.power(at.tiny, difference=0.0, perplexity=60.0),
     },
-    "lb.raise_if_broken HarnessError": {"breaks a law": lambda _: lb.raise_if_broken({"sum": "is 2"})},
+    "lb.raise_if_broken HarnessError": {"violates": lambda _: lb.raise_if_broken({"sum": "is 2"})},
     "lb.read_results HarnessError": {
         "cannot be read": lambda at: lb.read_results(at / "nowhere"),
         "not a result": lambda at: lb.read_results(at / "file"),
@@ -308,7 +308,7 @@ RAISED: dict[str, Rows] = {
         "written": lambda at: lb.report(at.results, at / "file" / "x.md"),
     },
     "lb.reproduce HarnessError": {
-        "of other conditions": lambda at: lb.reproduce(
+        "with other conditions": lambda at: lb.reproduce(
             "ptb", at.tiny, of_other_conditions(at), rows=["KN-5"], settings=["epochs=3"]
         ),
     },
@@ -336,7 +336,7 @@ DATA: Rows = {  # the functions that read a dataset
     "lb.measure_conventions": lambda at: lb.measure_conventions("kn-5", at / "empty"),
     "lb.reproduce": lambda at: lb.reproduce("ptb", at / "empty", at / "x"),
 }
-RAISED |= {f"{name} BuilderError": {"There is no dataset": row} for name, row in DATA.items()}
+RAISED |= {f"{name} BuilderError": {"dataset is missing": row} for name, row in DATA.items()}
 
 
 def distributions(at: Place) -> lb.DistributionDifference:

@@ -1,13 +1,12 @@
-"""Measures language models so that the numbers can be compared: every number with all that decided it.
+"""Measures language models so that the numbers can be compared, each with everything that decided it.
 
     import lm_benchmarks as lb
 
-    lb.measure(["kn-5", "runs/lstm"], "wikitext-2", results="results.jsonl")
-    lb.compare("results.jsonl", "kn-5", "runs/lstm").interval
-    lb.report("results.jsonl", "report.html")
+    lb.measure(["kn-5", "runs/lstm"], "wikitext-2", results="results.jsonl") lb.compare("results.jsonl",
+    "kn-5", "runs/lstm").interval lb.report("results.jsonl", "report.html")
 
-Each command of `lm-benchmarks` is one call of a name below, plus printing. The names are imported when they
-are first used, and need the extra `models` (torch).
+Each command of `lm-benchmarks` is one call to a name below. Names are imported when first used, and need the
+extra `models` (torch).
 """
 
 from typing import TYPE_CHECKING

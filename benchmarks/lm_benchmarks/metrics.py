@@ -127,7 +127,7 @@ def lines_of(tokens: Tensor, vocabulary: Vocabulary) -> Iterator[str]:
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A number of some sums: a numerator, a denominator, and how their quotient is shown."""
+    """A number computed from sums: a numerator, a denominator, and how their quotient is shown."""
 
     label: str  # as a table shows it
     numerator: str
@@ -137,7 +137,7 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     bits: bool = False  # the quotient in bits; else its exponential, a perplexity
 
     def quotient(self, sums: Sums) -> tuple[float, int]:
-        """The nats, and what divides them."""
+        """The nats, and their divisor."""
         nats, count = (reduce(sub, (getattr(sums, one) for one in each)) for each in (self.nats, self.count))
         return nats, count
 

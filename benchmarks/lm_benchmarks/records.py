@@ -290,7 +290,7 @@ class Result(Record, frozen=True, kw_only=True):
 
     @property
     def warning(self) -> str:
-        """Why the number cannot be what it seems; "" if nothing speaks against it."""
+        """Why the number is implausible; "" if it is not."""
         bits = METRICS["bits-per-byte"].of(self.total)
         if bits is None or bits >= LEAST_BITS or self.signature.get("split") == "train":
             return ""
@@ -302,18 +302,18 @@ class Result(Record, frozen=True, kw_only=True):
 
     @property
     def as_presets(self) -> bool:
-        """Returns True if each checkpoint in it was trained as its preset says, or if nothing was trained."""
+        """True if each of its checkpoints was trained as its preset says, or nothing was trained."""
         # Precision and seed may differ.
         return all(one.is_finished and not decisive_settings(one.settings) for one in self.trained)
 
     @property
     def decisive_settings(self) -> tuple[frozenset[str], ...]:
-        """The settings that make each checkpoint in it another one than its preset."""
+        """The settings in which each of its checkpoints differs from its preset."""
         return tuple(decisive_settings(one.settings) for one in self.trained)
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """The laws that the model breaks."""
+        """The invariants that the model violates."""
         return tuple(law for law, found in (self.checks or {}).items() if found)
 
 
@@ -345,7 +345,7 @@ def from_json(line: str) -> Result:
 
 
 def read_results(path: str | Path) -> list[Result]:
-    """The results of a file, in order.
+    """Read the results in a file, in order.
 
     Raises:
         HarnessError: The file cannot be read, or a line is not a result.

@@ -39,16 +39,13 @@ POINTS: Final = 60  # rows of a curve's table
 
 
 def describe(*directories: str | Path, out: str | Path, names: Sequence[str] = (), raw: bool = False) -> Path:
-    """Write the portrait of datasets as a page: charts, tables, definitions, and the numbers as CSV and JSON.
+    """Write the portrait of datasets as a page of charts, tables, definitions and numbers; return its path.
 
     Args:
         directories: Datasets built here, in the layout of WikiText or the Penn Treebank, or with `train.txt`.
         out: The file to write, ending in .html.
         names: Names for the datasets, in order; default: see `load_named`.
         raw: Measure the text before rare words became `<unk>`.
-
-    Returns:
-        The file.
 
     Raises:
         BuilderError: There is no dataset, a file cannot be read, or the suffix is another.
@@ -65,7 +62,7 @@ def describe(*directories: str | Path, out: str | Path, names: Sequence[str] = (
 def plot_statistic(
     measure: str, *directories: str | Path, out: str | Path, names: Sequence[str] = (), raw: bool = False
 ) -> Path:
-    """Draw a statistic of the portrait, a curve per dataset.
+    """Draw a statistic of the portrait, a curve per dataset; return its path.
 
     Args:
         measure: Its name, such as `heaps`, for its first chart, or a part: `out_of_vocabulary.by_size`.
@@ -73,9 +70,6 @@ def plot_statistic(
         out: The file to write, ending in .png, .svg or .pdf.
         names: Names for the datasets, in order; default: see `load_named`.
         raw: Measure the text before rare words became `<unk>`.
-
-    Returns:
-        The file.
 
     Raises:
         BuilderError: There is no dataset, no such statistic or no curve of it, or the suffix is another.

@@ -57,16 +57,13 @@ def window_coverage(
 def plot_zipf(
     *directories: str | Path, out: str | Path, names: Sequence[str] = (), overlay: bool = False
 ) -> Path:
-    """Draw word frequency against rank in train, on logarithmic axes, a panel per dataset.
+    """Draw word frequency against rank in train, both logarithmic, a panel per dataset; return its path.
 
     Args:
         directories: Datasets built here, or folders in the layout of WikiText or the Penn Treebank.
         out: The file to write, ending in .png, .svg or .pdf.
         names: Names for the datasets, in order; default: see `load_named`.
         overlay: Draw all curves in one panel.
-
-    Returns:
-        The file.
 
     Raises:
         BuilderError: There is no such dataset, no train file, no word, or the suffix is another.
@@ -85,7 +82,9 @@ def plot_window(
     names: Sequence[str] = (),
     overlay: bool = False,
 ) -> Path:
-    """Draw how often a word occurs among the last L words: the paper used this plot to choose its window.
+    """Draw how often a word occurs among the last L words; return its path.
+
+    The paper used this plot to choose its window.
 
     Args:
         directories: Datasets built here, or folders in the layout of WikiText or the Penn Treebank.
@@ -94,9 +93,6 @@ def plot_window(
         longest: The largest L, in words.
         names: Names for the datasets, in order; default: see `load_named`.
         overlay: Draw all curves in one panel.
-
-    Returns:
-        The file.
 
     Raises:
         BuilderError: There is no such dataset, no such split, or the suffix is another.

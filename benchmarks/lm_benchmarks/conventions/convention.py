@@ -109,7 +109,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Convention:
-    """The rule by which a tool makes its number, and what is known of it."""
+    """How a tool computes its perplexity, and what is known about it."""
 
     name: str
     signature: str  # its name in signatures, with the version or commit that was read
@@ -129,9 +129,9 @@ class Convention:
     rule: Rule | None = None  # None: it is measured word by word
 
     def lengths(self, longest: int | None, window: int | None = None, stride: int | None = None) -> Lengths:
-        """How long the windows are for a model that can read `longest` pieces; None: any number.
+        """Return the window lengths for a model that can read `longest` tokens; None: any number.
 
-        Without a window that the user asks for it is the rule's, or the model's if that is shorter.
+        The default window is the convention's, or the model's if that is shorter.
         """
         rule = min(one for one in (self.window, longest, 2**31) if one is not None)
         chosen = rule if window is None else window

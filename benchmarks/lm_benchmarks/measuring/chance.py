@@ -53,7 +53,7 @@ class Chance:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number, and where the truth is; None: too few passages, or one has nearly all of the text."""
+    """A number with its interval; None if there are too few passages, or one has nearly all of the text."""
 
     value: float
     interval: tuple[float, float] | None = None

@@ -31,7 +31,7 @@ ROUNDING: Final = {"fp32": 1e-5, "tf32": 1e-4, "bf16": 1e-3}  # of a perplexity,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelDifference:
-    """How the number of a second model differs from that of a first one, on the same text."""
+    """How a second model's number differs from the first one's, on the same text."""
 
     first_model: str
     second_model: str
@@ -52,12 +52,12 @@ class ModelDifference:
 
     @property
     def difference(self) -> float:
-        """Second minus first: if negative, the second model is better."""
+        """Second minus first; negative means that the second model is better."""
         return self.second - self.first
 
     @property
     def alone(self) -> str:
-        """The model with one run, if the other has several: the interval lacks the chance of its seed."""
+        """The model with one run, if the other has several: the interval lacks the variation of its seed."""
         one, two = len(self.first_runs), len(self.second_runs)
         if one == two or min(one, two) != 1:
             return ""
@@ -94,14 +94,14 @@ def compare(
 
     Args:
         results: The file of JSON lines that `measure` wrote.
-        first: A model, by what it was called in `measure`, or by its name in tables or in signatures. Upper
-            and lower case are the same. If a model has several results, fields of the signature in brackets
-            choose: `kn-5[context=article]`. Else the last result counts, of each seed if there are several.
+        first: A model, by its name in `measure`, in tables or in signatures, in upper or lower case. Of
+            several results of a model, the last one counts (of each seed), or choose by fields of the
+            signature: `kn-5[context=article]`.
         second: The other model.
         split: `train`, `valid` or `test`.
         metric: A name in METRICS.
-        level: Of the interval.
-        allow: Fields of signatures that may differ.
+        level: Confidence level.
+        allow: Signature fields that may differ.
 
     Raises:
         HarnessError: A model is missing or its name fits several; or the results cannot be compared.

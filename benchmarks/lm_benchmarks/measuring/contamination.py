@@ -91,7 +91,7 @@ class ArticleRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contamination:
-    """What the difference between before and after says about a model."""
+    """What the difference between earlier and later articles says about a model."""
 
     model: str
     reference: str  # the model whose difference is subtracted; empty: none
@@ -112,7 +112,7 @@ class Contamination:
 
     @property
     def is_found(self) -> bool:
-        """Returns True if the articles of before are easier for the model by more than chance explains."""
+        """Return True if the earlier articles are easier for the model by more than chance explains."""
         return self.chance <= (1 - self.level) / 2
 
     @property
@@ -145,23 +145,24 @@ def contamination(
     progress: Progress = no_progress,
     **options: Any,
 ) -> Contamination:
-    """Compare a model's predictions of matched articles of before and after a date.
+    """Compare a model's predictions of matched articles from before and after a date.
 
     Args:
-        model: A model that already trained: a checkpoint, `transformers:…` or the like, see `measure`.
-        before: A dataset of articles that stood there before the date.
-        after: A dataset of articles that came after it, by the same selection.
-        split: Of both datasets.
-        by: The date whose month counts: created, promoted or revision; empty: the first one known for all.
+        model: A trained model: a checkpoint, `transformers:…` or the like, see `measure`.
+        before: A dataset of articles from before the date.
+        after: A dataset of articles from after it, by the same selection.
+        split: `train`, `valid` or `test` of both datasets.
+        by: The date that assigns an article to a month: created, promoted or revision; empty: the first one
+            known for all.
         reference: A model that has read neither; its difference is subtracted.
-        level: Of the intervals; chance alone makes half of the rest of verdicts find something.
+        level: Confidence level; chance alone makes half of the rest of verdicts find something.
         resamples: Permutations of articles over the sides and over months: how often chance does as much.
         seed: Of the permutations, and of models that draw random numbers.
-        progress: Receives the number of tokens done.
-        options: As those of `measure`.
+        progress: Called with the number of tokens done.
+        options: As in `measure`.
 
     Raises:
-        BuilderError: There is no dataset, or it is damaged.
+        BuilderError: The dataset is missing or damaged.
         HarnessError: The model cannot be measured or differs between the datasets, or too few articles pair.
     """
     expect_level(level)
@@ -229,7 +230,7 @@ def _rows(
 
 
 def contamination_csv(found: Contamination) -> str:
-    """The articles of both sides with their dates, one row per article."""
+    """Return the articles of both sides as CSV, one row per article, with their dates."""
     return csv_text(map(asdict, found.rows))
 
 

@@ -48,7 +48,7 @@ class DistributionGroup:
     no_interval: str = ""  # why the passages give none
 
     def row(self) -> dict[str, object]:
-        """The group as a row of CSV: an interval is two columns."""
+        """The group as a CSV row; an interval is two columns."""
         found: dict[str, object] = {}
         for name, value in asdict(self).items():
             if isinstance(value, dict):
@@ -61,7 +61,7 @@ class DistributionGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistributionDifference:
-    """Two models on one text, by their distributions at each position."""
+    """Two models on one text, compared by their distributions at each position."""
 
     first_model: str  # the reference: p of KL(p || q)
     second_model: str
@@ -83,7 +83,7 @@ class DistributionDifference:
         return self.groups[0]
 
     def text(self) -> str:
-        """What the command prints: all groups but the articles."""
+        """What the command prints: all groups except articles."""
         whole, per = self.whole, self.unit.removesuffix("s")
         perplexities = math.exp(whole.first_nats), math.exp(whole.second_nats)
         lines = [
@@ -105,7 +105,7 @@ class DistributionDifference:
         return "\n".join(lines)
 
     def rows(self) -> list[dict[str, object]]:
-        """A row per group, for CSV."""
+        """One CSV row per group."""
         return [group.row() for group in self.groups]
 
 
@@ -139,21 +139,22 @@ def compare_distributions(
     For example, `compare_distributions("kn-5", "runs/lstm", "wikitext-2").whole.divergence.value`.
 
     Args:
-        first: The specification of the reference, as in `measure`.
-        second: That of the other model: KL(first || second).
-        data: The dataset: a folder, or a file of tokens; for models of pieces with raw files.
+        first: Specification of the reference, as in `measure`.
+        second: Specification of the other model, for KL(first || second).
+        data: The dataset: a folder, or a file of tokens; subword models need raw files.
         split: `train`, `valid` or `test`.
-        tokens: Only the first so many tokens (or pieces, in whole windows); None: all.
-        level: Of intervals.
-        check: Try the laws on the beginning of the text first. That probabilities sum to one is always
-            tested, at each position.
-        progress: Receives the number of tokens done.
-        opening: What opening the models needs, as in `measure`; `window` is also that of pieces.
+        tokens: Only the first N tokens (for subword models, in whole windows); None: all.
+        level: Confidence level.
+        check: First check the invariants on the beginning of the text. That probabilities sum to one is
+            always checked, at each position.
+        progress: Called with the number of tokens done.
+        opening: Options for loading the models, as in `measure`; `window` is also the window of subword
+            models.
 
     Raises:
-        BuilderError: There is no dataset, or it is damaged.
-        HarnessError: A model is missing, breaks a law, costs too much, or the two do not predict the same
-            words or pieces.
+        BuilderError: The dataset is missing or damaged.
+        HarnessError: A model is missing, violates an invariant, costs too much, or the two do not predict the
+            same words or tokens.
     """
     expect_level(level)
     if tokens is not None and tokens < 1:

@@ -68,22 +68,22 @@ def check(
     progress: Progress = no_progress,
     **opening: Any,
 ) -> Findings:
-    """Try whether a model keeps the laws of a language model.
+    """Check the invariants of a language model.
 
     Args:
         model: Its specification, as in `measure`.
         data: The dataset: a folder, or a file of tokens.
         split: The split that the model reads.
-        tokens: How many tokens the model reads, from the beginning of the split. `measure` tries the laws in
-            the whole split.
-        progress: Receives the name of each law, then how much of the text is read, and how many places tried.
-        opening: What opening the model needs, as in `measure`: `device`, `seed`, `window` and so on.
+        tokens: Number of tokens that the model reads, from the beginning of the split; `measure` checks the
+            whole split.
+        progress: Called with the name of each invariant, then with the share of the text and the places done.
+        opening: Options for loading the model, as in `measure`: `device`, `seed`, `window` and so on.
 
     Returns:
-        By law, what breaks it, "" if the model keeps it; and where the laws were tried.
+        What violates each invariant, "" if nothing does; and where they were checked.
 
     Raises:
-        BuilderError: There is no dataset, or it is damaged.
+        BuilderError: The dataset is missing or damaged.
         HarnessError: The model is missing, does not fit the dataset, or its program fails.
     """
     if tokens < 1:
@@ -364,7 +364,7 @@ LAWS: Final[dict[str, Law]] = {
 
 
 def raise_if_broken(findings: Mapping[str, str], hint: str = "", *, listed: bool = False) -> None:
-    """Refuse a model that breaks a law, with the tracebacks of the user's own code.
+    """Refuse a model that violates an invariant, with the tracebacks of the user's own code.
 
     Args:
         findings: What `check` returned.
@@ -372,7 +372,7 @@ def raise_if_broken(findings: Mapping[str, str], hint: str = "", *, listed: bool
         listed: The user has read the findings already.
 
     Raises:
-        HarnessError: The model breaks a law.
+        HarnessError: The model violates an invariant.
     """
     if broken := [f"; {law}: {found}" for law, found in findings.items() if found]:
         end = f". {hint}" if hint else ""

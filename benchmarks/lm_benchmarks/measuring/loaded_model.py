@@ -45,7 +45,7 @@ from wikitext_builder.hashing import file_sha256
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """What a model is loaded with. A function of the user is called with it."""
+    """Options for loading a model; a user's function is called with them."""
 
     dataset: Dataset
     vocabulary: Vocabulary  # of train; without a train file, of the split that is scored

@@ -63,18 +63,18 @@ def measure(
     For example, `measure(["kn-5", "runs/lstm"], "ptb", splits=["valid", "test"])` returns four results.
 
     Args:
-        models: Specifications: a name of ours, the path of a checkpoint, `KIND:what` or `module:function`;
+        models: Specifications: a built-in name, the path of a checkpoint, `KIND:what` or `module:function`;
             see `models`.
         data: The dataset: a folder, or a file of tokens.
         splits: `train`, `valid` or `test`.
-        results: A file of JSON lines to which each result is appended. Scores of windows are kept beside it
-            until then, so that a killed measurement resumes.
-        names: What to call the models in tables and signatures, one per model; or none.
-        resume: Take what `results` has already, measured by the same code with the same signature and checks.
-            Code and programs of the user's can change, so they are always measured.
+        results: A file of JSON lines to append the results to. Until then, window scores are kept beside it,
+            so that a killed measurement resumes.
+        names: Names of the models in tables and signatures, in order; or none.
+        resume: Reuse what `results` has already, measured by the same code with the same signature and
+            checks. Users' code and programs can change, so they are always measured.
         command: The words of a command that measures this again, for the records.
-        on_result: Receives each result as soon as it is measured.
-        progress: Receives the number of tokens done.
+        on_result: Called with each result as soon as it is measured.
+        progress: Called with the number of tokens done.
         options: Fields of `Protocol`, which say how to measure, and options for loading models, see
             `lm_benchmarks.choices.OPTIONS`.
 
@@ -82,9 +82,9 @@ def measure(
         A result per model and split.
 
     Raises:
-        BuilderError: There is no dataset, or it is damaged.
-        HarnessError: A model is missing, does not fit the dataset, fails, or breaks a law. The other models
-            are measured first; of several, `MeasuringError.results` has what was measured.
+        BuilderError: The dataset is missing or damaged.
+        HarnessError: A model is missing, does not fit the dataset, fails, or violates an invariant. The other
+            models are measured first; `MeasuringError.results` has what was measured.
     """
     specifications = [models] if isinstance(models, str) else list(models)
     chosen = [splits] if isinstance(splits, str) else list(splits)
@@ -228,29 +228,28 @@ def measure_conventions(
 ) -> list[ByConvention]:
     """Measure a model by the conventions of many tools.
 
-    Windows that several conventions share are read once. The laws of a language model are not tried:
-    `measure` does that.
+    Windows that several conventions share are read once. Invariants are not checked: `measure` does that.
 
     Args:
-        model: A specification, best of a model of pieces: `transformers:`, `gguf:` or `completions:`.
+        model: A specification, preferably of a subword model: `transformers:`, `gguf:` or `completions:`.
         data: The dataset: a folder with raw files, or a file.
         split: `train`, `valid` or `test`.
-        conventions: Names in CONVENTIONS; all of them if there is none.
-        results: A file of JSON lines. Each result is appended; what the file has already is not measured.
-            Scores of windows are kept beside it until all is measured: a killed command resumes within a
-            convention. Code and programs of the user's can change, so they are always measured again.
+        conventions: Names in CONVENTIONS; empty: all.
+        results: A file of JSON lines to append each result to; what it has already is not measured again,
+            except for users' code and programs, which can change. Until all is measured, window scores are
+            kept beside it, so that a killed command resumes within a convention.
         precision: `fp32`, `tf32` or `bf16`.
         command: The words of a command that measures this again, for the records.
-        progress: Receives the number of tokens, pages or windows done.
-        opening: What opening the model needs, as in `measure`: `device`, `dtype`, `attention`, `tokenizer`,
+        progress: Called with the number of tokens, pages or windows done.
+        opening: Options for loading the model, as in `measure`: `device`, `dtype`, `attention`, `tokenizer`,
             `served_model`, `longest`.
 
     Returns:
-        One entry per convention, in the order of CONVENTIONS, also for those that do not fit the model
-        or whose file is missing: they say why.
+        One entry per convention, in the order of CONVENTIONS; for those that do not fit the model or whose
+        file is missing, it says why.
 
     Raises:
-        BuilderError: There is no dataset, or it is damaged.
+        BuilderError: The dataset is missing or damaged.
         HarnessError: The model cannot be loaded, or no convention fits it.
     """
     names = [name for name in CONVENTIONS if name in conventions or not conventions]

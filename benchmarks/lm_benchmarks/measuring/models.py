@@ -84,7 +84,7 @@ def open_model(specification: str, inputs: Inputs) -> LoadedModel:
 
 
 def models() -> dict[str, str]:
-    """What each model is, by the form of its specification.
+    """Describe each model, by the form of its specification.
 
     >>> models()["kn-5"]
     'modified interpolated Kneser-Ney, order 5, estimated on train'

@@ -175,15 +175,15 @@ PAGES: Final = "pages.jsonl"
 
 
 def lm_eval_task(data: str | Path, out: str | Path, *, split: str = "test") -> Path:
-    """Write a task of lm-evaluation-harness (0.4.13) for a split of a dataset; return its folder.
+    """Write an lm-evaluation-harness task (0.4.13) for a split of a dataset; return its folder.
 
-    For example, `lm_eval_task("wikitext-demo", "tasks")` writes `tasks/wikitext-demo-test`; then
-    `lm_eval --model hf --model_args pretrained=MODEL --tasks wikitext-demo-test --include_path tasks` gives
-    the numbers of `measure("transformers:MODEL", "wikitext-demo", convention="lm-eval")`.
+    For example, `lm_eval_task("wikitext-demo", "tasks")` writes `tasks/wikitext-demo-test`; then `lm_eval
+    --model hf --model_args pretrained=MODEL --tasks wikitext-demo-test --include_path tasks` gives the
+    numbers of `measure("transformers:MODEL", "wikitext-demo", convention="lm-eval")`.
 
     Args:
         data: The dataset, with its raw files.
-        out: A folder of tasks, which is made if it is not there.
+        out: A folder of tasks, which is created if missing.
         split: `train`, `valid` or `test`. Its pages are copied into the task, so the task can be moved.
 
     Raises:

@@ -94,7 +94,7 @@ def power(
     split: str = "test",
     level: float = LEVEL,
 ) -> Power:
-    """How often `compare` would find a difference on a split, and which one it finds in four of five cases.
+    """Estimate how often `compare` would find a difference, and which one it finds in four of five cases.
 
     For example, `power("wikitext-2", difference="1%").kinds`.
 
@@ -102,14 +102,13 @@ def power(
         data: The dataset. Its passages are counted; nothing is measured.
         difference: How much lower the better model's perplexity is: in percent, as `"1%"`, or in points.
         perplexity: Of the other model; needed for points.
-        results: Files of results whose pairs of models say how unevenly two models differ; none: this
-            project's records.
+        results: Results files to estimate from how unevenly models differ; none: this project's records.
         split: `train`, `valid` or `test`.
-        level: Of the interval.
+        level: Confidence level.
 
     Raises:
-        BuilderError: There is no dataset, or it is damaged.
-        HarnessError: The split has too few passages, or the difference is none.
+        BuilderError: The dataset is missing or damaged.
+        HarnessError: The split has too few passages, or the difference is zero.
     """
     expect_level(level)
     nats = nats_of(difference, perplexity)

@@ -82,16 +82,16 @@ def compare_all(
 ) -> Ranking:
     """Compare all models of a file with each other.
 
-    For example, `compare_all("results.jsonl").models[0].ranks`. Models are left out, with the reason, if they
-    break a law, or do not compare with most of the others.
+    For example, `compare_all("results.jsonl").models[0].ranks`. Models that violate an invariant, or cannot
+    be compared with most of the others, are left out, with the reason.
 
     Args:
         results: The file of JSON lines that `measure` wrote.
         models: Only these, named as for `compare`; none: all.
         split: As in `compare`, like all that follow.
         metric: The smaller, the better.
-        level: Of intervals, and of all pairs at once.
-        allow: Fields of signatures that may differ.
+        level: Confidence level of intervals, and of all pairs together.
+        allow: Signature fields that may differ.
 
     Raises:
         HarnessError: Fewer than two models can be compared.

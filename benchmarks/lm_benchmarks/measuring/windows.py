@@ -257,7 +257,7 @@ SHORTER: Final = (16, 4)  # parts of the longest window that are measured beside
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Positions:
-    """How a model predicted the pieces at some positions of its windows."""
+    """Loss by position in the context window."""
 
     model: str
     window: int  # pieces
@@ -281,22 +281,22 @@ def by_position(
     progress: Progress = no_progress,
     **opening: Any,
 ) -> list[Positions]:
-    """Measure the perplexity of a model of pieces by position in its windows.
+    """Measure the perplexity of a subword model by position in its context window.
 
     Args:
-        model: A specification of a model of pieces: `transformers:`, `gguf:` or `completions:`.
+        model: The specification of a subword model: `transformers:`, `gguf:` or `completions:`.
         data: The dataset: a folder with raw files, or a file.
         split: `train`, `valid` or `test`.
-        windows: Lengths in pieces; none: what the model can read, at most 4,096, a quarter and a sixteenth of
+        windows: Lengths in tokens; none: what the model can read, at most 4,096, a quarter and a sixteenth of
             that.
-        progress: Receives the number of windows done.
-        opening: What opening the model needs, such as `device`, as in `measure`.
+        progress: Called with the number of windows done.
+        opening: Options for loading the model, such as `device`, as in `measure`.
 
     Returns:
-        The positions of each length of windows, in order.
+        The positions of each window length, in order.
 
     Raises:
-        BuilderError: There is no dataset, or it is damaged.
+        BuilderError: The dataset is missing or damaged.
         HarnessError: The model predicts words, cannot read such windows, or the text is shorter.
     """
     inputs = make_inputs(data, split, **opening)

@@ -32,14 +32,16 @@ if TYPE_CHECKING:
 
 
 def positions_csv(found: Sequence[Positions]) -> str:
-    """The numbers, one row per group of positions."""
+    """Return the numbers as CSV, one row per group of positions."""
     return csv_text([{**asdict(one), "perplexity": one.perplexity} for one in found])
 
 
 def draw_positions(found: Sequence[Positions], out: str | Path) -> Path:
-    """Draw perplexity over the position in the context, a curve per length of windows.
+    """Draw perplexity against the position in the context, a curve per window length; return its path.
 
-    It is what `by_position` returned; the file ends in .pdf, .svg or .png, and its path is returned.
+    Args:
+        found: What `by_position` returned.
+        out: The file to write, ending in .pdf, .svg or .png.
 
     Raises:
         HarnessError: The suffix is another, or there is nothing to draw.
@@ -87,9 +89,11 @@ PANELS: Final = {
 
 
 def draw_distributions(found: DistributionDifference, path: str | Path) -> Path:
-    """Draw the mean divergence of two models, with intervals: a panel by frequency, and one by position.
+    """Draw the mean divergence of two models by frequency and position, with intervals; return its path.
 
-    It is what `compare_distributions` returned. The file ends in .pdf, .svg or .png; its path is returned.
+    Args:
+        found: What `compare_distributions` returned.
+        path: The file to write, ending in .pdf, .svg or .png.
 
     Raises:
         HarnessError: The suffix is another, or there are no such groups.
@@ -142,12 +146,14 @@ DATED: Final = {
 
 
 def draw_months(found: Contamination, path: str | Path) -> Path:
-    """Draw bits per byte by month with intervals, the number of articles, the step if there is one.
+    """Draw bits per byte and number of articles by month, with intervals and any step; return its path.
 
     Months without articles stay empty: no line crosses them. With a reference, both models are drawn and, in
-    an own panel, their difference.
+    a separate panel, their difference.
 
-    It is what `contamination` returned; the file ends in .pdf, .svg or .png, and its path is returned.
+    Args:
+        found: What `contamination` returned.
+        path: The file to write, ending in .pdf, .svg or .png.
 
     Raises:
         HarnessError: The suffix is another, or no month is known.

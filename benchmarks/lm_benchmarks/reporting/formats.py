@@ -244,7 +244,7 @@ CONVENTION_COLUMNS: Final = (
 
 
 def write_conventions(found: Sequence[ByConvention], form: str) -> str:
-    """The table as `text`, `markdown`, `csv`, `latex`, `html` (a page that loads nothing) or `json`."""
+    """Return the table as `text`, `markdown`, `csv`, `latex`, `html` (a self-contained page) or `json`."""
     values = exact(CONVENTION_COLUMNS, found)
     if form == "json":
         return json.dumps(records(values), ensure_ascii=False) + "\n"

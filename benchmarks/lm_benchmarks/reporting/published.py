@@ -156,7 +156,7 @@ def is_papers(result: Result) -> bool:
 
 
 def cite(*paths: str | Path) -> str:
-    """BibTeX of this software, of the paper, and of results, checkpoints and datasets.
+    """Return BibTeX for this software, the paper, and results, checkpoints and datasets.
 
     A comment for each result has its signature.
 

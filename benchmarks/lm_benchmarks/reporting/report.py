@@ -98,22 +98,21 @@ def report(
     sort: str = "",
     figures: str | Path | None = None,
 ) -> Path:
-    """Write a report: tables, charts and signatures of all results; return its path.
+    """Write a report with tables, charts and signatures of all results; return its path.
 
     For example, `report("results.jsonl", "report.html")`.
 
     Args:
         results: Files of JSON lines that `measure` wrote.
-        out: The report. Its ending decides the format: `.md`, `.tex`, `.csv` or `.html`.
-        title: Of the report.
-        data: A dataset whose word frequencies are drawn.
-        published: Also show published numbers, beside results on the official files of Penn Treebank and
+        out: The report, ending in `.md`, `.tex`, `.csv` or `.html`.
+        title: Title of the report.
+        data: A dataset whose word frequencies to plot.
+        published: Include published numbers, beside results on the official files of the Penn Treebank and
             WikiText-2.
-        logs: Folders of training runs to draw, besides those in the results.
-        columns: The columns of the tables, as they are printed; without names those of every report.
-        sort: The column to sort by, the least first; `-` before it: the greatest. Without it, the best model
-            is first.
-        figures: A folder, in which each chart is written as PNG, SVG and PDF.
+        logs: Folders of training runs to plot, besides those in the results.
+        columns: Table columns to show, by their printed names; empty: those of every report.
+        sort: Column to sort by, ascending; with `-` before it, descending. Default: best model first.
+        figures: Also save each chart in this folder, as PNG, SVG and PDF.
 
     Raises:
         ToolkitError: The ending or a column is unknown, or a file cannot be read or written.

@@ -45,13 +45,13 @@ Runs = Mapping[str, Sequence[Result]]  # by split: one result per seed
 
 
 def rows(folder: str | Path, out: str | Path) -> Path:
-    """Write the table of all rows: published, small size, full size, our training; return its path.
+    """Write the table of all rows (published, small size, full size, our training); return its path.
 
-    Finished runs that the table leaves out are logged with the reason, and stand in the page.
+    Finished runs that the table leaves out are logged and listed in the page, with the reason.
 
     Args:
         folder: With the records: `ptb.jsonl` and `wikitext-2.jsonl` of `measure`. Nothing else is read.
-        out: The page, in Markdown. If it ends in `.csv`: the numbers alone.
+        out: The page, in Markdown; or only its numbers, if it ends in `.csv`.
 
     Raises:
         HarnessError: There is no folder, or a file cannot be read or written.

@@ -261,28 +261,28 @@ def reproduce(
     dry_run: bool = False,
     progress: Progress = no_progress,
 ) -> Reproduction:
-    """Train and measure the rows of a published table, and return how far each row is.
+    """Train and measure the rows of a published table, and return the progress of each row.
 
-    Each model is trained and chosen by valid, and measured on valid and test once, at the end. What is done
-    in the folder already is not done again: you can stop at any time, and the same call continues.
+    Each model is trained and chosen on valid, and measured on valid and test once, at the end. Work that is
+    done in the folder is not repeated: stop at any time, and the same call continues.
 
     Args:
         table: `ptb` or `wikitext-2`.
-        data: The dataset; only on the official files the numbers compare with published ones.
-        out: The folder of the runs, the records and the page.
+        data: The dataset; only numbers on the official files compare with published ones.
+        out: The folder for runs, records and the page.
         size: `own`, `full` or `small`: see SIZES.
-        rows: Only these rows, by name or by recipe; all if empty.
-        seeds: Seeds of the trainings.
+        rows: Only these rows, by name or by recipe; empty: all.
+        seeds: Training seeds.
         settings: `key=value` for all trainings, such as `precision=bf16`.
-        workers: Trainings at the same time, one process each.
+        workers: Concurrent trainings, one process each.
         threads: Threads of each process; None: the processor's cores divided by the workers.
         hours: Stop after this time; the same call continues.
         dry_run: Only return the plan.
-        progress: Receives the epochs of each training.
+        progress: Called with the epochs of each training.
 
     Raises:
-        BuilderError: There is no dataset, or it is damaged.
-        HarnessError: A row failed (the others are done), or the folder has runs of other conditions.
+        BuilderError: The dataset is missing or damaged.
+        HarnessError: A row failed (the others are done), or the folder has runs with other conditions.
         StoppedError: The user or `hours` stopped it.
     """
     _expect_usable(out, settings, hours)
