@@ -41,6 +41,15 @@ from wikitext_builder.progress import shown_progress
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 NEW = click.Path(path_type=Path)
+threads_option = click.option(
+    "--threads", type=COUNT, show_default="by size of the model", help="CPU threads."
+)
+context_option = click.option(
+    "--context", type=click.Choice(CONTEXTS), default="carried", help="Context before each article."
+)
+precision_option = click.option(
+    "--precision", type=click.Choice(PRECISIONS), default="fp32", help="Precision."
+)
 device_option = click.option("--device", default="auto", help="auto, cpu, cuda or cuda:1.")
 
 
@@ -48,7 +57,7 @@ device_option = click.option("--device", default="auto", help="auto, cpu, cuda o
     "ps-models", cls=Program, about=Path(__file__).with_name("commands.toml"), context_settings=SETTINGS
 )
 @version_option
-@click.option("--threads", type=COUNT, show_default="by size of the model", help="CPU threads.")
+@threads_option
 @trust_option(lambda path: pm.trust(path))
 def commands(threads: int | None) -> None:
     """Train, evaluate and inspect the pointer sentinel-LSTM and its baselines.
@@ -175,10 +184,8 @@ def train(
 @click.argument("model", type=ANY, metavar="CHECKPOINT")
 @click.argument("data", type=ANY)
 @split_option("test")
-@click.option(
-    "--context", type=click.Choice(CONTEXTS), default="carried", help="Context before each article."
-)
-@click.option("--precision", type=click.Choice(PRECISIONS), default="fp32", help="Precision.")
+@context_option
+@precision_option
 @click.option("--cache", "window", type=COUNT, help="Interpolate with a neural cache of this many words.")
 @click.option(
     "--cache-theta", "theta", type=float, help="Flatness of the cache; 0: word frequencies.  [default: 1.0]"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Final
 
 import click
 
@@ -12,16 +11,13 @@ import lm_benchmarks as lb
 import ps_models as pm
 from lm_benchmarks.cli import measuring, showing
 from lm_benchmarks.cli.options import PROGRAM
+from ps_models.cli import SETTINGS, threads_option
 from wikitext_builder.cli.options import Program, add_cite_option, run, trust_option, version_option
-
-SETTINGS: Final = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 
 @click.group(PROGRAM, cls=Program, about=Path(__file__).with_name("commands.toml"), context_settings=SETTINGS)
 @version_option
-@click.option(
-    "--threads", type=click.IntRange(min=1), show_default="by size of the model", help="CPU threads."
-)
+@threads_option
 @trust_option(lambda path: pm.trust(path))
 def commands(threads: int | None) -> None:
     """Measure language models so that you can compare the numbers and trust them.

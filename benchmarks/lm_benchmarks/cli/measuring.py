@@ -22,16 +22,14 @@ from lm_benchmarks.cli.options import (
     check_option,
     level_option,
     model_options,
-    precision_option,
-    split_option,
     window_model_options,
 )
 from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS
-from ps_models.evaluation.signature import CONTEXTS
+from ps_models.cli import context_option, precision_option, split_option
 from wikitext_builder.article import SPLITS
-from wikitext_builder.cli.options import csv_option, json_option
+from wikitext_builder.cli.options import COUNT, csv_option, json_option
 from wikitext_builder.pictures import ENDINGS, expect_picture
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import csv_text
@@ -75,19 +73,10 @@ def list_models(*, as_json: bool) -> None:
 @click.option(
     "--convention", type=click.Choice(list(CONVENTIONS)), default=PAPER, help="What is counted, and how."
 )
-@click.option(
-    "--context", type=click.Choice(CONTEXTS), default="carried", help="Context before each article."
-)
+@context_option
 @precision_option
-@click.option(
-    "--chunk", default=CHUNK, type=click.IntRange(min=1), help="Tokens per call; does not affect the numbers."
-)
-@click.option(
-    "--batch",
-    default=BATCH,
-    type=click.IntRange(min=1),
-    help="Articles per call; does not affect the numbers.",
-)
+@click.option("--chunk", default=CHUNK, type=COUNT, help="Tokens per call; does not affect the numbers.")
+@click.option("--batch", default=BATCH, type=COUNT, help="Articles per call; does not affect the numbers.")
 @click.option("--name", "names", multiple=True, help="Name of a model; repeat for each, in order.")
 @click.option("--resume/--no-resume", default=True, help="Skip what the results already contain.")
 @check_option
@@ -109,8 +98,8 @@ def run(*, models: tuple[str, ...], as_json: bool, **options: Any) -> None:
 @click.command(cls=ModelCommand)
 @click.argument("model")
 @click.option("--data", type=EXISTING, required=True, help="The dataset to check the model on.")
-@split_option
-@click.option("--tokens", default=CHECKED, type=click.IntRange(min=1), help="Tokens that the model reads.")
+@split_option("test")
+@click.option("--tokens", default=CHECKED, type=COUNT, help="Tokens that the model reads.")
 @model_options
 @json_option
 def check(*, model: str, as_json: bool, **options: Any) -> None:
@@ -131,8 +120,8 @@ def check(*, model: str, as_json: bool, **options: Any) -> None:
 @click.argument("first")
 @click.argument("second")
 @click.option("--data", type=EXISTING, required=True, help="The dataset; subword models need its raw files.")
-@split_option
-@click.option("--tokens", type=click.IntRange(min=1), help="Read only the first N tokens of the split.")
+@split_option("test")
+@click.option("--tokens", type=COUNT, help="Read only the first N tokens of the split.")
 @click.option("--plot", type=OUTPUT_FILE, help="Plot KL by frequency and position: .pdf, .svg or .png.")
 @level_option
 @check_option
@@ -190,7 +179,7 @@ def _print_result(result: Result, *, as_json: bool) -> None:
 @click.command(cls=ModelCommand)
 @click.argument("model")
 @click.option("--data", type=EXISTING, required=True, help="The dataset, including its raw files.")
-@split_option
+@split_option("test")
 @click.option(
     "--convention",
     "conventions",
@@ -222,7 +211,7 @@ def conventions(*, form: str, out: Path | None, **options: Any) -> None:
 @click.command(cls=ModelCommand)
 @click.argument("model")
 @click.option("--data", type=EXISTING, required=True, help="The dataset, including its raw files.")
-@split_option
+@split_option("test")
 @click.option("--window", "windows", type=click.IntRange(min=4), multiple=True, help="Tokens; repeatable.")
 @click.option("--out", type=OUTPUT_FILE, required=True, help=f"Picture to write: {ENDINGS}.")
 @click.option("--csv", "csv_path", type=OUTPUT_FILE, help="Also write the numbers to this file.")
@@ -246,7 +235,7 @@ def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
 @click.argument("model")
 @click.option("--before", type=EXISTING, required=True, help="Dataset from before the cutoff date.")
 @click.option("--after", type=EXISTING, required=True, help="Dataset from after the cutoff date.")
-@split_option
+@split_option("test")
 @click.option("--reference", default="", help="A model that has read neither; its difference is subtracted.")
 @click.option("--plot", type=OUTPUT_FILE, help=f"Plot bits per byte by month: {ENDINGS}.")
 @click.option("--csv", "csv_path", type=OUTPUT_FILE, help="Also write one row per article, with its dates.")

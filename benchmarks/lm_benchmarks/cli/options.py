@@ -13,8 +13,6 @@ import click
 
 from lm_benchmarks.choices import LEVEL, OPTIONS, ModelOption
 from ps_models.errors import needed_packages
-from ps_models.hyperparameters import PRECISIONS
-from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import SEED, RealRange
 from wikitext_builder.progress import Progress, shown_progress
 
@@ -83,15 +81,11 @@ def model_options(command: Decorated, *, windows: bool = True) -> Decorated:
 
 
 window_model_options: Final = partial(model_options, windows=False)
-split_option: Final = click.option(
-    "--split", type=click.Choice(SPLITS), default="test", help="Split of the dataset."
-)
+
 level_option: Final = click.option(
     "--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Confidence level."
 )
-precision_option: Final = click.option(
-    "--precision", type=click.Choice(PRECISIONS), default="fp32", help="Precision."
-)
+
 check_option: Final = click.option("--check/--no-check", default=True, help="Check the invariants of models.")
 
 

@@ -21,11 +21,11 @@ from lm_benchmarks.cli.options import (
     ModelCommand,
     ignored_option,
     level_option,
-    split_option,
 )
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS
-from wikitext_builder.cli.options import SEED, RealRange, csv_option, json_option
+from ps_models.cli import split_option
+from wikitext_builder.cli.options import COUNT, SEED, RealRange, csv_option, json_option
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import aligned, csv_text, one_line
 
@@ -36,7 +36,7 @@ LISTED: Final = 10  # models: of more, a terminal does not list the pairs
 @click.argument("results", type=EXISTING)
 @click.argument("models", nargs=-1, metavar="FIRST SECOND")
 @click.option("--all", "every", is_flag=True, help="Compare all models, or the named ones, pairwise.")
-@split_option
+@split_option("test")
 @click.option("--metric", type=click.Choice(list(METRICS)), default="perplexity", help="Metric to compare.")
 @level_option
 @ignored_option("--resamples")
@@ -176,7 +176,7 @@ def _pair_lines(found: lb.Ranking) -> list[tuple[str, ...]]:
     multiple=True,
     help="Results to estimate from how unevenly models differ; repeatable.  [default: our records]",
 )
-@split_option
+@split_option("test")
 @level_option
 @json_option
 @csv_option
@@ -280,7 +280,7 @@ def overlap(words: tuple[str, ...]) -> None:
 @click.command("lm-eval-task", cls=ModelCommand)
 @click.argument("data", type=EXISTING)
 @click.option("--out", type=ANY_PATH, required=True, help="Folder for tasks; the new task is a subfolder.")
-@split_option
+@split_option("test")
 def task(**options: Any) -> None:
     """Write an lm-evaluation-harness task for a split of DATA, and print the command that runs it.
 
@@ -299,7 +299,7 @@ def task(**options: Any) -> None:
 @click.option("--rows", multiple=True, metavar="NAME", help="Train only this row; repeatable.")
 @click.option("--seed", "seeds", type=SEED, multiple=True, default=(1,), help="Training seed; repeatable.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="For all runs; repeatable.")
-@click.option("--workers", default=1, type=click.IntRange(min=1), help="Concurrent training runs.")
+@click.option("--workers", default=1, type=COUNT, help="Concurrent training runs.")
 @click.option("--budget", "hours", default=math.inf, type=RealRange(0), help="Stop after this many hours.")
 @click.option("--dry-run", is_flag=True, help="Only print progress so far and what is left.")
 @json_option
