@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import zstandard
@@ -174,7 +175,7 @@ def packed(task: ShardTask, folder: str) -> ShardTask:
 
 def _pack_templates(task: ShardTask, folder: str) -> bool:
     """Copy the templates of a store into numbered files, unless that is done; False if there are none."""
-    if not blobs.exists(f"{folder}/index.json"):
+    if not blobs.exists(f"{folder}/index.json.zst"):
         with open_templates(task.store, language=task.language.code, as_of=task.as_of or None) as templates:
             if templates is None:
                 return False
@@ -182,7 +183,7 @@ def _pack_templates(task: ShardTask, folder: str) -> bool:
             for number, some in enumerate(_pieces(templates.items())):
                 names.append(next(iter(some)))
                 _pack(f"{folder}/{number}.json.zst", json.dumps(some, ensure_ascii=False))
-        blobs.write(f"{folder}/index.json", json.dumps(names).encode())
+        _pack(f"{folder}/index.json.zst", json.dumps(names))
     return True
 
 
@@ -207,17 +208,11 @@ class PackedTemplates:
 
     def get(self, name: str, /) -> str | None:
         """The wikitext of a template; None if it is not there."""
-        number = bisect_right(_first_names(self._folder), name) - 1
-        return _file(f"{self._folder}/{number}.json.zst").get(name) if number >= 0 else None
-
-
-@lru_cache(maxsize=4)
-def _first_names(folder: str) -> list[str]:
-    names: list[str] = json.loads(blobs.read(f"{folder}/index.json"))
-    return names
+        number = bisect_right(_json_of(f"{self._folder}/index.json.zst"), name) - 1
+        text: str | None = _json_of(f"{self._folder}/{number}.json.zst").get(name) if number >= 0 else None
+        return text
 
 
 @lru_cache(maxsize=16)
-def _file(location: str) -> dict[str, str]:
-    texts: dict[str, str] = json.loads(_unpack(location))
-    return texts
+def _json_of(location: str) -> Any:  # noqa: ANN401 - names, or texts by name
+    return json.loads(_unpack(location))

@@ -30,14 +30,9 @@ HINT: Final = (
 )
 
 
-def settings_file() -> Path:
-    """The user's file of settings, in the standard place."""
-    return Path(click.get_app_dir("wikitext-builder")) / "config.toml"
-
-
 def _settings() -> dict[str, Any]:
     """What the user's file of settings says; nothing if there is none."""
-    path = settings_file()
+    path = Path(click.get_app_dir("wikitext-builder")) / "config.toml"
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -7,12 +7,12 @@ and that each formula is LaTeX between dollar signs.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -83,11 +83,6 @@ class PlainArticle:
             text="\n".join(article.plain_lines[1:-1]),
         )
 
-    @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> PlainArticle:
-        """The article of a row of the export; those of earlier versions have no quality."""
-        return msgspec.convert({"quality": None, **row}, cls)
-
     def raw_lines(self, language: str, sections: str) -> tuple[str, ...]:
         """The lines of the raw file that this text becomes: what ties the export to the dataset.
 
@@ -134,6 +129,7 @@ def read_plain_articles(directory: Path, split: str) -> Iterator[PlainArticle]:
         rows = chain.from_iterable(map(parquet_lines, shards))
         with lines.open("rb") if lines.is_file() else nullcontext(rows) as found:
             for line in found:
-                yield PlainArticle.of_row(json.loads(line))
+                # Those of earlier versions have no quality.
+                yield msgspec.convert({"quality": None, **json.loads(line)}, PlainArticle)
     except (OSError, ValueError, TypeError, RecursionError, RejectedError) as error:
         raise BuilderError(f"{directory}: {ARTICLES} of {split} are damaged ({error})") from error

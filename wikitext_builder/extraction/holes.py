@@ -75,7 +75,8 @@ def close_calls(text: str, *, listed: bool = False, cut: bool = True) -> tuple[s
     if not cut:
         return UNKNOWN.sub(GONE, text), [NOTHING] * text.count(UNKNOWN_START)
     whole = " ".join(text.split())
-    text = ENTITY.sub(_as_long, whole) if "&" in whole else whole
+    # The character of an entity, after as many unseen marks as make it as long.
+    text = ENTITY.sub(lambda one: html.unescape(one[0])[-1:].rjust(len(one[0]), SEAM), whole)
     pairs = _pairs(text)
     marks, ends = _ends(text, pairs)
     went: list[str] = []
@@ -94,11 +95,6 @@ def close_calls(text: str, *, listed: bool = False, cut: bool = True) -> tuple[s
         kept += [whole[position : max(start, position)], GONE]
         position = max(end, position)
     return UNKNOWN.sub(GONE, "".join([*kept, whole[position:]])), went
-
-
-def _as_long(entity: re.Match[str]) -> str:
-    """Return the character of an entity, after as many unseen marks as make it as long."""
-    return html.unescape(entity[0])[-1:].rjust(len(entity[0]), SEAM)
 
 
 def _pairs(text: str) -> list[tuple[int, int]]:

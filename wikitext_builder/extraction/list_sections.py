@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from wikitext_builder.extraction.markers import GONE, UNKNOWN
+
+if TYPE_CHECKING:
+    from wikitext_builder.extraction.blocks import Block
 
 ITEMS: Final = 0.5  # of the words at least are in items of lists
 ALIKE: Final = 0.5  # of the items at least are sources or names
@@ -22,26 +25,7 @@ EVENT = re.compile(r"\d{1,4}\b.{0,10}?(?:[-–—]|&[nm]dash;)")  # of a chronol
 YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 
 
-class Paragraph(Protocol):
-    """A heading or a paragraph, see `blocks.Block`."""
-
-    @property
-    def text(self) -> str:
-        """What it says."""
-        ...
-
-    @property
-    def level(self) -> int:
-        """Of a heading; 0 for a paragraph."""
-        ...
-
-    @property
-    def listed(self) -> bool:
-        """True for an item of a list."""
-        ...
-
-
-def before_list_sections(found: Sequence[Paragraph]) -> int:
+def before_list_sections(found: Sequence[Block]) -> int:
     """Return how many headings and paragraphs come before the list sections at the end of an article."""
     starts = [index for index, one in enumerate(found) if one.level == 2]
     ends = [*starts[1:], len(found)]
@@ -51,7 +35,7 @@ def before_list_sections(found: Sequence[Paragraph]) -> int:
     return first if _words(found[first:]) <= LARGEST * _words(found) else len(found)
 
 
-def _is_list(section: Sequence[Paragraph]) -> bool:
+def _is_list(section: Sequence[Block]) -> bool:
     own = [one for one in section if not one.level and _shown(one)]
     items = [one for one in own if one.listed]
     if not own:
@@ -59,7 +43,7 @@ def _is_list(section: Sequence[Paragraph]) -> bool:
     return _words(items) >= ITEMS * _words(own) and sum(map(_is_source_or_name, items)) >= ALIKE * len(items)
 
 
-def _is_source_or_name(item: Paragraph) -> bool:
+def _is_source_or_name(item: Block) -> bool:
     words = len(_shown(item).split())
     if EVENT.match(item.text):
         return False
@@ -70,9 +54,9 @@ def _is_source_or_name(item: Paragraph) -> bool:
     return words <= NAME_WORDS and not any(map(str.isdigit, item.text))
 
 
-def _shown(one: Paragraph) -> str:
+def _shown(one: Block) -> str:
     return UNKNOWN.sub("", one.text).replace(GONE, "").strip()
 
 
-def _words(found: Sequence[Paragraph]) -> int:
+def _words(found: Sequence[Block]) -> int:
     return sum(len(_shown(one).split()) for one in found)

@@ -45,12 +45,11 @@ def latex_of(mark: str) -> str:
 
 def with_latex(text: str) -> str:
     """Return the text with formulas as LaTeX between dollar signs; `<formula>` if the LaTeX is unknown."""
-    return FORMULA_MARK.sub(_dollars, text) if FORMULA in text else text
-
-
-def _dollars(mark: re.Match[str]) -> str:
-    latex = latex_of(mark[0])
-    return f"${latex}$" if latex else SHOWN_FORMULA
+    if FORMULA not in text:
+        return text
+    return FORMULA_MARK.sub(
+        lambda mark: f"${latex}$" if (latex := latex_of(mark[0])) else SHOWN_FORMULA, text
+    )
 
 
 def without_latex(text: str) -> str:

@@ -67,7 +67,8 @@ class LinkReader:
         if ":" in target:
             prefix = target.partition(":")[0].strip().lower()
             if prefix in self.files:
-                return BLOCK if self._is_set_apart(parts[1:]) else GONE
+                names = (option.partition("=")[0].strip() for option in parts[1:])
+                return BLOCK if any(name in self.set_apart for name in names) else GONE
             if prefix in self.categories or prefix in INTERLANGUAGE:
                 return MARGIN
         if len(parts) == 1:
@@ -86,9 +87,6 @@ class LinkReader:
         if not colon or "\n" in target:
             return False
         return prefix.strip().replace("_", " ").lower() in self.files
-
-    def _is_set_apart(self, options: list[str]) -> bool:
-        return any(option.partition("=")[0].strip() in self.set_apart for option in options)
 
 
 def _not_a_link(parts: list[str]) -> str:

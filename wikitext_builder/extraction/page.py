@@ -91,7 +91,9 @@ def extract(
     "It is the king's gambit."
     """
     if isinstance(page, str):
-        page = _page_of_wikitext(page, title)
+        if not title:
+            raise BuilderError("wikitext alone names no title; give one: extract(wikitext, title='Tokyo')")
+        page = Page(title=title, page_id=0, revision_id=0, timestamp="", wikitext=page)
     check_choices(sections, incomplete)
     own = user_macros(macros) if macros else {}
     way = _Way(language=language_of(language), sections=sections, incomplete=incomplete, own=own)
@@ -127,14 +129,10 @@ def _extracted(page: Page, way: _Way, expansions: Mapping[str, str]) -> Article:
         text = choose_variant(text)
     if not names.is_english:
         text = DOUBLED_BRACKETS.sub(r"\1", text)
-    found = split_blocks(remove_tables(flatten_tags(text)), _own_switches(names))
+    switches = () if names.code in LANGUAGES else names.switches  # those of our table are known everywhere
+    found = split_blocks(remove_tables(flatten_tags(text)), switches)
     kept = select_sections(found, removed=names.removed_sections, mode=way.sections)
     return lay_out(page, kept, left_out, sections=way.sections, incomplete=way.incomplete)
-
-
-def _own_switches(names: Language) -> tuple[str, ...]:
-    """The switches that the wiki itself named; those of our table are known in every language."""
-    return () if names.code in LANGUAGES else names.switches
 
 
 def _reader(page: Page, way: _Way, expansions: Mapping[str, str], left_out: LeftOut) -> TemplateReader:
@@ -168,12 +166,6 @@ def _with_templates(
         expanded += len(texts)
     why = tuple(reasons.get(call, "limit") for call in article.left_out)
     return replace(article, reasons=why, expanded=expanded)
-
-
-def _page_of_wikitext(wikitext: str, title: str) -> Page:
-    if not title:
-        raise BuilderError("wikitext alone names no title; give one: extract(wikitext, title='Tokyo')")
-    return Page(title=title, page_id=0, revision_id=0, timestamp="", wikitext=wikitext)
 
 
 def lay_out(page: Page, found: list[Block], left_out: LeftOut, *, sections: str, incomplete: str) -> Article:

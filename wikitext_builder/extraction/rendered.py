@@ -153,10 +153,8 @@ class _Walker:
         if self.outside and not self.enters(attributes):
             return
         mark = _replacement(tag, attributes)
-        if mark is None and "new" in attributes.get("class", "").split():
-            mark = self.missing(attributes)
-        elif mark is None and "mw:Error" in attributes.get("typeof", ""):
-            mark = self.failed(attributes)
+        if mark is None and attributes:
+            mark = self.unshown(attributes)
         if mark is not None:
             self.remove(tag, mark)
             if self.in_formula:
@@ -240,22 +238,23 @@ class _Walker:
             self.after_reference = True
         self.removed_at = self.depth
 
-    def missing(self, attributes: Mapping[str, str]) -> str | None:
-        """Return the mark for a red link to a missing template or picture; None for one to any other page.
+    def unshown(self, attributes: Mapping[str, str]) -> str | None:
+        """Return the mark for what the wiki could not show; None for any other element.
 
-        A link to the page of a missing picture has a label; that of the picture itself leads to an upload.
+        That is a red link to a missing template or picture, or in Parsoid's HTML a call, a tag with text or a
+        picture. A link to the page of a missing picture has a label; that of the picture itself leads to an
+        upload.
         """
-        if "wpDestFile=" in attributes.get("href", ""):
-            return GONE
-        title = attributes.get("title", "")
-        namespace, _, name = (title if "rel" in attributes else NOT_THERE.sub("", title)).partition(":")
-        return self.unknown(name) if namespace in self.names.template_namespaces else None
-
-    def failed(self, attributes: Mapping[str, str]) -> str:
-        """Return the mark for what the wiki could not show: a call, a tag with text, or a picture."""
-        kinds = attributes["typeof"].split()
-        tags = [kind.removeprefix(EXTENSION) for kind in kinds if kind.startswith(EXTENSION)]
-        if tags:
+        kinds = attributes.get("typeof", "").split()
+        if "new" in attributes.get("class", "").split():
+            if "wpDestFile=" in attributes.get("href", ""):
+                return GONE
+            title = attributes.get("title", "")
+            namespace, _, name = (title if "rel" in attributes else NOT_THERE.sub("", title)).partition(":")
+            return self.unknown(name) if namespace in self.names.template_namespaces else None
+        if "mw:Error" not in kinds:
+            return None
+        if tags := [kind.removeprefix(EXTENSION) for kind in kinds if kind.startswith(EXTENSION)]:
             return GONE if tags[0] in REMOVED_TAGS else self.unknown(f"#tag:{tags[0]}", is_error=True)
         target = TARGET.search(attributes.get("data-mw", ""))
         name = target[1] if target else attributes.get("about", "")

@@ -1,9 +1,10 @@
-"""The articles in a category, and in its sub-categories down to a depth."""
+"""The articles in a category, and in its sub-categories down to a depth; those with a badge of Wikidata."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lookup import Lookup, Selected, members_of
@@ -11,6 +12,8 @@ from wikitext_builder.progress import no_progress
 from wikitext_builder.wiki.responses import Json
 
 CATEGORY_NAMESPACE = 14
+# Items of Wikidata. A Wikipedia without Good articles, say, gives no page that badge.
+BADGES: Final = {"good": "Q17437798", "featured": "Q17437796"}
 MOST = 20_000  # categories of a tree, each of them a request: deep ones lead to nearly all of a wiki
 
 
@@ -40,9 +43,10 @@ class Category:
         titles, seen, level = set[str](), {self.name}, [self.name]
         for depth in range(self.depth + 1):
             kinds = "page|subcat" if depth < self.depth else "page"
-            below = set[str]()
+            below, asked = set[str](), {"cmtype": kinds, "cmnamespace": f"0|{CATEGORY_NAMESPACE}"}
             for name in level:
-                for row in quiet.list_all(f"categories {kinds} {name}", name, _members(name, kinds), _rows):
+                listing = f"categories {kinds} {name}"
+                for row in quiet.list_all(listing, name, members_of(name) | asked, _rows):
                     namespace, title = row.split(" ", 1)
                     if namespace == "0":
                         titles.add(title)
@@ -60,10 +64,31 @@ class Category:
         return titles
 
 
-def _members(name: str, kinds: str) -> dict[str, str]:
-    return members_of(name) | {"cmtype": kinds, "cmnamespace": f"0|{CATEGORY_NAMESPACE}"}
-
-
 def _rows(query: Json) -> Iterator[str]:
     members = ((int(one["ns"]), str(one["title"])) for one in query["categorymembers"])
     yield from (f"{number} {title}" for number, title in members if number in (0, CATEGORY_NAMESPACE))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Badged:
+    """The articles that have one of some badges today."""
+
+    names: tuple[str, ...]  # of `BADGES`
+
+    def find(self, lookup: Lookup) -> Selected:
+        """List the pages with the property; the store notes each piece, so that a killed listing resumes."""
+        titles = set[str]()
+        for name in self.names:
+            badge = {"pwppropname": f"wikibase-badge-{BADGES[name]}", "pwpprop": "title", "pwplimit": "max"}
+            listed = lookup.list_all(f"badge {name}", name, {"list": "pageswithprop", **badge}, _badged)
+            titles.update(listed)
+        if not titles:
+            raise BuilderError(
+                f"{lookup.wikipedia.api}: no article has the badge of {' or '.join(self.names)} articles;"
+                " name a category of them: --select category:NAME"
+            )
+        return Selected(wanted=lookup.wanted(titles))
+
+
+def _badged(query: Json) -> Iterator[str]:
+    yield from (str(one["title"]) for one in query["pageswithprop"] if one["ns"] == 0)

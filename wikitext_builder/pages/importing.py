@@ -240,10 +240,6 @@ class _Batch:
     seen: int = 0
     characters: int = 0
 
-    @property
-    def is_full(self) -> bool:
-        return self.seen >= BATCH or self.characters >= BATCH_CHARACTERS
-
 
 def _batches(dump: Dump, language: Language, keep: Keep, rules: Sequence[Rule]) -> Iterator[_Batch]:
     """Yield the pages that are kept or rejected; those before an error are yielded before it is raised."""
@@ -258,7 +254,7 @@ def _batches(dump: Dump, language: Language, keep: Keep, rules: Sequence[Rule]) 
             _sort_into(batch, dumped, kind)
             if past.asked and not kind:
                 batch.dates[past.asked] = Dates(created=dumped.created)
-            if batch.is_full:
+            if batch.seen >= BATCH or batch.characters >= BATCH_CHARACTERS:
                 yield batch
                 batch = _Batch()
     except BuilderError:

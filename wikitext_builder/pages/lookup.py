@@ -178,7 +178,7 @@ def created_titles(lookup: Lookup, span: Span) -> tuple[list[str], tuple[Rejecte
     position = lookup.store.note(listing)
     if position is None:
         _check_log(lookup, span.since)
-    rows, all_rejected = logged(lookup, "create", span, _with_ids), list[Rejected]()
+    rows, all_rejected = logged(lookup, "create", span, _ids_and_titles), list[Rejected]()
     for start in range(0 if position is None else int(position), len(rows), BATCH):
         batch = dict(row.split(" ", 1) for row in rows[start : start + BATCH])
         titles, rejected = _today(lookup, batch)
@@ -222,7 +222,7 @@ def logged(lookup: Lookup, kind: str, span: Span, read: Callable[[Json], Iterabl
     return lookup.list_all(name, f"log {kind} since {span.since[:10]}", log, read)
 
 
-def _with_ids(query: Json) -> Iterator[str]:
+def _ids_and_titles(query: Json) -> Iterator[str]:
     yield from (f"{one['logpage']} {one['title']}" for one in query["logevents"] if one.get("logpage"))
 
 

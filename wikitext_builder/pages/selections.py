@@ -13,8 +13,7 @@ from pathlib import Path
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.pages.badges import BADGES, Badged
-from wikitext_builder.pages.categories import Category
+from wikitext_builder.pages.categories import BADGES, Badged, Category
 from wikitext_builder.pages.lock import read_lock, read_titles
 from wikitext_builder.pages.lookup import (
     DONE,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from threading import Event, Timer
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import requests
@@ -223,22 +224,16 @@ class Transport:
         return Reply(status=response.status_code, headers=headers, body=body)
 
     def _open(self, query: str) -> requests.Response:
-        timeout = (self._patience.connect, self._patience.silence)
+        how: dict[str, Any] = {
+            "timeout": (self._patience.connect, self._patience.silence),
+            "stream": True,
+            "allow_redirects": False,
+            "proxies": self._proxies,
+        }
         if len(self.api) + len(query) < URL_LENGTH:
-            url = f"{self.api}?{query}"
-            return self._session.get(
-                url, timeout=timeout, stream=True, allow_redirects=False, proxies=self._proxies
-            )
+            return self._session.get(f"{self.api}?{query}", **how)
         form = {"Content-Type": "application/x-www-form-urlencoded"}
-        return self._session.post(
-            self.api,
-            data=query,
-            headers=form,
-            timeout=timeout,
-            stream=True,
-            allow_redirects=False,
-            proxies=self._proxies,
-        )
+        return self._session.post(self.api, data=query, headers=form, **how)
 
     def _body(self, response: requests.Response, deadline: float) -> bytes:
         packing = response.headers.get("Content-Encoding", "identity").strip().lower()

@@ -108,21 +108,9 @@ class Language:
         return tuple(name for name in (self.good_category, self.featured_category) if name is not None)
 
 
-def _read() -> dict[str, Language]:
-    text = (files("wikitext_builder.wiki") / "languages.toml").read_text(encoding="utf-8")
-    return {code: Language.from_table(code, table) for code, table in tomllib.loads(text).items()}
-
-
-def _read_codes() -> dict[str, str]:
-    text = (files("wikitext_builder.wiki") / "wikipedias.txt").read_text(encoding="utf-8")
-    rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
-    return {name: row[0] for row in rows for name in row}
-
-
-def _read_other_names() -> dict[str, Language]:
-    text = (files("wikitext_builder.wiki") / "other_names.tsv").read_text(encoding="utf-8")
-    rows = [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
-    return {code: _with_other_names(code, cells) for code, *cells in rows}
+def _lines(name: str) -> list[str]:
+    text = (files("wikitext_builder.wiki") / name).read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if not line.startswith("#")]
 
 
 def _with_other_names(code: str, cells: list[str]) -> Language:
@@ -134,9 +122,18 @@ def _with_other_names(code: str, cells: list[str]) -> Language:
     return replace(english, **given)
 
 
-LANGUAGES: dict[str, Language] = _read()  # those with a table
-OTHERS: dict[str, Language] = _read_other_names()
-CODES: dict[str, str] = _read_codes()  # every code of a Wikipedia and its other codes → the code that we use
+LANGUAGES: dict[str, Language] = {  # those with a table
+    code: Language.from_table(code, table)
+    for code, table in tomllib.loads("\n".join(_lines("languages.toml"))).items()
+}
+OTHERS: dict[str, Language] = {
+    code: _with_other_names(code, cells)
+    for code, *cells in (line.split("\t") for line in _lines("other_names.tsv"))
+}
+# Every code of a Wikipedia and its other codes → the code that we use.
+CODES: dict[str, str] = {
+    name: codes[0] for codes in map(str.split, _lines("wikipedias.txt")) for name in codes
+}
 
 
 def language_of(code: str | Language) -> Language:
