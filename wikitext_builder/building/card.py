@@ -99,7 +99,7 @@ def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], v
         recipe=plan.recipe,
         language=plan.language.text_language,
         wiki=_wiki(plan.language),
-        terms=f" Here the terms of {index} hold." if (index := plan.language.index) else "",
+        terms=f" Here the terms of {index} apply." if (index := plan.language.index) else "",
         splits=counts,
         unknown=[f"{100 * c.unknown / c.tokens:.2f} %" if c.tokens else "–" for c in counts.values()],
         vocabulary=[f"{vocabulary:,}", *[""] * (len(names) - 1)],
@@ -131,10 +131,10 @@ def _newness(revisions: Sequence[Revision]) -> str:
         days = sorted({getattr(one, what)[:10] for one in revisions})
         if days and days[0]:
             return (
-                f"A test set alone. Its pages {said} from {days[0]} to {days[-1]}: a model whose training"
+                f"Only a test set. Its pages {said} from {days[0]} to {days[-1]}: a model whose training"
                 f" data ends before {days[0]} has not read them as such. {but}\n\n"
             )
-    return "A test set alone. Since when its pages exist is not known for all of them.\n\n"
+    return "Only a test set. Not all creation dates of its pages are known.\n\n"
 
 
 def _size_category(lines: int) -> str:

@@ -208,7 +208,7 @@ def test_other_code_is_another_dataset(small: Path, tmp_path: Path, monkeypatch:
     store, out = small / "pages.store", tmp_path / "out"
     code = built(store, out).manifest.versions["code"]
     assert code == code_hash()
-    assert f"(code\n`{code}`" in (out / "README.md").read_text()
+    assert f"(code `{code}`" in (out / "README.md").read_text()
     monkeypatch.setattr("wikitext_builder.building.plan.code_hash", lambda: "f" * 64)
     with pytest.raises(
         BuilderError, match=rf"was built by code {code}, and this is f+, whose text may differ"

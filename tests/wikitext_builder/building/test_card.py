@@ -95,7 +95,7 @@ def test_the_head_of_the_card_is_yaml_that_says_what_was_meant(tmp_path: Path, n
         "path": "parquet/tokens/valid-*.parquet",
     }
     assert "`{seed} # *: {name}`" in text
-    assert "| Tokens, with one `<eos>` a line | 1,000 | 1,000 | 1,000 |" in text
+    assert "| Tokens, with one `<eos>` per line | 1,000 | 1,000 | 1,000 |" in text
 
 
 NAMES = ["../x", ".hidden", "a: b", "a\nb", "-x", "a b", "ä", "a" * 101]

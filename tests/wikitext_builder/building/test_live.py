@@ -83,7 +83,7 @@ def test_a_month_is_a_test_set_alone_and_its_lock_file_gives_the_same_bytes(
     assert "were written from 2026-10-01 to 2026-10-14: a model whose training data" in card
     build("live", sample / "pages.store", tmp_path / "out", test_articles=5)  # promises nothing
     card = text(tmp_path / "out" / "README.md")
-    assert "Since when its pages exist is not known for all of them." in card
+    assert "Not all creation dates of its pages are known." in card
 
 
 def test_a_series_of_months_is_one_call_and_resumes(dated: Path, tmp_path: Path) -> None:
