@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate, zip_longest
 
@@ -18,7 +18,8 @@ import zstandard
 
 from wikitext_builder.article import SPLITS, Article
 from wikitext_builder.building.shards import read_shard
-from wikitext_builder.dataset.manifest import SplitCounts, file_line
+from wikitext_builder.dataset.counts import NOTHING, SplitCounts
+from wikitext_builder.dataset.manifest import file_line
 from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.extraction.macros.parser_functions import call_name
@@ -187,7 +188,7 @@ def write_batch(batch: Batch, *, vocabulary: str, language: Language, articles: 
 
 def _write(batch: Batch, vocabulary: Vocabulary, language: Language, articles: bool) -> WrittenBatch:
     files: dict[str, list[str]] = defaultdict(list)
-    sums = {name: Counter[str]() for name in SPLITS}
+    counts = dict.fromkeys(SPLITS, NOTHING)
     left_out: list[dict[str, LeftOutCalls]] = []
     expanded = 0
     for split, article in batch.articles():
@@ -201,34 +202,18 @@ def _write(batch: Batch, vocabulary: Vocabulary, language: Language, articles: b
         left_out.append(left_out_of(article))
         expanded += article.expanded
         words = [line.split() for line in known]
-        sums[split].update(
+        counts[split] += SplitCounts(
             articles=1,
             lines=len(known),
             tokens=len(known) + sum(map(len, words)),
             unknown=sum(line.count(UNK) for line in words),
+            types=0,
         )
-    written = WrittenBatch(
-        location=batch.location,
-        names=tuple(files),
-        counts={name: _split_counts(total) for name, total in sums.items()},
-        expanded=expanded,
-    )
+    written = WrittenBatch(location=batch.location, names=tuple(files), counts=counts, expanded=expanded)
     for name, lines in files.items():
         blobs.write(written.piece(name), "".join(lines).encode())
     blobs.write(f"{batch.location}.left_out.json", msgspec.json.encode(all_left_out(left_out)))
     return written
-
-
-def _split_counts(total: Counter[str], types: int = 0) -> SplitCounts:
-    return SplitCounts(**{one.name: total[one.name] for one in fields(SplitCounts)} | {"types": types})
-
-
-def added(counts: Iterable[SplitCounts], types: int) -> SplitCounts:
-    """The sum of the counts of a split's pieces; the number of types is given."""
-    total: Counter[str] = Counter()
-    for one in counts:
-        total.update(asdict(one))
-    return _split_counts(total, types)
 
 
 def pack_vocabulary(vocabulary: Vocabulary, location: str) -> None:

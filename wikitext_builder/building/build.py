@@ -12,7 +12,7 @@ from typing import Any, Unpack
 
 from wikitext_builder.article import SPLITS
 from wikitext_builder.building import card
-from wikitext_builder.building.batches import added, all_left_out
+from wikitext_builder.building.batches import all_left_out
 from wikitext_builder.building.exports import export_files, join_files
 from wikitext_builder.building.licence import write_licence
 from wikitext_builder.building.plan import (
@@ -34,6 +34,7 @@ from wikitext_builder.building.stages import (
     write_batches,
 )
 from wikitext_builder.building.work_folder import disk_errors, remove_leftovers, working_folder
+from wikitext_builder.dataset.counts import NOTHING
 from wikitext_builder.dataset.manifest import Manifest
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
@@ -200,7 +201,10 @@ def carry_out(
         entries = join_files(plan, written, dataset, here, progress)
         write_licence(dataset, plan)
         ended("join")
-        splits = {name: added((one.counts[name] for one in written), types[name]) for name in SPLITS}
+        splits = {
+            name: sum((one.counts[name] for one in written), replace(NOTHING, types=types[name]))
+            for name in SPLITS
+        }
         entries |= export_files(plan, written, location, dataset, (runner, here), progress)
         ended("export")
         left_out = all_left_out(one.left_out() for one in written)

@@ -17,7 +17,8 @@ from jinja2 import Environment, StrictUndefined
 from wikitext_builder.building.batches import LeftOutCalls
 from wikitext_builder.building.licence import licences_in
 from wikitext_builder.building.plan import LEFT_OUT, REJECTED, Plan
-from wikitext_builder.dataset.manifest import CARD, SplitCounts
+from wikitext_builder.dataset.counts import STATISTICS, SplitCounts, figures
+from wikitext_builder.dataset.manifest import CARD
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.hashing import code_hash
 from wikitext_builder.pages.lock import LOCK, write_lock
@@ -92,23 +93,22 @@ def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], v
     """Write the dataset card, README.md, whose head the `datasets` library reads."""
     names = plan.recipe.splits
     environment = Environment(trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)  # noqa: S701 - Markdown
-    environment.filters["grouped"] = "{:,}".format
     template = (files("wikitext_builder.building") / "card.md.jinja").read_text(encoding="utf-8")
-    counts = {name: splits[name] for name in names}
+    columns = [figures(splits[name], vocabulary) for name in names]
+    labelled = {one.card: (key, one) for key, one in STATISTICS.items() if one.card}
     text = environment.from_string(template).render(
         recipe=plan.recipe,
         language=plan.language.text_language,
         wiki=_wiki(plan.language),
         terms=f" Here the terms of {index} apply." if (index := plan.language.index) else "",
-        splits=counts,
-        unknown=[f"{100 * c.unknown / c.tokens:.2f} %" if c.tokens else "–" for c in counts.values()],
-        vocabulary=[f"{vocabulary:,}", *[""] * (len(names) - 1)],
+        splits=names,
+        table={label: one.cells(each[key] for each in columns) for label, (key, one) in labelled.items()},
         newness=_newness(plan.revisions) if "train" not in names else "",
         names="{" + ",".join(names) + "}" if len(names) > 1 else names[0],
         licences=licences_in(directory),
         rebuild=rebuild_commands(plan),
         code=code_hash(),
-        size=_size_category(sum(one.lines for one in counts.values())),
+        size=_size_category(sum(splits[name].lines for name in names)),
     )
     (directory / CARD).write_text(text, encoding="utf-8", newline="\n")
 

@@ -28,7 +28,8 @@ from wikitext_builder.building.exports import Entries
 from wikitext_builder.building.plan import Identity, Plan
 from wikitext_builder.building.shards import PAGES_PER_SHARD, ShardTask, make_shard, packed
 from wikitext_builder.building.work_folder import sync
-from wikitext_builder.dataset.manifest import CROISSANT, Manifest, SplitCounts, entry_of, write_manifest
+from wikitext_builder.dataset.counts import SplitCounts
+from wikitext_builder.dataset.manifest import CROISSANT, Manifest, entry_of, write_manifest
 from wikitext_builder.dataset.recipes import Recipe, Split, choose, rank, rank_for_test
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import BuilderError

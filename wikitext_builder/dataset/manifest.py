@@ -26,6 +26,7 @@ from typing import Final
 import msgspec
 
 from wikitext_builder.article import SPLITS
+from wikitext_builder.dataset.counts import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.dataset.vocabulary import EOS, read_token_lines
 from wikitext_builder.errors import BuilderError
@@ -112,17 +113,6 @@ class FileEntry:
 
     sha256: str
     bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitCounts:
-    """How much is in a split."""
-
-    articles: int
-    lines: int  # blank ones included; each has one <eos>
-    tokens: int  # with <eos>
-    unknown: int  # tokens that are <unk>
-    types: int  # of the raw text, without <eos>
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

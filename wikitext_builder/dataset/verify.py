@@ -10,13 +10,13 @@ from itertools import zip_longest
 from pathlib import Path
 
 from wikitext_builder.article import SPLITS
+from wikitext_builder.dataset.counts import SplitCounts
 from wikitext_builder.dataset.load import LAYOUTS, WIKITEXT
 from wikitext_builder.dataset.manifest import (
     MANIFEST,
     OVERLAP,
     FileEntry,
     Manifest,
-    SplitCounts,
     compared_files,
     compared_overlap,
     read_articles,

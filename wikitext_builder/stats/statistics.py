@@ -13,12 +13,13 @@ show which it was. The paper's counts of WikiText are those of the files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from wikitext_builder.article import SPLITS, heading_level
+from wikitext_builder.dataset.counts import STATISTICS, SplitCounts, figures
 from wikitext_builder.dataset.load import load_named
 from wikitext_builder.dataset.vocabulary import EOS, UNK, read_token_lines
 from wikitext_builder.tables import aligned
@@ -36,17 +37,18 @@ class CountedText:
     articles: int
     lines: int
     counts: Counter[str]  # of the types, <eos> included
-    vocabulary: int | None = None  # types of the dataset's train, if it has one
 
     @property
-    def tokens(self) -> int:
-        """How many: words, and one `<eos>` per line."""
-        return self.counts.total()
-
-    @property
-    def oov_rate(self) -> float | None:
-        """The share of `<unk>` among the tokens; None for an empty file."""
-        return self.counts[UNK] / self.tokens if self.tokens else None
+    def totals(self) -> SplitCounts:
+        """How much is in it, each type of the text counted."""
+        tokens, unknown = self.counts.total(), self.counts[UNK]
+        return SplitCounts(
+            articles=self.articles,
+            lines=self.lines,
+            tokens=tokens,
+            unknown=unknown,
+            types=len(self.counts),
+        )
 
     def __add__(self, other: CountedText) -> CountedText:
         return CountedText(
@@ -55,29 +57,6 @@ class CountedText:
             counts=self.counts + other.counts,
         )
 
-
-@dataclass(frozen=True, slots=True)
-class Statistic:
-    """A column of the table; with a label it is a row of the printed table too."""
-
-    of: Callable[[CountedText], float | None]
-    label: str = ""
-    form: str = "{:,}"  # how it is printed
-    paper_form: str = "{:,}"  # how the paper's figure is printed
-    dtype: str = "Int64"  # of pandas; these allow missing values
-    is_of_train: bool = False  # the same for all splits: it is printed once
-
-
-# A statistic is one entry: the table, what `stats` prints, its JSON and its CSV follow.
-STATISTICS: Final[dict[str, Statistic]] = {
-    "articles": Statistic(lambda text: text.articles or None, "Articles"),
-    "lines": Statistic(lambda text: text.lines),
-    "tokens": Statistic(lambda text: text.tokens, "Tokens"),
-    "types": Statistic(lambda text: len(text.counts)),
-    "vocabulary": Statistic(lambda text: text.vocabulary, "Vocab size", is_of_train=True),
-    "unknown": Statistic(lambda text: text.counts[UNK]),
-    "oov_rate": Statistic(lambda text: text.oov_rate, "OoV rate", "{:.2%}", "{:.1%}", "Float64"),
-}
 
 ONE_MORE_EOS: Final = "the paper has one <eos> more than the file has lines, as if it ended in an empty line"
 PAPER: Final = ("articles", "tokens", "vocabulary", "oov_rate")  # statistics of Table 1
@@ -202,9 +181,9 @@ def corpus_statistics(name: str, splits: Mapping[str, Path], *, title: str | Non
     published = PUBLISHED.get(title or name)
     rows, types = [], dict[str, str]()
     for split, text in counted.items():
-        ours = {key: one.of(replace(text, vocabulary=vocabulary)) for key, one in STATISTICS.items()}
+        ours = figures(text.totals, vocabulary)
         paper = published.row(split) if published else dict.fromkeys(PAPER)
-        note = published.note if published and paper["tokens"] == text.tokens + 1 else ""
+        note = published.note if published and paper["tokens"] == text.counts.total() + 1 else ""
         beside = {f"paper_{key}": value for key, value in paper.items()}
         rows.append({"corpus": name, "split": split, **ours, **beside, "note": note})
     for key, one in STATISTICS.items():
@@ -232,21 +211,12 @@ def _corpus_as_text(name: str, table: pd.DataFrame) -> str:
     """The table of one dataset, without its notes."""
     rows = [[name, *(split.capitalize() for split in table["split"])]]
     for key, one in STATISTICS.items():
-        lines = [(one.label, table[key], one.form)] if one.label else []
+        lines = [(one.label, key, one.form)] if one.label else []
         if key in PAPER:
-            lines.append(("  paper", table[f"paper_{key}"], one.paper_form))
-        for label, values, form in lines:
-            cells = [_figure(value, form) for value in values]
-            if one.is_of_train:
-                cells[1:] = [""] * (len(cells) - 1)
+            lines.append(("  paper", f"paper_{key}", one.paper_form))
+        for label, column, form in lines:
+            cells = one.cells(table[column].astype(object).where(table[column].notna(), None), form)
             if label == one.label or {*cells} - {"-", ""}:
                 rows.append([label, *cells])
     head, *lines_below = aligned(rows)
     return "\n".join([head, "-" * len(head), *lines_below])
-
-
-def _figure(value: object, form: str) -> str:
-    """A number as the table prints it; a dash for a missing one."""
-    import pandas as pd
-
-    return "-" if value is pd.NA or value is None else form.format(value)

@@ -15,7 +15,7 @@ from wikitext_builder.article import Article
 from wikitext_builder.building import card
 from wikitext_builder.building.batches import LeftOutCalls, all_left_out
 from wikitext_builder.building.plan import REJECTED, Plan
-from wikitext_builder.dataset.manifest import SplitCounts
+from wikitext_builder.dataset.counts import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import ATTRIBUTION, ATTRIBUTION_HEAD, Attribution, read_attribution

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.cases import each
 from tests.conftest import ROOT
+from wikitext_builder.dataset.counts import SplitCounts
 from wikitext_builder.dataset.manifest import (
     FileEntry,
     Manifest,
-    SplitCounts,
     entry_of,
     read_manifest,
     write_manifest,

@@ -106,12 +106,12 @@ ARTICLES = " \n = One = \n \n a b <unk> \n \n = = Part = = \n \n = k = \n \n = T
 def test_counts_of_a_small_file(tmp_path: Path) -> None:
     path = tmp_path / "wiki.train.tokens"
     path.write_text(ARTICLES, encoding="utf-8")
-    found = count(path)
-    assert found.articles == 3  # a paragraph between blank lines cannot be told from a title
-    assert found.lines == 13
-    assert found.tokens == 13 + 19
+    found, totals = count(path), count(path).totals
+    assert totals.articles == 3  # a paragraph between blank lines cannot be told from a title
+    assert totals.lines == 13
+    assert totals.tokens == 13 + 19
     assert found.counts["<eos>"] == 13
-    assert found.oov_rate == 1 / found.tokens
+    assert totals.oov_rate == 1 / totals.tokens
     assert list(read_tokens(path)).count("<eos>") == 13
 
 
@@ -123,13 +123,13 @@ def test_what_is_an_article(tmp_path: Path, text: str, articles: int) -> None:
 
 def test_a_last_line_without_newline_is_a_line(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("a b\nc", encoding="utf-8")
-    assert count(tmp_path / "train.txt").tokens == 5
+    assert count(tmp_path / "train.txt").totals.tokens == 5
 
 
 def test_a_written_eos_counts_beside_those_of_lines(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("a <eos> b\nc\n", encoding="utf-8")
     found = count(tmp_path / "train.txt")
-    assert (found.tokens, found.counts["<eos>"]) == (6, 3)
+    assert (found.totals.tokens, found.counts["<eos>"]) == (6, 3)
 
 
 def test_empty_file_has_no_rate(tmp_path: Path) -> None:
