@@ -5,14 +5,17 @@ from __future__ import annotations
 import base64
 import json
 import math
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from itertools import chain, groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
+import regex
 import zstandard
 from click.testing import CliRunner
 from hypothesis import assume, given, settings
@@ -315,6 +318,74 @@ def test_runs_of_unknown_words(lines: list[list[str]]) -> None:
     assert measured.get("longest") == (max(runs) if runs else None)
     for length, share in measured.get("shares", {}).items():
         assert share == pytest.approx(sum(r for r in runs if min(r, 4) == length) / sum(runs))
+
+
+LETTERS = {"latin": "aBéß", "cyrillic": "чЖ", "greek": "λΩ", "cjk": "茶道", "hebrew": "ש", "none": "1٣.,@-"}
+tokens = st.text("".join(LETTERS.values()), min_size=1, max_size=4) | st.sampled_from([UNK, "<formula>"])
+
+
+def naive_script(word: str) -> str:
+    """The first letter decides; these patterns are the tables of the package regex."""
+    for character in "" if word in (UNK, "<formula>") else word:
+        for name in ("Latin", "Cyrillic", "Greek", "Han", "Hebrew"):
+            if regex.match(rf"\p{{Script={name}}}", character):
+                return "cjk" if name == "Han" else name.lower()
+    return "none"
+
+
+def naive_kind(word: str) -> str:
+    categories = [unicodedata.category(character) for character in word]
+    if word in (UNK, "<formula>"):
+        return word if word == UNK else "formula"
+    if "Nd" in categories:
+        return "number"
+    if not any(one[0] == "L" for one in categories):
+        return "punctuation"
+    return "capitalised" if "Lu" in categories else "lower case"
+
+
+@given(st.lists(tokens, min_size=1, max_size=30))
+def test_kinds_and_scripts_follow_their_definition(words: list[str]) -> None:
+    for measure, naive in ((shape.kinds, naive_kind), (shape.scripts, naive_script)):
+        shares = measure(text_of([words]))["shares"]
+        expected = Counter(map(naive, words))
+        assert shares == pytest.approx({name: times / len(words) for name, times in expected.items()})
+        assert list(shares) == sorted(shares, key=lambda name: (-expected[name], name))
+
+
+@given(st.data())
+def test_revisions_and_topics_are_what_the_files_list(draw: st.DataObject) -> None:
+    """The columns of attribution.tsv and the rows of the export, counted line by line."""
+    stamps = draw.draw(st.lists(st.tuples(st.sampled_from(["train", "test"]), st.integers(2001, 2005))))
+    stamps += [("train", 2004), ("test", 2001)]
+    names = st.sets(st.sampled_from([f"Topic {n:02}" for n in range(30)]))
+    with TemporaryDirectory() as folder:
+        path = Path(folder)
+        rows = ["split\ttitle\tpage_id\trevision_id\ttimestamp\turl"]
+        exported: dict[str, list[dict[str, Any]]] = {"train": [], "test": []}
+        for number, (split, year) in enumerate(stamps, start=1):
+            time = f"{year}-02-03T04:05:06Z"
+            rows.append(f"{split}\tT {number}\t{number}\t{number}\t{time}\thttps://x.org/{number}")
+            known = {"title": f"T {number}", "page_id": number, "revision_id": number, "timestamp": time}
+            empty = dict.fromkeys(("url", "text"), "") | dict.fromkeys(
+                ("sections", "formulas", "left_out"), ()
+            )
+            topics = sorted(draw.draw(names))
+            exported[split].append({**known, **empty, "wikidata_id": None, "categories": topics})
+        (path / "attribution.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+        (path / "articles").mkdir()
+        for split, some in exported.items():
+            (path / f"wiki.{split}.tokens").write_text(" \n = T = \n \n a b \n \n", encoding="utf-8")
+            lines = "".join(json.dumps(one) + "\n" for one in some)
+            (path / "articles" / f"{split}.jsonl").write_text(lines, encoding="utf-8")
+        for split, text in read_texts(load(path)).items():
+            years = [row.split("\t")[4][:4] for row in rows[1:] if row.startswith(f"{split}\t")]
+            assert shape.revisions(text) == {
+                "years": {year: years.count(year) for year in sorted(set(years))}
+            }
+            every = [name for one in exported[split] for name in one["categories"]]
+            most = sorted(set(every), key=lambda name: (-every.count(name), name))[:20]
+            assert shape.topics(text) == {"articles": {name: every.count(name) for name in most}}
 
 
 # Two texts
