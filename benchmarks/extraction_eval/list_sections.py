@@ -19,8 +19,7 @@ import click
 from extraction_eval.measure import read_page_files
 from wikitext_builder.article import Page
 from wikitext_builder.extraction import page as extraction
-from wikitext_builder.extraction.blocks import Block, is_removed_by
-from wikitext_builder.extraction.list_sections import before_list_sections
+from wikitext_builder.extraction.blocks import Block, before_list_sections, is_removed_by
 from wikitext_builder.tokens.tokenizer import tokenize_line
 from wikitext_builder.wiki.languages import LANGUAGES
 

@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
+from typing import Final
 
-from wikitext_builder.extraction.list_sections import before_list_sections
 from wikitext_builder.extraction.markers import BLOCK, BOX, BREAK, GONE, SEAM, UNKNOWN
 from wikitext_builder.extraction.markup import replace_external_links
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -198,7 +199,7 @@ def select_sections(found: Sequence[Block], *, removed: Sequence[str], mode: str
 
     `official` removes the heading and the own text of a section; its sub-sections stay, and a heading stays
     if all of its text was tables. `clean` removes the sub-sections and empty headings too. If no names are
-    known, the content decides, see `list_sections`.
+    known, the content decides, see `before_list_sections`.
 
     >>> found = [Block(text="Notes", level=2), Block(text="a")]
     >>> found += [Block(text="Sources A", level=3), Block(text="b")]
@@ -284,3 +285,48 @@ def _without_empty(found: Sequence[Block]) -> list[Block]:
             shallowest_below = block.level
         kept.append(block)
     return kept[::-1]
+
+
+# Sections that primarily feature lists, by their content, for languages whose names of them no table has: the
+# last ones of an article, as far as each is empty or a list of sources or of names. How often that is right
+# in English, whose names are known: `docs/dataset-card.md`.
+ITEMS: Final = 0.5  # of the words at least are in items of lists
+ALIKE: Final = 0.5  # of the items at least are sources or names
+NAME_WORDS, SOURCE_WORDS = 12, 10  # a name has at most, a source with a year at least so many
+LARGEST: Final = 0.5  # of the words of an article: a page that has more in such sections is a list itself
+SOURCE = re.compile(r"ISBN|ISSN|OCLC|\bdoi\b|https?:|\bpp?\. ?\d")
+EVENT = re.compile(r"\d{1,4}\b.{0,10}?(?:[-–—]|&[nm]dash;)")  # of a chronology, also of births and deaths
+YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
+
+
+def before_list_sections(found: Sequence[Block]) -> int:
+    """Return how many headings and paragraphs come before the list sections at the end of an article."""
+    starts = [index for index, one in enumerate(found) if one.level == 2]
+    ends = [*starts[1:], len(found)]
+    sections = [(start, found[start:end]) for start, end in zip(starts, ends, strict=False)]
+    lists = [start for start, section in takewhile(lambda one: _is_list(one[1]), reversed(sections))]
+    first = min(lists, default=len(found))
+    return first if _words(found[first:]) <= LARGEST * _words(found) else len(found)
+
+
+def _is_list(section: Sequence[Block]) -> bool:
+    own = [one for one in section if not one.level and _name(one)]
+    items = [one for one in own if one.listed]
+    if not own:
+        return True
+    return _words(items) >= ITEMS * _words(own) and sum(map(_is_source_or_name, items)) >= ALIKE * len(items)
+
+
+def _is_source_or_name(item: Block) -> bool:
+    words = len(_name(item).split())
+    if EVENT.match(item.text):
+        return False
+    if SOURCE.search(item.text) or UNKNOWN.search(item.text) or GONE in item.text:  # a template, an address
+        return True
+    if YEAR.search(item.text):
+        return words >= SOURCE_WORDS
+    return words <= NAME_WORDS and not any(map(str.isdigit, item.text))
+
+
+def _words(found: Sequence[Block]) -> int:
+    return sum(len(_name(one).split()) for one in found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wikitext_builder.pages.redirects import to_ask as names_to_ask
+from wikitext_builder.pages.expansions import names_to_ask
 from wikitext_builder.pages.rules import ASKS
 from wikitext_builder.pages.selections import Choice
 from wikitext_builder.pages.store import Store, Wanted

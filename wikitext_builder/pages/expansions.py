@@ -1,4 +1,4 @@
-"""Texts of template calls that no macro knows, and HTML of pages: made by a wiki, kept in the store."""
+"""Texts of template calls that no macro knows, where names of templates lead, HTML: asked of a wiki."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ import re
 from collections import Counter, deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import pairwise
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
+from wikitext_builder.extraction.macros.call import template_name
+from wikitext_builder.extraction.macros.parser_functions import VARIABLES
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.extraction.templates import UserMacro, without_authority
+from wikitext_builder.extraction.templates import UserMacro, is_known, without_authority
+from wikitext_builder.hashing import code_hash, lines_sha256
 from wikitext_builder.pages.reading import StoredPage, stored_pages
-from wikitext_builder.pages.redirects import fetch_redirects
 from wikitext_builder.pages.store import Revision, Store, check_wiki
-from wikitext_builder.pages.store_languages import stored_language
+from wikitext_builder.pages.store_languages import add_redirects, redirects_of, stored_language
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
-from wikitext_builder.wiki.client import Wikipedia
+from wikitext_builder.wiki.classify import title_fault
+from wikitext_builder.wiki.client import BATCH, Wikipedia
 from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import ApiError, Json, expected_fields
 
@@ -33,6 +37,8 @@ NO_TEMPLATE = re.compile(
     r"\[\[:([^\[\]|{}:]+):[^\[\]|{}]+\]\]"
 )  # the text of a call whose template is missing
 STRIP_MARKER = "\x7f"
+CALLED = re.compile(r"(?<!\{)\{\{([^{}|\[\]<>#:]{1,300}?)\s*[|}]")
+REDIRECTS = {"prop": "redirects", "rdprop": "title", "rdnamespace": "10", "rdlimit": "max", "redirects": "1"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +71,13 @@ def fetch_expansions(
     """Fetch where names of templates lead, then the texts of calls that `extract` leaves out, once.
 
     The texts are those of today's templates, also for old revisions. The calls of a page are one transaction:
-    a run that was killed resumes where it stopped.
+    a run that was killed resumes where it stopped. Pages that had nothing new are not looked at again.
     """
     code, requests_before = wikipedia.language.code, wikipedia.requests
     check_wiki(store, wikipedia)
+    note, looked_through = f"{code} expanded", lines_sha256([code_hash(), *map(str, revision_ids)])
+    if not renew and store.note(note) == looked_through:
+        return ExpansionsReport(pages=len(revision_ids), expanded=0, failed={}, rejected={}, requests=0)
     fetch_redirects(store, wikipedia, revision_ids, renew=renew)
     language = stored_language(store, code)
     unsure = without_authority(language)
@@ -103,6 +112,8 @@ def fetch_expansions(
         expanded += len(result.texts)
         failed.update(result.failures.values())
     progress("expanding", looked_at, looked_at, f"{expanded} calls, {failed.total()} failed")
+    if not (expanded or failed or rejected):
+        store.set_note(note, looked_through)
     return ExpansionsReport(
         pages=looked_at,
         expanded=expanded,
@@ -212,6 +223,67 @@ def failure_of(text: str, template_names: Container[str]) -> str:
     if ERROR.search(text):
         return "error"
     return "strip-marker" if STRIP_MARKER in text else ""
+
+
+# --- where names of templates lead
+
+
+def fetch_redirects(
+    store: Store, wikipedia: Wikipedia, revision_ids: Sequence[int], *, renew: bool = False
+) -> None:
+    """Keep where the names lead that pages call; the wiki is asked once for each name, 50 at a time."""
+    language = wikipedia.language
+    batches = names_to_ask(store, language, revision_ids, renew=renew)
+    for found in wikipedia.map(lambda some: _lead(wikipedia, some), batches):
+        today = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        add_redirects(store, language.code, {name: (target, today) for name, target in found.items()})
+
+
+def names_to_ask(
+    store: Store, language: Language, revision_ids: Sequence[int], *, renew: bool = False
+) -> list[list[str]]:
+    """The names for one request each: those that pages call, we do not know and the wiki did not tell."""
+    asked = set() if renew else {*redirects_of(store, language.code)}
+    called = {name for page in store.pages(language.code, revision_ids) for name in names_in(page.wikitext)}
+    names = sorted(name for name in called - asked if not is_known(name, language))
+    return [names[start : start + BATCH] for start in range(0, len(names), BATCH)]
+
+
+def names_in(wikitext: str) -> Iterator[str]:
+    r"""The names of templates that a wikitext calls.
+
+    >>> sorted(names_in("{{bda|1|{{ Foo_bar\n|x}}}} {{{1|}}} {{#if:a|b}} {{PAGENAME}}"))
+    ['Bda', 'Foo bar']
+    """
+    names = (template_name(name) for name in CALLED.findall(wikitext))
+    return (name for name in names if name not in VARIABLES and not title_fault(name))
+
+
+def _lead(wikipedia: Wikipedia, names: Sequence[str]) -> Mapping[str, str]:
+    """Where each name leads, itself if nowhere, and the older names of these templates that we know."""
+    spelled, moved, found = dict[str, str](), dict[str, str](), {name: name for name in names}
+    older = dict[str, str]()
+    titles = "|".join(f"Template:{name}" for name in names)
+    for answer in wikipedia.query({"titles": titles, **REDIRECTS}):
+        with expected_fields(wikipedia.api):
+            query = answer.get("query", {})
+            spelled |= {one["from"]: one["to"] for one in query.get("normalized", ())}
+            moved |= {one["from"]: one["to"] for one in query.get("redirects", ())}
+            for page in query.get("pages", ()):
+                for one in page.get("redirects", ()):
+                    older[_name(one["title"])] = _name(page["title"])
+    for name in names:
+        title = spelled.get(f"Template:{name}", f"Template:{name}")
+        found[name] = _name(moved.get(title, title))
+    known = {name: target for name, target in older.items() if is_known(name, wikipedia.language)}
+    return {**known, **found}
+
+
+def _name(title: str) -> str:
+    return template_name(title.partition(":")[2])
+
+
+# --- HTML
 
 
 def render_revision(wikipedia: Wikipedia, revision: Revision) -> str:

@@ -289,17 +289,15 @@ def _cut_after(seconds: float, connection: socket.socket) -> Iterator[None]:
     timer = Timer(seconds, cut)
     timer.daemon = True
     timer.start()
-    failure: OSError | HTTPException | None = None
     try:
         yield
-    except (OSError, HTTPException) as error:
-        failure = error
+    except (OSError, HTTPException):
+        if not late.is_set():
+            raise
     finally:
         timer.cancel()
     if late.is_set():  # a head that was cut off can look complete, or like a lost connection
         raise TimeoutError(f"the head of the answer was not complete after {seconds:g} seconds")
-    if failure is not None:
-        raise failure
 
 
 def _causes(error: BaseException) -> list[BaseException]:

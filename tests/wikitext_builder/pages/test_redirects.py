@@ -13,7 +13,7 @@ from tests.dumps import export_xml, numbered_page, page_xml
 from tests.mediawiki.loopback import by_kind, server
 from wikitext_builder.article import Page
 from wikitext_builder.pages.database import sha1_of
-from wikitext_builder.pages.redirects import names_in
+from wikitext_builder.pages.expansions import names_in
 from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.store_languages import redirects_of
 
@@ -94,7 +94,7 @@ def text_of(store: Path) -> str:
     return " ".join(article.lines[3:]).strip()
 
 
-def test_a_fetch_asks_once_where_names_lead(tmp_path: Path) -> None:
+def test_a_fetch_asks_once_where_names_lead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, asked = tmp_path / "a.store", list[str]()
     with wiki(asked) as api:
         requests = fetched(api, store)
@@ -103,6 +103,9 @@ def test_a_fetch_asks_once_where_names_lead(tmp_path: Path) -> None:
         ]
         assert requests == 1 + len(PAGES)  # {{frm}} leads to nothing that we know
         assert fetched(api, store) == 0
+        with monkeypatch.context() as patch:  # nothing was new: no page is read again
+            patch.setattr("wikitext_builder.pages.expansions.stored_pages", None)
+            assert fetched(api, store) == 0
         assert fetched(api, store, renew=True) == 1
         assert len(asked) == 10
     with Store.open(store) as opened:
