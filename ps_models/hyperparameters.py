@@ -113,6 +113,14 @@ class ModelConfig(Config):
     eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies
 
 
+@dataclass(frozen=True, kw_only=True)
+class SoftmaxConfig(ModelConfig):
+    """A configuration of a model that ends in a `Softmax`."""
+
+    softmax_bias: bool = False  # the paper: softmax(U h)
+    sampled: Count = 0  # words that an update scores besides its targets, about; 0: all; see `Softmax`
+
+
 @cache
 def _limits(config_class: type) -> tuple[tuple[str, Range | OneOf], ...]:
     """The fields of a configuration that have a limit, each with it."""

@@ -224,8 +224,8 @@ def _set_ticks(axis: Axis, values: Sequence[float], *, log: bool) -> None:
     from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
     axis.set_minor_locator(NullLocator())
-    if log and max(values) / min(values) > 100:
-        axis.set_major_locator(LogLocator())
+    if log and (span := max(values) / min(values)) > 10:
+        axis.set_major_locator(LogLocator(subs=(1,) if span > 100 else (1, 2, 5)))
     else:
         axis.set_major_locator(
             MaxNLocator(6, steps=[1, 2, 5, 10], integer=all(x == round(x) for x in values) and bool(values))

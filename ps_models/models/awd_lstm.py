@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from ps_models.hyperparameters import Amount, ModelConfig, Rate, Share, Size, Window
+from ps_models.hyperparameters import Amount, Rate, Share, Size, SoftmaxConfig, Window
 from ps_models.language_model import detach
 from ps_models.layers.products import masked
 from ps_models.layers.softmax import Softmax
@@ -33,7 +33,7 @@ from ps_models.models.stream import StreamModel, dropout_mask, scored_and_advanc
 
 
 @dataclass(frozen=True, kw_only=True)
-class AWDLSTMConfig(ModelConfig):
+class AWDLSTMConfig(SoftmaxConfig):
     """Sizes and rates; the defaults are those of the published code for Penn Treebank, in its README."""
 
     embedding_size: Size = 400  # E, and the outputs of the last layer; section 5
@@ -46,6 +46,7 @@ class AWDLSTMConfig(ModelConfig):
     weight_dropout: Rate = 0.5  # of U; section 5
     activation: Amount = 2.0  # alpha; section 5
     temporal_activation: Amount = 1.0  # beta; section 5
+    softmax_bias: bool = True
     init: Amount = 0.1  # the embedding is uniform in [-init, init]; layers as H^-1/2, section 5
 
 
@@ -78,7 +79,8 @@ class AWDLSTM(StreamModel[AWDLSTMState]):
         self.layers = nn.ModuleList(
             LSTMLayer(size, out) for size, out in zip(self.sizes, self.sizes[1:], strict=False)
         )
-        self.softmax = Softmax(self.embedding.weight, bias=True)  # its bias is 0 at first
+        # Its bias is 0 at first.
+        self.softmax = Softmax(self.embedding.weight, bias=config.softmax_bias, sampled=config.sampled)
         nn.init.uniform_(self.embedding.weight, -config.init, config.init)
         for layer, size in zip(self.layers, self.sizes[1:], strict=True):
             for parameter in layer.parameters():

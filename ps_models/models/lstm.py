@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.backends import cudnn
 from torch.nn import functional
 
-from ps_models.hyperparameters import Amount, Count, ModelConfig, Rate, Size
+from ps_models.hyperparameters import Amount, Rate, Size, SoftmaxConfig
 from ps_models.layers.products import masked, product_type, wide
 from ps_models.layers.recurrence import lstm_steps
 from ps_models.layers.softmax import AdaptiveSoftmax, Output, Softmax
@@ -28,15 +28,13 @@ from ps_models.models.stream import Masks, StreamModel, dropout_mask, shifted, z
 
 
 @dataclass(frozen=True, kw_only=True)
-class LSTMConfig(ModelConfig):
+class LSTMConfig(SoftmaxConfig):
     """Sizes and rates; the defaults are the paper's zoneout + variational LSTM (medium), section 5.2."""
 
     hidden_size: Size = 650  # H, of the embedding too
     layers: Size = 2
     tied: bool = False  # the softmax takes the embedding's weights (Inan et al. 2016, arXiv 1611.01462)
-    softmax_bias: bool = False  # the paper: softmax(U h); Zaremba's code has one
     cutoffs: tuple[int, ...] = ()  # of an adaptive softmax; empty: a full one
-    sampled: Count = 0  # words that an update scores besides its targets, about; 0: all; see `Softmax`
     type_dropout: Rate = 0.0  # of the embedding, all occurrences of a type
     input_dropout: Rate = 0.5  # of the embedding's output, section 5.2: "each RNN layer"
     layer_dropout: Rate = 0.5  # of the input to each further layer

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ps_models.hyperparameters import Amount, Finite, ModelConfig, Rate, Size
+from ps_models.hyperparameters import Amount, Finite, Rate, Size, SoftmaxConfig
 from ps_models.layers.products import masked, product_type
 from ps_models.layers.recurrence import highway_steps
 from ps_models.layers.softmax import Softmax
@@ -29,7 +29,7 @@ from ps_models.models.stream import Masks, StreamModel, dropout_mask, shifted
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecurrentHighwayConfig(ModelConfig):
+class RecurrentHighwayConfig(SoftmaxConfig):
     """Sizes and rates; the defaults are those of the authors' code for Penn Treebank, except `tied`."""
 
     hidden_size: Size = 830  # H, of the embedding too
@@ -63,7 +63,7 @@ class RecurrentHighway(StreamModel[RecurrentHighwayState]):
         self.weight = nn.Parameter(torch.empty(D, 2 * H, H))  # R
         self.bias = nn.Parameter(torch.empty(D, 2 * H))
         weight_VH = self.embedding.weight if config.tied else nn.Parameter(torch.empty(V, H))
-        self.softmax = Softmax(weight_VH, bias=config.softmax_bias)
+        self.softmax = Softmax(weight_VH, bias=config.softmax_bias, sampled=config.sampled)
         self.draw_uniform()
         nn.init.constant_(self.bias[:, H:], config.transform_bias)
 

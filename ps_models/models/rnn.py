@@ -29,7 +29,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ps_models.hyperparameters import Amount, Count, ModelConfig, Positive, Rate, Size
+from ps_models.hyperparameters import Amount, Count, Positive, Rate, Size, SoftmaxConfig
 from ps_models.layers.products import masked, wide
 from ps_models.layers.softmax import Softmax
 from ps_models.models.stream import Masks, StreamModel, dropout_mask, shifted
@@ -37,7 +37,7 @@ from wikitext_builder.dataset.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
-class RNNConfig(ModelConfig):
+class RNNConfig(SoftmaxConfig):
     """Sizes of a simple recurrent network; the defaults are Elman's, at Mikolov's size."""
 
     hidden_size: Size = 300  # Mikolov and Zweig 2012, section 5.1, for Penn Treebank
@@ -69,7 +69,8 @@ class RNN(StreamModel[RNNState]):
         self.transition = nn.Linear(H, H) if config.deep else None
         self.shortcut = nn.Linear(H, H, bias=False) if config.deep else None
         self.deep_output = nn.Linear(H, H) if config.deep else None
-        self.softmax = Softmax(nn.Parameter(torch.empty(V, H)), bias=config.softmax_bias)
+        weight_VH = nn.Parameter(torch.empty(V, H))
+        self.softmax = Softmax(weight_VH, bias=config.softmax_bias, sampled=config.sampled)
         self.draw_uniform()
 
     def initial_state(self, batch_size: int) -> RNNState:
@@ -102,7 +103,7 @@ class RNN(StreamModel[RNNState]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RNNLDAConfig(ModelConfig):
+class RNNLDAConfig(SoftmaxConfig):
     """Sizes of the network and of its topics."""
 
     hidden_size: Size = 300  # with 10,000 words this gives the 7 M parameters that others report for it
@@ -136,7 +137,8 @@ class RNNLDA(StreamModel[RNNLDAState]):
         self.embedding = nn.Embedding(V, H)  # W: one column per word
         self.recurrent = nn.Linear(H, H)  # U
         self.topics = nn.Linear(K, H, bias=False)  # F
-        self.softmax = Softmax(nn.Parameter(torch.empty(V, H + K)), bias=config.softmax_bias)  # V, G
+        weight_VG = nn.Parameter(torch.empty(V, H + K))  # V and G in one
+        self.softmax = Softmax(weight_VG, bias=config.softmax_bias, sampled=config.sampled)
         self.draw_uniform()
         self.register_buffer("log_topics_VK", torch.zeros(V, K))
 

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ps_models.errors import ModelError
-from ps_models.hyperparameters import Amount, ModelConfig, Rate, Share, Size, Window
+from ps_models.hyperparameters import Amount, Rate, Share, Size, SoftmaxConfig, Window
 from ps_models.layers.products import masked, wide
 from ps_models.layers.softmax import Softmax
 from ps_models.layers.window import visible
@@ -38,7 +38,7 @@ BLOCK = 128  # positions whose attention is computed at once, each over the wind
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerConfig(ModelConfig):
+class TransformerConfig(SoftmaxConfig):
     """Sizes and rates; the defaults are ours, near the 20 M parameters of the paper's table on its data."""
 
     hidden_size: Size = 400  # H
@@ -50,7 +50,6 @@ class TransformerConfig(ModelConfig):
     dropout: Rate = 0.2  # of the embedding, of what each block adds, of its inner units, of the output
     attention_dropout: Rate = 0.0  # of the attention's weights
     locked: bool = False  # the same masks of `dropout` at each step of a call
-    softmax_bias: bool = False
     init: Amount = 0.02  # standard deviation of weights
 
     def __post_init__(self) -> None:
@@ -125,7 +124,7 @@ class Transformer(StreamModel[TransformerState]):
         self.embedding = nn.Embedding(config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(TransformerLayer(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.hidden_size)
-        self.softmax = Softmax(self.embedding.weight, bias=config.softmax_bias)
+        self.softmax = Softmax(self.embedding.weight, bias=config.softmax_bias, sampled=config.sampled)
         self._initialise()
 
     def _initialise(self) -> None:

@@ -14,6 +14,7 @@ from ps_models.configs import make_configs, make_model
 from ps_models.data.dataset import to_rows
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import TrainingConfig
+from ps_models.layers.softmax import Softmax
 from ps_models.models import MODELS
 from ps_models.models.lstm import LSTMLayer
 from ps_models.training.checkpoint import LAST, read_checkpoint
@@ -37,6 +38,10 @@ TINY = {  # with all that is drawn at random
     "sum-product-network": ("context=3", "powers=3"),
     "transformer": TRANSFORMER,
 }
+
+
+SAMPLING = sorted(TINY.keys() - {"sum-product-network"})
+SAMPLED = [(one, ("sampled=5",)) for one in SAMPLING]
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +98,7 @@ def test_every_model_is_tried():
 
 
 @pytest.mark.usefixtures("no_autocast_of_meta")
-@pytest.mark.parametrize(("model", "more"), [*((one, ()) for one in TINY), ("lstm", ("sampled=5",))])
+@pytest.mark.parametrize(("model", "more"), [*((one, ()) for one in TINY), *SAMPLED])
 def test_an_update_neither_waits_for_its_device_nor_makes_a_tensor_elsewhere(model, more):
     config = TrainingConfig(batch_size=4, stride=3, bptt=6, weight_decay=0.01)
     run, watched = training(model, config, device="meta", more=(*TINY[model], *more)), Watched()
@@ -103,6 +108,22 @@ def test_an_update_neither_waits_for_its_device_nor_makes_a_tensor_elsewhere(mod
                 run.update(chunk, targets)
             run.next_epoch()
     assert watched.elsewhere == []
+
+
+@pytest.mark.parametrize("model", SAMPLING)
+def test_a_sampled_softmax_teaches_few_words_at_once_and_scores_as_all_words_do(model):
+    scores, taught, tokens = [], [], torch.arange(6).view(1, 6)
+    for sampled in (0, 5):
+        torch.manual_seed(1)
+        settings = ("hidden_size=8", *TINY[model], f"sampled={sampled}")
+        made = make_model(model, make_configs(model, None, settings, 200)[0])
+        scores.append(made.eval()(tokens, made.initial_state(1))[0])
+        made.train().loss(tokens, made.initial_state(1))[0].sum().backward()
+        softmax = next(part for part in made.modules() if isinstance(part, Softmax))
+        taught.append(int(softmax.weight.grad.any(dim=1).sum()))
+    assert torch.equal(*scores)
+    assert taught[0] == 200
+    assert taught[1] < 50
 
 
 class Kept:
