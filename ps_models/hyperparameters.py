@@ -28,19 +28,12 @@ PRECISIONS: Final = ("fp32", "tf32", "bf16")  # of arithmetic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """Numbers from `least` to below `end`.
-
-    Attributes:
-        least: The least number; with `above` the number that all are greater than.
-        above: `least` itself is not in the range.
-        end: A number, or the name of the field that holds it.
-        through: `end` itself is in the range.
-    """
+    """Numbers from `least` to below `end`."""
 
     least: float = 0.0
-    above: bool = False
-    end: float | str = math.inf
-    through: bool = False
+    above: bool = False  # all are greater than `least`
+    end: float | str = math.inf  # or the name of the field that holds it
+    through: bool = False  # `end` itself is in the range
 
     def expected(self, value: Any, config: Config) -> str:  # noqa: ANN401 - Python does not check it
         """What is expected in place of a value; "" if the value is in the range.

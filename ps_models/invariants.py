@@ -20,9 +20,7 @@ from ps_models.language_model import Generative, LanguageModel, State, Trainable
 ROWS, LENGTH = 3, 12  # of the random texts
 GROUP: Final = 256  # words per call when many are scored as the next one, or fewer:
 STATE: Final = 2**28  # bytes of all their states, which are large with a cache
-SUMS: Final = (
-    1e-3  # that a sum of probabilities may be off by: also models of low precision add in a high one
-)
+SUMS: Final = 1e-3  # that a sum of probabilities may be off by: models of low precision add in a high one
 
 
 class BrokenLawError(AssertionError):
@@ -50,9 +48,7 @@ class Trial:
     depth: int = 0  # tokens of a text before them,
     reread: int = 0  # of which a call reads so many again, at most
     spent: int = 0  # predictions
-    moved: list[float] = field(
-        default_factory=list
-    )  # nats by which compared scores were higher, all together
+    moved: list[float] = field(default_factory=list)  # nats by which compared scores were higher, in all
 
     @cached_property
     def whole(self) -> Tensor:

@@ -92,10 +92,8 @@ def load(path: str | Path, *, device: str = "auto") -> TrainedModel:
     config = config_of(kind, checkpoint.config)
     _check_counts(config, checkpoint.weights)
     if not kind.source:
-        with (
-            torch.device("meta"),
-            _Undrawn(),
-        ):  # takes no memory: a stranger's configuration can ask for any size
+        # Takes no memory: a stranger's configuration can ask for any size.
+        with torch.device("meta"), _Undrawn():
             check_shapes(make_model(kind, config), checkpoint.weights)
     use_products("fp32")  # of what computes without a precision of its own
     model = make_model(kind, config)

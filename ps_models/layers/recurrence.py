@@ -210,18 +210,13 @@ def lstm_steps(
     zone_outputs: bool = False,
     mask: Tensor | None = None,
 ) -> LSTMSteps:
-    """Outputs and states of all steps.
+    """Outputs and states of all steps, after the state h and the cell before the first one.
 
-    Args:
-        gates_TBG: What the inputs add to each gate, bias included. It may be overwritten.
-        h_BH: The state h before the first step.
-        c_BH: The cell before the first step.
-        weight_GH: U of all gates. In a narrower type than the rest, it sets that of the products.
-        zone_h: Where h keeps its previous value: 0 and 1, or the probability of it.
-        zone_c: The same for the cell.
-        zone_outputs: Whether zoneout acts on the outputs too, not only on what the next step reads.
-        mask: Dropout of h before U, the same at each step (Gal and Ghahramani 2015): (B, H), or (4, B, H) for
-            a different one at each gate.
+    The gates are what the inputs add to each, bias included; they may be overwritten. A zone says where h or
+    the cell keeps its previous value: 0 and 1, or the probability of it; with `zone_outputs` the outputs too,
+    not only what the next step reads. The mask is dropout of h before U, the same at each step (Gal and
+    Ghahramani 2015): (B, H), or (4, B, H) for a different one at each gate. Weights in a narrower type than
+    the rest set that of the products.
     """
     steps: Any = _Steps.apply
     h_TBH, c_TBH, output_TBH = steps(gates_TBG, h_BH, c_BH, weight_GH, zone_h, zone_c, zone_outputs, mask)

@@ -134,9 +134,7 @@ class LSTMLayer(nn.Module):
         weights.append(torch.zeros_like(weights[-1]))
         train = torch.is_grad_enabled()  # cuDNN has gradients in this mode only; there is no dropout in it
         values = inputs_TBE.to(dtype)
-        with torch.autocast(
-            values.device.type, enabled=False
-        ):  # it would take float16, whatever is asked for
+        with torch.autocast(values.device.type, enabled=False):  # it would always take float16
             hidden, h, c = torch.lstm(values, (h, c), weights, True, 1, 0.0, train, False, False)
         return wide(hidden), (wide(h[0]), wide(c[0]))
 
