@@ -82,10 +82,6 @@ class CallPlaces:
         """The number of calls by place."""
         return {one.name: getattr(self, one.name).total() for one in fields(self)}
 
-    def stands_in_sentences(self, name: str) -> bool:
-        """True if most calls of a template that gives no text stand in sentences."""
-        return self.removed[name] > self.alone[name]
-
 
 def names_of_calls(wikitext: str) -> list[str]:
     """The names of all template calls in a wikitext, wherever they stand.
@@ -205,8 +201,7 @@ class RemovedCheck:
 
     def result(self) -> tuple[RemovedTemplate, ...]:
         """All templates, those with text that a reader sees first, then the most frequent."""
-        found = [replace(one) for one in self._found.values()]
-        return tuple(sorted(found, key=lambda one: (-one.seen, -one.calls, one.name)))
+        return tuple(sorted(self._found.values(), key=lambda one: (-one.seen, -one.calls, one.name)))
 
 
 def visible_text(wikitext: str, page: Page, language: str) -> str:
@@ -298,7 +293,8 @@ def compare_calls(
         name = _name(call.wikitext.strip())
         share = found.setdefault(name, TemplateShare(name=name, kind=_kind(name)))
         ours, expected = _text_of(call, language), _collapse(call.text)
-        is_seen = places is not None and places.stands_in_sentences(name) and not MARK.fullmatch(expected)
+        in_sentences = places is not None and places.removed[name] > places.alone[name]  # most of them
+        is_seen = in_sentences and not MARK.fullmatch(expected)
         if call.text.startswith(OF_THE_TITLE) or (share.kind == "removed" and not is_seen):
             expected = ""
         share.calls += 1

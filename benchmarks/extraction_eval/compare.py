@@ -118,7 +118,9 @@ def compare(title: str, ours: Iterable[str], theirs: Iterable[str]) -> ArticleCo
     """
     left, right = [line for line in ours if line], [line for line in theirs if line]
     known = {token for line in right for token in line.split()}
-    keys = [_with_unknown(line, known) for line in left] if UNK in known else left
+    keys = left
+    if UNK in known:
+        keys = [" ".join(one if one in known else UNK for one in line.split()) for line in left]
     alignments: list[Alignment] = []
     runs: list[Run] = []
     before, there = _token_counts(left), _token_counts(right)
@@ -134,10 +136,6 @@ def compare(title: str, ours: Iterable[str], theirs: Iterable[str]) -> ArticleCo
     score = Score(matched=sum(run.size for run in runs), ours=before[-1], theirs=there[-1])
     breaks = _break_score(left, right, runs)
     return ArticleComparison(title=title, alignments=tuple(alignments), score=score, breaks=breaks)
-
-
-def _with_unknown(line: str, known: Set[str]) -> str:
-    return " ".join(token if token in known else UNK for token in line.split())
 
 
 def _stretches(keys: Sequence[str], right: Sequence[str]) -> Iterator[tuple[bool, int, int, int, int]]:

@@ -165,12 +165,9 @@ def plain_words(wikitext: str, names: Language) -> list[str]:
     ['Ox', 'is', 'big', 'cattles']
     """
     text = html.unescape(SOURCES.sub(HOLE, _Reader(MARKS.sub("", wikitext)).run()))
-    text = QUOTES.sub("", APOSTROPHE.sub(HOLE, MAGIC_WORD.sub(HOLE, ROW.sub("", _without_addresses(text)))))
+    text = "\n".join(ADDRESS.sub(HOLE, line) if "//" in line else line for line in text.split("\n"))
+    text = QUOTES.sub("", APOSTROPHE.sub(HOLE, MAGIC_WORD.sub(HOLE, ROW.sub("", text))))
     return [word for piece in _sections(text, names) for word in words(piece) if HOLE not in word]
-
-
-def _without_addresses(text: str) -> str:
-    return "\n".join(ADDRESS.sub(HOLE, line) if "//" in line else line for line in text.split("\n"))
 
 
 def words(text: str) -> list[str]:

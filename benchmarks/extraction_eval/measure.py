@@ -265,7 +265,7 @@ def measure_pages(
                 theirs.append(compare(plain.title, tokenized.lines, lines))
             html, missing = render(one.page) if render and one.html is None else (one.html, frozenset[str]())
             if html is not None:
-                holes, own = "keep" if missing else "cut", dict.fromkeys(missing, _no_text)
+                holes, own = "keep" if missing else "cut", dict.fromkeys(missing, lambda _call: "")
                 ours = read(one.page, expansions=one.expansions, macros=own, incomplete=holes)
                 shown = extract_rendered(
                     html, one.page, language=language, sections=sections, incomplete=holes
@@ -293,10 +293,6 @@ def measure_pages(
     )
 
 
-def _no_text(_call: object) -> str:
-    return ""
-
-
 def render_page(wikipedia: Wikipedia, page: Page) -> tuple[str, frozenset[str]]:
     """Let the wiki render a page's wikitext, whether it has such a page or not.
 
@@ -312,8 +308,9 @@ def render_page(wikipedia: Wikipedia, page: Page) -> tuple[str, frozenset[str]]:
 def read_page_files(paths: Iterable[Path]) -> Iterator[StoredPage]:
     """The pages of XML exports and of files of wikitext; the files of a folder by name."""
     for path in paths:
-        files = sorted(one for one in path.iterdir() if _has_pages(one)) if path.is_dir() else [path]
-        for file in files:
+        inside = path.iterdir() if path.is_dir() else ()
+        files = sorted(one for one in inside if one.suffix in WIKITEXT or ".xml" in one.suffixes)
+        for file in files if path.is_dir() else [path]:
             if file.suffix in WIKITEXT:
                 yield StoredPage(page=_page_of_file(file))
             elif file.suffix in DUMPS:
@@ -323,10 +320,6 @@ def read_page_files(paths: Iterable[Path]) -> Iterator[StoredPage]:
             else:
                 expected = ", ".join(DUMPS + WIKITEXT)
                 raise BuilderError(f"{file}: expected a file of pages: {expected}")
-
-
-def _has_pages(path: Path) -> bool:
-    return path.suffix in WIKITEXT or ".xml" in path.suffixes
 
 
 def _page_of_file(path: Path) -> Page:
