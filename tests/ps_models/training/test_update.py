@@ -3,6 +3,7 @@
 import shutil
 from contextlib import nullcontext
 from copy import deepcopy
+from typing import Any
 
 import pytest
 import torch
@@ -116,7 +117,7 @@ def test_a_sampled_softmax_teaches_few_words_at_once_and_scores_as_all_words_do(
     for sampled in (0, 5):
         torch.manual_seed(1)
         settings = ("hidden_size=8", *TINY[model], f"sampled={sampled}")
-        made = make_model(model, make_configs(model, None, settings, 200)[0])
+        made: Any = make_model(model, make_configs(model, None, settings, 200)[0])
         scores.append(made.eval()(tokens, made.initial_state(1))[0])
         made.train().loss(tokens, made.initial_state(1))[0].sum().backward()
         softmax = next(part for part in made.modules() if isinstance(part, Softmax))
