@@ -1,4 +1,4 @@
-"""What a language model is for all other code: it scores tokens, and a state holds the past."""
+"""Defines language models: they score tokens, and a state holds the past."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from torch import Tensor
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 State = TypeVar("State")
-AnyState = Any  # the state of a model that is not known by its class: each model has its own
+AnyState = Any  # of a model whose class is unknown: each model has its own state
 
 
 class LanguageModel(Protocol[State]):
-    """Gives every token its probability from the tokens before it.
+    """Predicts each token from those before it.
 
-    The state holds all that the model knows about the past, including the last token. So a text can be scored
-    whole or in chunks of any size with the same result, its first token is scored like all others, and there
-    are no pairs of inputs and shifted targets. `check_language_model` checks these laws.
+    The state holds everything that the model knows about the past, including the last token. So a text can be
+    scored whole or in chunks of any size with the same result, its first token is scored like all others, and
+    there are no shifted targets. `check_language_model` checks these invariants.
 
     A state is a tensor or a (named) tuple of states; the first dimension of each tensor is the batch.
     """
 
     def initial_state(self, batch_size: int) -> State:
-        """The state at the start of `batch_size` texts: only one `<eos>` was read."""
+        """Return the state at the start of `batch_size` texts, after one `<eos>`."""
         ...
 
     def __call__(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
@@ -33,7 +33,7 @@ class LanguageModel(Protocol[State]):
 
         Args:
             tokens: int64 ids, (batch, time).
-            state: The state before them; it is not changed.
+            state: The state before them, which does not change.
 
         Returns:
             Natural log-probabilities, (batch, time), and the state after the last token.
@@ -42,21 +42,20 @@ class LanguageModel(Protocol[State]):
 
 
 class Trainable(LanguageModel[State], Protocol[State]):
-    """A language model that gradients can train."""
+    """A language model trained by gradient descent."""
 
     def loss(
         self, tokens: Tensor, state: State, scored: int | None = None, advance: int | None = None
     ) -> tuple[Tensor, State]:
-        """The nats, -log p, of each of the last `scored` tokens; training averages and minimises them.
+        """Return -log p, in nats, of each of the last `scored` tokens.
 
-        They are not averaged here: rows can differ in length, and processes sum over tokens before they
-        divide.
+        They are not averaged, because rows can differ in length, and processes sum before they divide.
 
         Truncated back-propagation (Algorithm 1 of the paper: every k1 steps, through the last k2) is a loop
-        over this one call. An update scores K tokens, each of which looks back on L outputs and sends
-        gradients through them. It gets `tokens` of length L - 1 + K: all of their outputs are computed again
-        with the current weights, the last K tokens are scored (k1 = K, L <= k2 <= L + K - 1), and the state
-        advances by K tokens, to where the next update begins. With L = 100, K = 1 is the paper's schedule::
+        over this call. An update scores K tokens, each of which looks back on L outputs and sends gradients
+        through them. It gets `tokens` of length L - 1 + K: their outputs are recomputed with the current
+        weights, the last K tokens are scored (k1 = K, L <= k2 <= L + K - 1), and the state advances by K
+        tokens, to the start of the next update. With L = 100, K = 1 is the paper's schedule::
 
             for end in range(K, length + 1, K):
                 begin, next_begin = (max(0, first - (L - 1)) for first in (end - K, end))
@@ -69,35 +68,34 @@ class Trainable(LanguageModel[State], Protocol[State]):
 
         Args:
             tokens: int64 ids, (batch, time).
-            state: The state before the first of them; it is not changed.
-            scored: How many tokens at the end are scored; None: all.
+            state: The state before the first of them, which does not change.
+            scored: Number of tokens to score, at the end; None: all.
             advance: Return the state after this many tokens; None: after `scored`.
 
         Returns:
-            Nats, (batch, scored), at least in float32, and the detached state: back-propagation ends at the
-            borders of calls.
+            Nats, (batch, scored), at least in float32, and the detached state: gradients stay within a call.
         """
         ...
 
 
 class Generative(LanguageModel[State], Protocol[State]):
-    """A language model that gives the probabilities of all words at once."""
+    """A language model that predicts all words at once."""
 
     def next_log_probs(self, state: State) -> Tensor:
-        """Natural log-probabilities of every word as the next token: (batch, vocabulary)."""
+        """Return natural log-probabilities of every word as the next token: (batch, vocabulary)."""
         ...
 
 
 @runtime_checkable
 class Distributed(LanguageModel[State], Protocol[State]):
-    """A language model that gives the probabilities of all words at each token of a text in one call."""
+    """A language model that predicts all words at each token of a text in one call."""
 
     def all_log_probs(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Natural log-probabilities of every word in place of each token.
+        """Return natural log-probabilities of every word in place of each token.
 
         Args:
             tokens: int64 ids, (batch, time).
-            state: The state before them; it is not changed.
+            state: The state before them, which does not change.
 
         Returns:
             (batch, time, vocabulary), and the state after the last token.
@@ -110,37 +108,36 @@ class Recurrent(LanguageModel[State], Protocol[State]):
     """A language model that also returns its hidden outputs, which a `NeuralCache` needs."""
 
     def scores_and_hidden(self, tokens: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
-        """Log-probabilities (B, T), the output that predicted each (B, T, hidden), and the state."""
+        """Return log-probabilities (B, T), the output that predicted each (B, T, hidden), and the state."""
         ...
 
 
 def reads_word_by_word(model: object) -> bool:
-    """Whether a model reads a word only after it has read the one before, as most `Recurrent` ones do."""
+    """Return True if a model reads one word after the other, as most `Recurrent` ones do."""
     return isinstance(model, Recurrent) and not getattr(model, "reads_segments_whole", False)
 
 
 @runtime_checkable
 class Penalised(Protocol[State]):
-    """A trainable model that also minimises something other than its nats, such as a norm of activations."""
+    """A trainable model whose loss has a penalty, such as a norm of activations."""
 
     def loss_and_penalty(
         self, tokens: Tensor, state: State, scored: int | None = None, advance: int | None = None
     ) -> tuple[Tensor, Tensor, State]:
-        """What `loss` returns, with a penalty between the nats and the state.
+        """Return what `loss` does, with a penalty between the nats and the state.
 
-        The penalty, a tensor without dimensions, is a mean over the tokens: training minimises the mean of
-        the nats plus the penalty. Training calls this method in place of `loss`; the loss and the perplexity
-        that it reports are those of the nats alone.
+        The penalty, a scalar tensor, is a mean over the tokens: training minimises the mean of the nats plus
+        the penalty. It calls this method instead of `loss`, but reports the nats alone.
         """
         ...
 
 
 @runtime_checkable
 class Prepared(Protocol):
-    """A model that reads the training text before it is trained, for example for spellings or topics."""
+    """A model that reads the training text before training, for example for spellings or topics."""
 
     def prepare(self, stream: Tensor, vocabulary: Vocabulary, seed: int) -> None:
-        """Fill the model's buffers, which its checkpoints keep; the same arguments give the same buffers.
+        """Fill the model's buffers, which its checkpoints keep, deterministically.
 
         Args:
             stream: int64 ids of the training text, (time,).
@@ -151,7 +148,7 @@ class Prepared(Protocol):
 
 
 def map_state(function: Callable[[Tensor], Tensor], state: State) -> State:
-    """The same state with the function applied to each tensor in it.
+    """Apply a function to each tensor of a state.
 
     >>> import torch
     >>> map_state(lambda rows: rows[:1], (torch.tensor([1, 2]), None))
@@ -169,7 +166,7 @@ def map_state(function: Callable[[Tensor], Tensor], state: State) -> State:
 
 
 def join_states(states: Sequence[State]) -> State:
-    """The states of several batches as that of one batch, in order.
+    """Join the states of several batches into that of one batch, in order.
 
     >>> import torch
     >>> join_states([(torch.tensor([1]), None), (torch.tensor([2]), None)])
@@ -185,12 +182,12 @@ def join_states(states: Sequence[State]) -> State:
 
 
 def tensors_of(state: object) -> list[Tensor]:
-    """The tensors of a state, in the order of `map_state`."""
+    """Return the tensors of a state, in the order of `map_state`."""
     if isinstance(state, tuple):
         return [tensor for part in state for tensor in tensors_of(part)]
     return [state] if isinstance(state, Tensor) else []
 
 
 def detach(state: State) -> State:
-    """The same state as a constant: gradients do not flow through it."""
+    """Return the state as a constant, without gradients."""
     return map_state(Tensor.detach, state)

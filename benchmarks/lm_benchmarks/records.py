@@ -209,7 +209,7 @@ class TokenGroup(Record, frozen=True, kw_only=True):
 
 
 class Tried(Record, frozen=True, kw_only=True):
-    """At how many random places of a run the laws were tried."""
+    """How many random places of a run were tested for violated invariants."""
 
     ADDED: ClassVar = frozenset({"unit", "tolerance"})
     seed: Int63
@@ -224,11 +224,11 @@ class Tried(Record, frozen=True, kw_only=True):
 
     @property
     def hidden(self) -> float:
-        """The fraction of places at which a break can still hide, with a confidence of 95%."""
+        """The fraction of positions at which violations are not ruled out, with a confidence of 95%."""
         return float(1 - 0.05 ** (1 / self.places)) if self.places else 1.0
 
     def __str__(self) -> str:
-        """Where the laws were tried, and what can still hide, in a few sentences."""
+        """Where the invariants were checked, and what is not ruled out, in a few sentences."""
         sums, excess = f"{self.whole} of the sums over the whole vocabulary", ""
         if self.fewest is not None:
             words = "words" if self.unit == "tokens" else "pieces"
@@ -238,11 +238,11 @@ class Tried(Record, frozen=True, kw_only=True):
         differ = "" if self.tolerance is None else f"; scores may differ by {self.tolerance:.2g} nats"
         beginning = f"on the first {min(BEGINNING, self.tokens)} tokens and " if self.unit == "tokens" else ""
         return (
-            f"The laws were tried {beginning}at {self.places} random places (seed {self.seed}) of"
+            f"Invariants were checked {beginning}at {self.places} random places (seed {self.seed}) of"
             f" {self.tokens:,} {self.unit}, the deepest after {self.deepest:,}; {sums};"
-            f" {self.predictions:,} predictions{differ}. What can still hide: a break at fewer than"
-            f" {self.hidden:.1%} of the places (with a confidence of 95%) or after the deepest of"
-            f" them;{excess} a model that recognises that it is being tested."
+            f" {self.predictions:,} predictions{differ}. Not ruled out: violations at under"
+            f" {self.hidden:.1%} of positions (with a confidence of 95%) or after the deepest of"
+            f" these;{excess} a model that recognises that it is being tested."
         )
 
 
@@ -271,7 +271,7 @@ class Result(Record, frozen=True, kw_only=True):
     command: str = ""
     written: str = ""  # ISO 8601, UTC
     trained: tuple[Trained, ...] = ()  # how each checkpoint in it was trained
-    tried: Tried | None = None  # None: the laws were tried only at the beginning, or not at all
+    tried: Tried | None = None  # None: invariants were checked only at the beginning, or not at all
     specification: str = ""  # what the user called the model, without this machine's folders
     number: float | None = None
     titles: tuple[str, ...] = ()  # of the articles, where the dataset has them

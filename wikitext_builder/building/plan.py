@@ -76,46 +76,46 @@ class Plan:
 
 
 class BuildOptions(TypedDict, total=False):
-    """What a build can be told besides its recipe, its store and its folder; None is as if it were absent."""
+    """Options of a build besides recipe, store and folder; None is the same as absent."""
 
     language: str | None
-    """Code of the Wikipedia; by default the one that the store holds, or the language of a `Recipe`."""
+    """Code of the Wikipedia; default: the one that the store holds, or the language of a `Recipe`."""
     as_of: str | None
-    """Take the newest revisions of the store that are not after this date, such as 2016-08-31."""
+    """Use the store's newest revisions on or before this date, such as 2016-08-31."""
     lock: str | Path | None
-    """Take exactly the revisions of this lock file."""
+    """Use exactly the revisions in this lock file."""
     include: str | Sequence[str]
-    """Take only pages of a file or a time: `lock:FILE`, `titles:FILE`, `created-since:DATE` and the like."""
+    """Keep only matching pages: `lock:FILE`, `titles:FILE`, `created-since:DATE` and the like."""
     exclude: str | Sequence[str]
-    """Leave such pages out."""
+    """Drop matching pages."""
     within: str | Sequence[str]
     """The old name of `include`."""
     without: str | Sequence[str]
     """The old name of `exclude`."""
     valid_titles: str | Path | None
-    """A file with the titles of valid, one per line."""
+    """File with the titles for valid, one per line."""
     test_titles: str | Path | None
-    """A file with the titles of test, one per line."""
+    """File with the titles for test, one per line."""
     train_articles: int | None
-    """At most this many; like all that follow, instead of the recipe's value."""
+    """Maximum number; like all that follow, it overrides the recipe's value."""
     valid_articles: int | None
-    """How many articles valid gets."""
+    """Articles in valid."""
     test_articles: int | None
-    """How many articles test gets."""
+    """Articles in test."""
     test_words: int | None
-    """How many words test gets at least: articles are taken until they have them. For `live` alone."""
+    """Only for `live`: add articles until this many words is reached."""
     min_count: int | None
-    """Words that occur fewer times in train become `<unk>`."""
+    """Rarer words in train become `<unk>`."""
     sections: str | None
-    """official or clean: how much of a removed section goes."""
+    """official or clean: how much of a list section to remove."""
     incomplete: str | None
-    """cut or keep: what happens to sentences that lack the words of a template."""
+    """cut or keep: what to do where a template's text is missing."""
     source: str | None
-    """Lines come from wikitext, or from rendered pages (HTML) where the store has them."""
+    """wikitext, or rendered: a page's HTML if the store has it, else its wikitext."""
     seed: str | None
-    """Another seed gives another split."""
+    """Seed for the split."""
     articles: str | Sequence[str] | None
-    """Export whole articles as plain text too: parquet, jsonl or both."""
+    """Also export whole articles as plain text: parquet, jsonl or both."""
 
 
 def make_plan(

@@ -32,7 +32,7 @@ OFFICIAL_NAMES: Final = {"wikitext-2": "WikiText-2", "wikitext-103": "WikiText-1
 
 @dataclass(frozen=True, slots=True)
 class DatasetArticle:
-    """An article of a dataset; or a whole file, if it has no articles, as in the Penn Treebank."""
+    """An article of a dataset; or a whole file if it has no articles, as in the Penn Treebank."""
 
     title: str  # empty if the file has no articles
     lines: tuple[str, ...]  # tokens separated by spaces; blank lines are empty strings
@@ -50,7 +50,7 @@ class DatasetArticle:
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    r"""A dataset on disk. Nothing is read before you ask for it, and splits are read as streams.
+    r"""A dataset on disk, read lazily; splits are streamed.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -68,13 +68,13 @@ class Dataset:
 
     @property
     def name(self) -> str:
-        """The name of the folder, or of the file without its suffix; `?` for bytes that are not UTF-8."""
+        """The folder's name, or the file's without its suffix; `?` for bytes that are not UTF-8."""
         name = self.path.stem if self.layout == FILE else self.path.resolve().name
         return name.encode(errors="replace").decode()
 
     @property
     def title(self) -> str:
-        """What a table calls it: the official ones as the paper does, ours as their recipe.
+        """The name in tables: the paper's for official datasets, the recipe's for ours.
 
         >>> Dataset(path=Path("data/wikitext-2"), layout="WikiText", files={}).title
         'WikiText-2'
@@ -84,7 +84,7 @@ class Dataset:
 
     @cached_property
     def manifest(self) -> Manifest | None:
-        """Recipe, versions, counts and hashes; None for a dataset that was not built here.
+        """Recipe, versions, counts and hashes; None if the dataset was not built here.
 
         Raises:
             BuilderError: The manifest is damaged or of another format.
@@ -93,7 +93,7 @@ class Dataset:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The words of train, `<unk>` and `<eos>` first, then the most frequent first.
+        """The words of train: `<unk>`, `<eos>`, then by falling frequency.
 
         Raises:
             BuilderError: There is no train file, or it cannot be read.
@@ -101,7 +101,7 @@ class Dataset:
         return Vocabulary.of_file(self.file("train"))
 
     def file(self, split: str, *, raw: bool = False) -> Path:
-        """The file of a split.
+        """Return the file of a split.
 
         Args:
             split: train, valid or test.
@@ -120,11 +120,11 @@ class Dataset:
         return path.with_suffix(".raw")
 
     def has_raw(self, split: str) -> bool:
-        """Returns True if the text of a split before rare words became `<unk>` is there."""
+        """Return True if there is a split's text before rare words became `<unk>`."""
         return self.layout == WIKITEXT and self.file(split).with_suffix(".raw").is_file()
 
     def lines(self, split: str, *, raw: bool = False) -> Iterator[str]:
-        """The lines of a split: tokens separated by spaces; a blank line is an empty string.
+        """Yield the lines of a split: tokens separated by spaces; a blank line is an empty string.
 
         Raises:
             BuilderError: The file is missing or not of the format.
@@ -132,7 +132,7 @@ class Dataset:
         return read_lines(self.file(split, raw=raw))
 
     def articles(self, split: str, *, raw: bool = False) -> Iterator[DatasetArticle]:
-        """The articles of a split, in order; a text without articles is one, with an empty title.
+        """Yield the articles of a split, in order; a text without articles is one with an empty title.
 
         Raises:
             BuilderError: The file is missing or not of the format.
@@ -145,7 +145,7 @@ class Dataset:
             yield DatasetArticle("", lines)
 
     def plain_articles(self, split: str) -> Iterator[PlainArticle]:
-        """The articles of a split as plain text with their pages' data, in order.
+        """Yield the articles of a split as plain text with page metadata, in order.
 
         Raises:
             BuilderError: The dataset was built without `articles`, or the files are damaged.
@@ -153,7 +153,7 @@ class Dataset:
         return read_plain_articles(self.path, split)
 
     def to_pandas(self, *, raw: bool = False) -> pd.DataFrame:
-        """A row per article: `split`, `title`, `text` (its lines), `paragraphs` and `tokens` (how many).
+        """Return a row per article: `split`, `title`, `text` (its lines), counts of `paragraphs`, `tokens`.
 
         Raises:
             BuilderError: A file is not of the format, or `raw` and there is no raw file.

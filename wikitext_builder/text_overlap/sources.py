@@ -67,22 +67,22 @@ class How:
 
 
 class OverlapOptions(TypedDict, total=False):
-    """How a dataset is compared; None is as if it were absent."""
+    """Options of a comparison; None is the same as absent."""
 
     splits: Sequence[str] | None
-    """Splits of the dataset; all it has if absent, and valid and test if they are compared with its train."""
+    """Splits to compare; default: all, or valid and test if the other text is the dataset's train."""
     words: Sequence[int] | None
-    """Lengths of n-grams, 8 and 13 if absent. The shortest one decides what a near duplicate is."""
+    """Lengths of n-grams, by default 8 and 13. The shortest one defines near duplicates."""
     as_of: str | None
-    """Take revisions of stores and dumps up to this date."""
+    """Use revisions of stores and dumps on or before this date."""
     language: str | None
-    """Code of the Wikipedia of dumps and lock files; that of the dataset if absent, or en."""
+    """Language of dumps and lock files; default: the dataset's, or en."""
     column: str | None
-    """Of JSON lines and Parquet, which has the text, such as text or meta.text; `text` if absent."""
+    """Text column of JSON lines and Parquet, such as meta.text; default: `text`."""
     memory: int | None
-    """Megabytes for the index. For a larger dataset the other text is read several times."""
+    """Megabytes for the index. If a dataset needs more, the other text is read several times."""
     workers: int | None
-    """Processes, which share the files and the memory; 1 if absent. They do not change the result."""
+    """Processes, which share the files and the memory, by default 1. They do not change the result."""
 
 
 class Rejects(dict[tuple[str, str], Reject]):
