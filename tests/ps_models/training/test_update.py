@@ -120,7 +120,7 @@ def test_a_sampled_softmax_teaches_few_words_at_once_and_scores_as_all_words_do(
         made: Any = make_model(model, make_configs(model, None, settings, 200)[0])
         scores.append(made.eval()(tokens, made.initial_state(1))[0])
         made.train().loss(tokens, made.initial_state(1))[0].sum().backward()
-        softmax = next(part for part in made.modules() if isinstance(part, Softmax))
+        softmax: Any = next(part for part in made.modules() if isinstance(part, Softmax))
         taught.append(int(softmax.weight.grad.any(dim=1).sum()))
     assert torch.equal(*scores)
     assert taught[0] == 200
