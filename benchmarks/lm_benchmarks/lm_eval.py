@@ -1,11 +1,11 @@
 """The conventions of lm-evaluation-harness' task `wikitext` (version 2), to compare numbers with its own.
 
-The task reads the raw file page by page. It gives each page alone to the model, as plain text, in windows
-that do not overlap; the last one is filled with what comes before it. It divides by the words and bytes of
-the page as it is in the file, tokenized. The rules are those of version 0.4.13 (`preprocess_wikitext.py`),
-written anew; `docs/format.md` says how its words differ from the paper's. They have defects (`N` becomes
-1, a quoted plural is joined to its opening mark, `/' 5/` becomes the pattern that was meant to keep its
-number): better rules would give different numbers.
+The task reads the raw file page by page. It gives each page alone to the model, as plain text, in disjoint
+windows; the last one is filled up with earlier tokens. It divides by the words and bytes of the page in the
+file, tokenized. The rules are those of version 0.4.13 (`preprocess_wikitext.py`), rewritten; `docs/format.md`
+says how its words differ from the paper's. They have defects (`N` becomes 1, a quoted plural is joined to its
+opening mark, `/' 5/` becomes the pattern that was meant to keep its number): better rules would give
+different numbers.
 """
 
 from __future__ import annotations

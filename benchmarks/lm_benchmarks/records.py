@@ -81,7 +81,7 @@ class Trained(Record, frozen=True, kw_only=True):
 
 
 def losses_of(curve: Iterable[Epoch]) -> list[float]:
-    """The losses of valid, in nats per token, by epoch; infinite where there is no perplexity."""
+    """Validation losses by epoch, in nats per token; infinite where there is no perplexity."""
     perplexities = (epoch.valid_perplexity for epoch in curve)
     return [math.log(one) if one is not None and one > 0 else math.inf for one in perplexities]
 

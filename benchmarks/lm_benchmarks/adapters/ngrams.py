@@ -1,4 +1,4 @@
-r"""Files of n-grams as language models over the words of a dataset.
+r"""N-gram files as language models over the words of a dataset.
 
 The ARPA format is the text that SRILM, KenLM, IRSTLM and others write: sections `\1-grams:` to `\N-grams:`
 have one n-gram per line, its base-10 log-probability, its words, and a base-10 log backoff if longer n-grams

@@ -1,15 +1,14 @@
-"""Models of pieces of words, as language models over words and as readers of windows.
+"""Subword models as language models over words and as readers of windows.
 
-A tokenizer may treat a word differently when it stands alone: one like SentencePiece's puts a space before a
-text, so that ` the` alone becomes `▁ ▁the`, and a newline alone gets such a mark too. The pieces of a word
-are therefore those that it adds to its line, after the word before it. Their sum over a line is the score of
-the whole line; lines of which that is not true are counted. The end of a line is a newline after a word.
+A tokenizer may treat a word differently when it stands alone: a SentencePiece-like one puts a space before a
+text, so that ` the` alone becomes `▁ ▁the`, and a newline alone gets such a mark too. So the pieces of a word
+are those that it adds to its line, after the word before it. Their sum over a line is the score of the whole
+line; lines where it is not are counted. The end of a line is a newline after a word.
 
-The pieces of a word may not depend on what comes after it. Where a word would change the pieces before it,
-it is cut as after a plain word.
+The pieces of a word may not depend on later words. A word that would change the pieces before it is cut as
+after a plain word.
 
-A model of another program says only how it scores windows of pieces: it derives from `PieceModel` and has
-`target_log_probs`.
+Another program's model derives from `PieceModel` and defines only `target_log_probs`, the scores of windows.
 """
 
 # Shapes: B = batch, T = time, W = window (pieces that the model reads per call).
@@ -108,7 +107,7 @@ class WordPieces:
         return [int(mark)] if word == self._eos and mark is not None else []
 
     def _joined(self, head: str, word: int) -> str:
-        """A line that goes on with a word."""
+        """A line continued with a word."""
         if word == self._eos:
             return f"{head}\n"
         return f"{head} {self._words[word]}" if head else self._lead + self._words[word]

@@ -167,8 +167,8 @@ def _llama_cpp_length(lengths: Lengths) -> int:
 def new_pieces(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
     """Hugging Face's documentation: windows that begin every `stride` pieces; only new pieces are scored.
 
-    The mean loss of a window weighs one less than its new pieces. That is the number of its losses only in
-    the first window, whose first piece is not predicted: later windows weigh a little too little. A last
+    The mean loss of a window is weighted by one less than its new pieces. That is its number of losses only
+    in the first window, whose first piece is not predicted: later windows weigh slightly too little. A last
     window of a single piece, which is possible without overlap, has no loss: the page's code then prints nan,
     and here it is left out.
     """
@@ -253,7 +253,7 @@ def weighted_perplexity(scored: Sequence[Scored], _texts: Sequence[Prepared]) ->
 
 
 def mean_of_windows(scored: Sequence[Scored], _texts: Sequence[Prepared]) -> float:
-    """The exponential of the mean of the windows' mean losses, each window alike."""
+    """The exponential of the mean of the windows' mean losses, equally weighted."""
     return _exp(sum(one.mean for one in scored) / len(scored))
 
 

@@ -1,12 +1,11 @@
-"""Articles of before and after a date: pairs that are alike, and a model's bits per byte by month.
+"""Earlier and later articles: similar pairs, and a model's bits per byte by month.
 
-The topic is in the words of an article and in those of its categories, weighted by how rare they are. The
-quality is Featured, Good or neither, and both articles of a pair have the same; their lengths differ by at
-most a factor of two. Categories and quality come from `articles/` of a dataset; if a side does not have them,
-the others decide alone.
+The topic of an article is in its words and those of its categories, weighted by how rare they are. Both
+articles of a pair have the same quality (Featured, Good or neither); their lengths differ by at most a factor
+of two. Categories and quality come from `articles/` of a dataset, and are ignored if a side lacks them.
 
 A month's interval is Student's t over its articles; see `chance`. A step is one level before a month and a
-higher one from it on, as of a model that has read only what is before.
+higher one from it on, as for a model that has read only earlier text.
 """
 
 from __future__ import annotations
@@ -62,10 +61,10 @@ class Matching:
 
 
 def match(before: Sequence[Measured], after: Sequence[Measured]) -> Matching:
-    """Pair articles that are alike, the most alike first, each used once.
+    """Pair similar articles, the most similar first, each used once.
 
-    An article has no partner if the other side has none of its quality (`quality`), if none of these is
-    nearly as long (`length`), or if others took all of them (`taken`).
+    An article has no partner if the other side has none of its quality (`quality`), none of these has a
+    similar length (`length`), or all of them are already paired (`taken`).
     """
     distance, same, near = compared(before, after)
     pairs = pairs_of(np.where(same & near, distance, np.inf))
@@ -220,7 +219,7 @@ def months_of(dates: Sequence[Sequence[Dates]], by: str = "") -> tuple[str, list
 
 
 def _month(date: str) -> str:
-    """The month of a date, such as 2016-04; empty if it is not known."""
+    """The month of a date, such as 2016-04; empty if unknown."""
     return date[:7] if MONTH.match(date) else ""
 
 
@@ -276,7 +275,7 @@ def find_step(
     resamples: int = RESAMPLES,
     seed: int = 1,
 ) -> Step | None:
-    """Where one level before and a higher one after fit the months best: least squares by articles.
+    """Find the month at which a lower level and then a higher one fit best: least squares by articles.
 
     Some month always fits best. None if there is no step: chance alone, articles in a random order, makes one
     as large in more than 1 - `level` of all cases. With a `reference`, the same articles as another model

@@ -66,7 +66,7 @@ def expect_level(level: float) -> None:
 
 
 def why_no_sample(counts: Numbers) -> str:
-    """Why passages with so many tokens are no sample of which chance is known; empty if they are one."""
+    """Say why passages of these lengths cannot show chance; empty if they can."""
     if len(counts) < FEWEST:
         return "too few for an interval"
     if (share := counts.max() / counts.sum()) > NEARLY_ALL:

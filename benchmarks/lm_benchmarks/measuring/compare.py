@@ -74,7 +74,7 @@ class ModelDifference:
 
     @property
     def is_rounding(self) -> bool:
-        """Returns True if the arithmetic alone can make such a difference."""
+        """Return True if rounding alone can make such a difference."""
         return abs(self.difference) <= self.rounding
 
 

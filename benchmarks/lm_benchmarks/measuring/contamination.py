@@ -1,18 +1,18 @@
 """Has a model read the past? Compares its predictions of matched articles from before and after a date.
 
-A model that has read some of the articles of before predicts them better: its bits per byte of the articles
-of after are higher. Articles are compared in pairs that are alike in topic, quality and length; see
-`articles`. The interval is Student's t over the articles of the pairs, each side by itself; see `chance`.
-Whole pairs differ less than two sets do, because pairs are alike: that would give more false alarms.
+A model that has read some of the earlier articles predicts them better: later ones have more bits per byte.
+Articles are paired by topic, quality and length; see `articles`. The interval is Student's t over the
+articles of the pairs, each side by itself; see `chance`. Whole pairs would vary less than two independent
+sets, because their articles are similar: that would give more false alarms.
 
-The verdict is a test by permutations: if the model has read none, it is chance on which side each article of
-the pairs is. Each article counts the same, by the logarithm of its bits per byte. So a few articles that were
-read decide it, where they widen the interval as much as they move it.
+The verdict is a permutation test: if the model has read none, chance decides which side each article of a
+pair is on. Every article has the same weight, by the logarithm of its bits per byte. So a few articles that
+were read decide it, although they widen the interval as much as they move it.
 
-News is harder to predict for every model: new names, new events. A reference model that has read neither side
-takes that into account. The difference of the reference on the same articles is then subtracted.
+News is harder to predict for every model: new names, new events. So the difference of a reference model that
+has read neither side is subtracted, on the same articles.
 
-By month the model's bits per byte show a step at its cut-off, if it has read the earlier articles.
+By month, the bits per byte of a model that has read the earlier articles show a step at its cutoff.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def contamination_csv(found: Contamination) -> str:
 
 
 def said_unmatched(unmatched: Sequence[Mapping[str, int]]) -> str:
-    """How many articles of before and of after have no partner, and why."""
+    """Say how many earlier and later articles have no partner, and why."""
     sides = zip(("before", "after"), unmatched, strict=True)
     said = [
         f"{sum(reasons.values())} of {side}: {', '.join(f'{n} {why}' for why, n in sorted(reasons.items()))}"
@@ -321,7 +321,7 @@ def chance_of_easier(
     resamples: int = RESAMPLES,
     seed: int = 1,
 ) -> tuple[float, float]:
-    """How often the articles of before are as much easier if it is chance on which side each one is.
+    """How often random sides make the earlier articles as much easier.
 
     `control` are the same articles as the reference model predicts them; its logarithms are subtracted. The
     test is one-sided, at half of what `level` leaves. Returns the fraction of permutations; and the smallest

@@ -1,8 +1,8 @@
-"""Two models side by side over a text: what their distributions are to each other at each position.
+"""Two models side by side over a text: how their distributions differ at each position.
 
-Models of words are compared over the words of a dataset, with carried context. Models of pieces with the same
-tokenizer are compared in windows as llama.cpp's `--kl-divergence` has them: of each, the second half counts.
-Only a block of positions is in memory at once.
+Word models are compared over the words of a dataset, with carried context. Subword models with the same
+tokenizer are compared in windows like llama.cpp's `--kl-divergence`, of which the second half counts. Only a
+block of positions is in memory at once.
 
 A model with `all_log_probs` gives the probabilities of all words in a block in one call. One with
 `next_log_probs` reads word by word, and its states are joined to a batch. Any other model scores every word
@@ -211,7 +211,7 @@ def read_words(
     check: bool = True,
     progress: Progress = no_progress,
 ) -> ComparedText:
-    """Compare two models word by word, with laws tried on the beginning of the text first."""
+    """Compare two models word by word, after checking invariants on the beginning of the text."""
     one, other = pair
     if one.vocabulary.tokens != other.vocabulary.tokens:
         raise HarnessError(
@@ -280,9 +280,9 @@ def read_pieces(
     check: bool = True,
     progress: Progress = no_progress,
 ) -> ComparedText:
-    """Compare two models piece by piece, with laws tried on the first windows.
+    """Compare two models piece by piece, after checking invariants on the first windows.
 
-    Of `tokens`, the first whole windows are read, but one at least.
+    Of `tokens`, whole windows are read, at least one.
     """
     path = raw_file(inputs.dataset, split)
     (text,) = file_without_last_newline(read_text(path))

@@ -1,11 +1,10 @@
-"""Spot-checks the laws of `LanguageModel` on the text that a model is measured on.
+"""Spot-checks the invariants of `LanguageModel` on the text that a model is measured on.
 
-A model breaks them if it looks at later words, if its probabilities sum to more than one, if it remembers
-earlier calls, or if its scores change with chunks and batches. Its perplexity then means nothing, and is
-often a good one. `ps_models.invariants` has the laws. Here they are tried on the beginning of the text, which
-proves little: a model can keep them there and break them later. So `Watched` keeps a random sample of the
-calls of the whole run, and `Checks.of_places` repeats them in other ways. `run_samples` does the same for
-models of pieces.
+A model violates them if it looks at later words, if its probabilities sum to more than one, if it remembers
+earlier calls, or if its scores change with chunks and batches. Its perplexity is then meaningless, and often
+good. `ps_models.invariants` defines them. Checking them on the beginning of the text proves little, because a
+model can break them later. So `Watched` keeps a random sample of the calls of the whole run, and
+`Checks.of_places` repeats them in other ways. `run_samples` does the same for subword models.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ SAMPLED: Final = 16  # words whose scores must be those of `next_log_probs`
 
 
 class Findings(dict[str, str]):
-    """By law, what breaks it; "" if the model keeps it."""
+    """What violates each invariant; "" if nothing does."""
 
     def __init__(self, beginning: Tensor, tolerance: float) -> None:
         super().__init__()
@@ -97,7 +96,7 @@ def check(
 
 @dataclass(frozen=True)
 class Checks:
-    """Tries the laws on a loaded model."""
+    """Checks the invariants of a loaded model."""
 
     loaded: LoadedModel
     _: KW_ONLY
@@ -152,7 +151,7 @@ class Checks:
         return Watched(self.loaded.model, seed=self.seed, reread=self.loaded.reread)
 
     def of_text(self, stream: Tensor) -> Findings:
-        """Try the laws on the beginning of a text, (time,), and if it keeps them, at random places of it."""
+        """Check the beginning of a text, (time,), and if nothing is found, random places of it."""
         findings, watched = self.of_beginning(self.of_fresh(stream)), self.watched()
         if any(findings.values()):
             return findings
@@ -168,7 +167,7 @@ class Checks:
         return self.of_places(watched, findings)
 
     def of_beginning(self, findings: Findings) -> Findings:
-        """Add to findings what breaks the laws on the beginning."""
+        """Add violations on the beginning to findings."""
         errors, traces, size = dict[str, str](), list[str](), len(self.loaded.vocabulary)
         text = findings.beginning[0]
         for number, (name, law) in enumerate(LAWS.items()):
@@ -193,7 +192,7 @@ class Checks:
         return findings
 
     def of_places(self, watched: Watched, findings: Findings) -> Findings:
-        """Add to findings what breaks the laws at random places of a run, which the model was watched in."""
+        """Add violations at random places of a watched run to findings."""
         loaded, calls = self.loaded, watched.calls()
         trials = Trials(run=watched.tokens, seed=self.seed, tolerance=findings.tolerance)
         with evaluating(loaded.model), torch.no_grad():
@@ -344,7 +343,7 @@ def _drawn_change(trials: Trials, begin: Trial, at: int) -> tuple[Tensor, int]:
 
 
 def _contract(trial: Trial) -> Iterator[str]:
-    """All laws, on random texts of frequent words; another entry tries the sums over all words."""
+    """All invariants, on random texts of frequent words; another entry checks the sums over all words."""
     if other := next(filter(None, state_law(trial)), ""):
         raise HarnessError(f"state: {other}. docs/own-model.md shows a GRU")
     check_language_model(

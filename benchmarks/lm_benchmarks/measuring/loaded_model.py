@@ -1,8 +1,8 @@
-"""Options for loading a model, the loaded model, its FLOPs, and errors of the user's code in it.
+"""Options for loading a model, the loaded model, its FLOPs, and errors in the user's code.
 
-torch counts matrix products, 2·m·n·k for one of (m, k) and (k, n), and convolutions, but nothing else: no
-sums, activations or lookups. Fused kernels are taken apart while it counts, because it does not see into
-them: an `nn.LSTM`, or attention.
+torch counts matrix products, 2·m·n·k for one of (m, k) and (k, n), and convolutions, but no sums, activations
+or lookups. Fused kernels, such as an `nn.LSTM` or attention, are split while it counts, because it does not
+see into them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class LoadedModel:
 
     @property
     def is_identified(self) -> bool:
-        """Whether the identity shows what the model computes: code of the user's can change behind it."""
+        """Whether the identity shows what the model computes; the user's code can change behind it."""
         return not (self.users or self.is_program)
 
     def renamed(self, name: str) -> LoadedModel:
@@ -161,9 +161,9 @@ def source_hash(function: Callable[..., Any]) -> str:
 
 @contextmanager
 def user_code(name: str) -> Iterator[None]:
-    """Turn whatever code of the user's raises into one error that ends in the user's traceback.
+    """Turn any exception in the user's code into one error that ends in the user's traceback.
 
-    `name` is `module:function`; with "" no error changes.
+    `name` is `module:function`; with "" errors do not change.
     """
     try:
         yield
@@ -177,13 +177,13 @@ def user_code(name: str) -> Iterator[None]:
 
 
 def users_trace(error: BaseException) -> str:
-    """The traceback of an error from the first frame of the user's code on; "" if none of it is there."""
+    """The traceback of an error, starting in the user's code; "" if it does not get there."""
     frames = _users_frames(error.__traceback__)
     return _formatted(error, frames) if frames else ""
 
 
 def users_line(error: BaseException) -> str:
-    """The last line of the user's code that an error went through, such as `mine.py, line 3`; "" if none."""
+    """The last line of the user's code in an error, such as `mine.py, line 3`; "" if none."""
     frames = traceback.extract_tb(_users_frames(error.__traceback__))
     users = [frame for frame in frames if not _is_between(frame.filename)]
     return f"{Path(users[-1].filename).name}, line {users[-1].lineno}" if users else ""
@@ -194,14 +194,14 @@ def _formatted(error: BaseException, frames: TracebackType | None) -> str:
 
 
 def _users_frames(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback from the first frame of the user's code on; None if there is none."""
+    """A traceback, starting in the user's code; None if it does not get there."""
     while trace is not None and _is_between(trace.tb_frame.f_code.co_filename):
         trace = trace.tb_next
     return trace
 
 
 def _is_between(file: str) -> bool:
-    """Whether a file is ours, torch's, or of Python itself, such as what imports modules and `functools`."""
+    """Whether a file is ours, torch's, or Python's own, such as its import system and `functools`."""
     path = Path(file)
     importer = Path(importlib.__file__ or "").parent
     pythons = path.parent in (importer, importer.parent)

@@ -34,7 +34,7 @@ from wikitext_builder.tables import one_line
 
 
 class MeasuringError(HarnessError):
-    """Some models failed or break a law; `results` has what was measured."""
+    """Some models failed or violate an invariant; `results` has what was measured."""
 
     def __init__(self, message: str, results: list[Result]) -> None:
         super().__init__(message)
@@ -129,7 +129,7 @@ class _Batch:
 
     @contextmanager
     def noting(self, what: str) -> Iterator[None]:
-        """Note the error of a measurement, so that the others can go on."""
+        """Note the error of a measurement, so that the others continue."""
         try:
             yield
         except Exception as error:

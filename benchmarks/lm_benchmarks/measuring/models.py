@@ -1,4 +1,4 @@
-"""Models by specification: a name of ours, a checkpoint, a file, a program, or code of the user."""
+"""Models by specification: a built-in name, a checkpoint, a file, a program, or the user's code."""
 
 from __future__ import annotations
 

@@ -92,10 +92,10 @@ def measure_loaded(
     stored: Sequence[Result] = (),
     progress: Progress = no_progress,
 ) -> Result:
-    """Measure a model that is open.
+    """Measure a loaded model.
 
-    Of `stored` results the last one of the same signature is returned, and nothing is measured. Code and
-    programs of the user's can change, so they are always measured.
+    If `stored` results have its signature, the last of these is returned, and nothing is measured, except for
+    users' code and programs, which can change.
     """
     run = _Run(loaded, inputs, protocol, progress)
     with autocast(inputs.device, protocol.precision), user_code(loaded.users), evaluating(loaded.model):
@@ -196,7 +196,7 @@ class _Run:
     def _score_words(
         self, passages: Sequence[Passage], whole: Sequence[Passage], context: str, unit: str
     ) -> Fields:
-        """The sums of all passages, with the laws tried before and after the run.
+        """The sums of all passages, with invariants checked before and after the run.
 
         `whole` are the same passages in the words of the dataset, of which the model may know only some.
         """
@@ -312,7 +312,7 @@ class _Run:
         )
 
     def _score_windows(self, read: Callable[[Reader], tuple[tuple[Sums, ...], float | None]]) -> Fields:
-        """The sums that a model of pieces gives, and the laws that it breaks at windows of the run."""
+        """The sums of a subword model, and the invariants that it violates at windows of the run."""
         reader, checks, tried = self.loaded.reader, None, None
         assert reader is not None  # noqa: S101 - for mypy: the caller has looked
         watched = WatchedReader(reader, seed=self.inputs.seed)

@@ -1,8 +1,8 @@
-"""Keeps random samples of a run, and counts what trials of the laws on them cost and find.
+"""Keeps random samples of a run, and counts what checking invariants on them costs and finds.
 
 `Watched` and `WatchedReader` stand between a run and its model. `invariant_checks` repeats the calls of a
-model of words; `try_windows` repeats the windows of a model of pieces: alone, in two parts, with other pieces
-later, once more, and over all pieces that can follow.
+word model; `try_windows` repeats the windows of a subword model: alone, in two parts, with other later
+pieces, once more, and over all pieces that can follow.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, kw_only=True)
 class Trials:
-    """What was tried and found so far at random places of a run, and what it may cost."""
+    """Checks and findings so far at random places of a run, and their budget."""
 
     run: int  # tokens or pieces of the run
     seed: int  # fixes what is drawn
@@ -63,7 +63,7 @@ class Trials:
         return max(FLOOR, int(SHARE * self.run))
 
     def can_afford(self, least: int) -> bool:
-        """Whether there is budget for at least so many predictions more, or nothing was tried yet."""
+        """Whether the budget allows this many more predictions, or nothing was checked yet."""
         return not self.places or self.spent + least <= self.budget
 
     def begin_place(self) -> None:
@@ -76,12 +76,12 @@ class Trials:
         return int(torch.randint(max(1, end), (), generator=self.generator))
 
     def note(self, law: str, *whats: str) -> None:
-        """Note what breaks a law at the place that is tried; "" breaks nothing."""
+        """Note a violation at the current place; "" is none."""
         for broken in filter(None, whats):
             self.found.setdefault(law, {}).setdefault(self.at, broken)
 
     def move(self, law: str, *nats: float) -> None:
-        """Note by how many nats compared scores were higher, where a break of the law has one direction."""
+        """Note by how many nats compared scores were higher, where violations have one direction."""
         if law in DIRECTED and math.isfinite(moved := sum(nats)):  # others are noted as what they are
             self.moved.setdefault(law, []).append(moved)
 
@@ -94,10 +94,10 @@ class Trials:
         self.note("sum", broken)
 
     def biases(self) -> dict[str, str]:
-        """By broken law, how far scores move in one direction over all places.
+        """By violated invariant, how far scores move in one direction over all places.
 
-        Rounding moves them up as often as down. A look at what comes later, or a gain by larger chunks, has
-        one direction, also where it is smaller than the tolerance of a low precision at each place.
+        Rounding moves them up as often as down. A look ahead, or a gain by larger chunks, has one direction,
+        even where it is smaller than the tolerance of a low precision at each place.
         """
         found = {}
         for law, moved in self.moved.items():
@@ -108,7 +108,7 @@ class Trials:
         return found
 
     def findings(self) -> dict[str, str]:
-        """By broken law, what breaks it first, and at how many places."""
+        """By violated invariant, the first violation, and at how many places."""
         return self.biases() | {
             law: f"{next(iter(whats.values()))}; so at {len(whats)} of {self.places} random places"
             for law, whats in self.found.items()
@@ -117,7 +117,7 @@ class Trials:
     def tried(
         self, *, unit: str = "tokens", targets: int | None = None, tolerance: float | None = None
     ) -> Tried:
-        """What was tried; `targets` is the number of predictions of the run, if that is not its length."""
+        """What was checked; `targets` is the run's number of predictions, if that is not its length."""
         return Tried(
             seed=self.seed,
             tokens=self.run if targets is None else targets,
@@ -171,7 +171,7 @@ class Watched:
     """
 
     def __init__(self, model: Model, *, seed: int, reread: int = 0) -> None:
-        """Watch a model, called as it is; `seed` fixes the sample, `reread` is as in `LoadedModel`."""
+        """Watch a model; `seed` fixes the sample, `reread` is as in `LoadedModel`."""
         self.tokens = 0  # of all calls
         self._model, self._reread = model, reread
         self._sample = _Sample[Call](seed)
@@ -210,7 +210,7 @@ class WatchedReader:
     """A reader that scores as the one it stands for, and keeps a random sample of its windows."""
 
     def __init__(self, reader: Reader, *, seed: int) -> None:
-        """Watch a reader, which is called as it is; `seed` is that of the sample."""
+        """Watch a reader; `seed` fixes the sample."""
         self.longest = reader.longest
         self.pieces = self.targets = 0  # of all windows
         self._reader, self._sample = reader, _Sample[tuple[Window, float]](seed)
@@ -259,9 +259,9 @@ class _WindowTrials(Trials):
 def try_windows(
     watched: WatchedReader, reader: Reader, *, tolerance: float = 1e-3, seed: int = 1
 ) -> tuple[dict[str, str], Tried]:
-    """Try the laws at random windows of a run that was watched; `reader` is the model itself.
+    """Check invariants at random windows of a watched run; `reader` is the model itself.
 
-    Returns by law, what breaks it, "" if the model keeps it; and what was tried.
+    Returns what violates each invariant, "" if nothing does, and what was checked.
     """
     sample = watched.sample()
     some = list(dict.fromkeys(piece for window, _ in sample for piece in window.targets))[:FEW]

@@ -20,8 +20,8 @@ from wikitext_builder.article import SPLITS
 def tables_of(results: Iterable[Result], published: Sequence[Published] = ()) -> list[Table]:
     """A table per dataset and convention. If a model was measured twice, the last result counts.
 
-    The best model comes first, models that break laws last. If there are several versions of a split, each
-    has a table of its own.
+    The best model comes first, models that violate invariants last. Different versions of a split have
+    separate tables.
     """
     results = list(results)
     files: dict[tuple[str, ...], dict[str, set[str]]] = {}
@@ -46,12 +46,11 @@ def tables_of(results: Iterable[Result], published: Sequence[Published] = ()) ->
 def arranged(
     tables: Sequence[Table], *, columns: Sequence[str] = (), sort: str = "", csv: bool = False
 ) -> tuple[Table, ...]:
-    """The tables with the columns that a reader wants, sorted by one of them, the least value first.
+    """The tables with the chosen columns, sorted by one of them in ascending order.
 
-    Columns are named as they are printed: by headings of tables, or by names in CSV. The beginning of a
-    heading is enough: `perplexity` is that of all splits. Tables have the column `model` in any case. `-` in
-    front of the column to sort by puts the greatest value first. Rows without a value come after those
-    with one, and models that break laws last.
+    Columns are named by table headings or CSV names. The beginning of a heading is enough: `perplexity` is
+    that of all splits. Tables always have the column `model`. `-` before the column to sort by reverses the
+    order. Rows without a value come after those with one, and models that violate invariants last.
     """
     there = [table.keys if csv else table.heads for table in tables]
     every = dict.fromkeys(name for each in there for name in each)
@@ -126,7 +125,7 @@ def _table(
 
 
 def _order(row: ReportRow, split: str, metric: str) -> tuple[bool, float, str]:
-    """The best first; models that break laws at the end."""
+    """The best first; models that violate invariants last."""
     value = value_of(row, split, metric)
     if value is None:
         value = row.published.get(split, math.inf)

@@ -80,7 +80,7 @@ def framed(cells: Sequence[Sequence[str]], heads: Mapping[str, bool]) -> pd.Data
 
 
 def mark_best(frame: pd.DataFrame, values: Mapping[tuple[int, int], object]) -> None:
-    """Mark the least of some values by their places, and what looks like it. One alone is not the best."""
+    """Mark the lowest of some values by their places, and ties with it. A single value is not the best."""
     numbers = ((place, value) for place, value in values.items() if isinstance(value, int | float))
     known = {place: value for place, value in numbers if math.isfinite(value)}
     if len(known) > 1:
@@ -139,7 +139,7 @@ def markdown_table(frame: pd.DataFrame, words: Collection[str] = ()) -> str:
 
 
 def latex_table(frame: pd.DataFrame) -> str:
-    """A tabular in LaTeX, with the package booktabs. A heading is no wider than the cells below it."""
+    """A LaTeX tabular, for the package booktabs. Headings are no wider than the cells below them."""
     _, rows = _lines(frame, latex_cell, r"\textbf{{{}}}")
     left = _left(frame, frame.attrs.get(WORDS, ()))
     letters = "".join("l" if place in left else "r" for place in range(len(frame.columns)))

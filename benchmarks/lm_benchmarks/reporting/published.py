@@ -45,7 +45,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class OwnTraining(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A training of the published size by settings of ours."""
+    """A training of the published size with our settings."""
 
     recipe: str
     differs: str  # from the published one

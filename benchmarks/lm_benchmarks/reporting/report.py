@@ -339,7 +339,7 @@ class Grouping:
 
     @property
     def chart(self) -> Chart:
-        """Bars: how much worse the other models are than the best, per group; "" if there are no others."""
+        """Bars: how much worse the other models are than the best, per group; "" without others."""
         best, title = next(iter(self.models)), f"nats per token above the best model, by {self.by}"
         label = "nats per token above the best"
         labels = list(self.tokens)

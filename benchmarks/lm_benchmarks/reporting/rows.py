@@ -1,6 +1,6 @@
 """The table of all rows as a page: published, measured at a small size, measured at the published size.
 
-If a number was not measured the cell says `not yet`, or a dash if there is no such size.
+A number that was not measured is `not yet`, or a dash if there is no such size.
 """
 
 from __future__ import annotations

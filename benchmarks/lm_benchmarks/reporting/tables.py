@@ -51,9 +51,9 @@ class ReportRow:
 
     @property
     def laws(self) -> str:
-        """Which laws the model breaks; or `kept`, or `not tried`.
+        """Which invariants the model violates; or `kept`, or `not tried`.
 
-        The words of an open vocabulary sum to less than one: its perplexity per word is an upper bound.
+        The words of an open vocabulary sum to less than one, so its perplexity per word is an upper bound.
         """
         tried = [result for result in self.results.values() if result.checks is not None]
         broken = sorted({law for result in tried for law in result.broken})
@@ -66,7 +66,7 @@ class ReportRow:
 
     @property
     def is_broken(self) -> bool:
-        """Returns True if the model breaks a law, so that its number means nothing."""
+        """Return True if the model violates an invariant, so that its number is meaningless."""
         return any(result.broken for result in self.results.values())
 
 
