@@ -1,14 +1,15 @@
 """The description of a dataset that programs read, `croissant.json`, in the format Croissant 1.1.
 
-https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html, with the terms as `mlcroissant` reads them.
-No day in it is that of the build: the same input gives the same bytes.
+`croissant.toml` has the terms of the format. No day is that of the build: the same input gives the same bytes.
 """
 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -20,36 +21,9 @@ from wikitext_builder.dataset.manifest import CARD, CROISSANT, Manifest
 from wikitext_builder.dataset.plain import ARTICLES
 from wikitext_builder.pages.lock import read_attribution
 
-TERMS: Final = """arrayShape citeAs column containedIn equivalentProperty extract field fileObject
-fileProperty fileSet format includes isArray isLiveDataset jsonPath key md5 parentField path recordSet
-references regex repeated replace samplingRate separator source subField transform"""
-CONTEXT: Final = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "sc": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "dct": "http://purl.org/dc/terms/",
-    "conformsTo": "dct:conformsTo",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    **{term: f"cr:{term}" for term in TERMS.split()},
-}
-PARQUET, TEXT = "application/x-parquet", "text/plain"
-MEDIA_TYPES: Final = {  # by suffix; other files are plain text
-    ".parquet": PARQUET,
-    ".zip": "application/zip",
-    ".jsonl": "application/jsonlines",
-    ".tsv": "text/tab-separated-values",
-}
-PARTS_OF_SECTIONS: Final = {"heading": "sc:Text", "level": "sc:Integer", "text": "sc:Text"}
 SPLIT: Final = "splits/name"  # the field that says which split a record is of
-USES: Final = {"train": "cr:TrainingSplit", "valid": "cr:ValidationSplit", "test": "cr:TestSplit"}
 # A path names its split. mlcroissant applies this to what it found again, so it also matches the split alone.
 SPLIT_OF_PATH: Final = r"(?:.*[/.])?(train|valid|test)(?:[-.].*)?"
-
-Node = dict[str, Any]
 
 
 def write_croissant(directory: Path, plan: Plan, manifest: Manifest) -> None:
@@ -58,16 +32,20 @@ def write_croissant(directory: Path, plan: Plan, manifest: Manifest) -> None:
     Its address is that of the wiki, because no build knows where the dataset will be published. It leaves out
     the card, to which `overlap` may add a section later.
     """
-    index, name = plan.language.index_address, plan.recipe.name
-    host = urlsplit(index).netloc
+    terms = tomllib.loads((files("wikitext_builder.building") / "croissant.toml").read_text("utf-8"))
+    index, host = plan.language.index_address, urlsplit(plan.language.index_address).netloc
     days = sorted(one.timestamp[:10] for one in read_attribution(directory))
     articles = sum(one.articles for one in manifest.splits.values())
-    sets = list(_sets(plan))
+    sets = dict(_sets(plan))
+
+    def media_type(path: str) -> str:
+        return str(terms["media_types"].get(path.rpartition(".")[2], "text/plain"))
+
     described = {
-        "@context": CONTEXT,
+        "@context": terms["context"],
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
-        "name": name,
+        "name": plan.recipe.name,
         "description": f"{articles:,} articles of {host} for word-level language modelling, in the format of"
         f" WikiText, made by WikiText Builder. {CARD} says more.",
         "url": index.removesuffix("w/index.php"),
@@ -80,25 +58,23 @@ def write_croissant(directory: Path, plan: Plan, manifest: Manifest) -> None:
         "inLanguage": plan.language.text_language,
         "distribution": [
             *(
-                _node("FileObject", path)
-                | {"contentUrl": path, "contentSize": f"{entry.bytes} B", "sha256": entry.sha256}
-                | {"encodingFormat": MEDIA_TYPES.get(PurePosixPath(path).suffix, TEXT)}
+                _node("FileObject", path, contentUrl=path, encodingFormat=media_type(path))
+                | {"contentSize": f"{entry.bytes} B", "sha256": entry.sha256}
                 for path, entry in manifest.files.items()
                 if path != CARD
             ),
             *(
-                _node("FileSet", f"{one}-files") | {"encodingFormat": media_type, "includes": pattern}
-                for one, pattern, media_type, _ in sets
+                _node("FileSet", f"{name}-files", encodingFormat=media_type(pattern), includes=pattern)
+                for name, (pattern, _) in sets.items()
             ),
         ],
         "recordSet": [
-            _node("RecordSet", "splits")
-            | {"dataType": "cr:Split", "key": {"@id": SPLIT}}
-            | {"field": [_field(SPLIT, "sc:Text"), _field("splits/url", "sc:URL")]}
-            | {"data": [{SPLIT: split, "splits/url": USES[split]} for split in plan.recipe.splits]},
+            _node("RecordSet", "splits", dataType="cr:Split", key={"@id": SPLIT})
+            | {"field": [_node("Field", name, dataType=one) for name, one in terms["splits"].items()]}
+            | {"data": [{SPLIT: name, "splits/url": terms["uses"][name]} for name in plan.recipe.splits]},
             *(
-                _node("RecordSet", one) | {"field": list(_fields(one, kind, types))}
-                for one, _, kind, types in sets
+                _node("RecordSet", name, field=list(_fields(name, columns, terms)))
+                for name, (_, columns) in sets.items()
             ),
         ],
     }
@@ -106,38 +82,33 @@ def write_croissant(directory: Path, plan: Plan, manifest: Manifest) -> None:
     (directory / CROISSANT).write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
-def _sets(plan: Plan) -> Iterator[tuple[str, str, str, Mapping[str, str]]]:
-    """The sets of records: the name of each, its files, their media type, and its columns."""
+def _sets(plan: Plan) -> Iterator[tuple[str, tuple[str, Mapping[str, str]]]]:
+    """The sets of records: the name of each, its files and its columns; a text file is one record."""
     name = plan.recipe.name
     for kind, config in zip(LINES, (f"{name}-v1", f"{name}-raw-v1"), strict=True):
-        yield config, f"{TABLES[kind].folder}/*.parquet", PARQUET, TABLES[kind].types
-        yield f"{config}-text", f"wiki.*.{kind}", TEXT, {"content": "text"}  # a file per record
+        yield config, (f"{TABLES[kind].folder}/*.parquet", TABLES[kind].types)
+        yield f"{config}-text", (f"wiki.*.{kind}", {"content": "text"})
     if "parquet" in plan.recipe.articles:
-        yield f"{name}-articles-v1", f"{ARTICLES}/*.parquet", PARQUET, TABLES[ARTICLES].types
+        yield f"{name}-articles-v1", (f"{ARTICLES}/*.parquet", TABLES[ARTICLES].types)
 
 
-def _fields(name: str, media_type: str, columns: Mapping[str, str]) -> Iterator[Node]:
+def _fields(name: str, columns: Mapping[str, str], terms: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The fields of a set of records: the split, and each column."""
-    files = {"fileSet": {"@id": f"{name}-files"}}
-    of_split = files | {"extract": {"fileProperty": "fullpath"}, "transform": {"regex": SPLIT_OF_PATH}}
-    yield _field(f"{name}/split", "sc:Text") | {"source": of_split, "references": {"field": {"@id": SPLIT}}}
+    source = {"fileSet": {"@id": f"{name}-files"}}
+    of_split = source | {"extract": {"fileProperty": "fullpath"}, "transform": {"regex": SPLIT_OF_PATH}}
+    split = _node("Field", f"{name}/split", source=of_split, references={"field": {"@id": SPLIT}})
+    yield split | terms["kinds"]["text"]
     for column, kind in columns.items():
-        source = files | {"extract": {"fileProperty" if media_type == TEXT else "column": column}}
-        field = _field(f"{name}/{column}", "sc:Integer" if kind == "number" else "sc:Text")
-        if kind in ("texts", "sections"):
-            field |= {"isArray": True, "arrayShape": "-1"}
+        found = source | {"extract": {"fileProperty" if column == "content" else "column": column}}
+        field = _node("Field", f"{name}/{column}", source=found) | terms["kinds"][kind]
         if kind == "sections":
             field["subField"] = [
-                _field(f"{name}/{column}/{part}", data_type)
-                | {"source": source | {"transform": {"jsonPath": part}}}
-                for part, data_type in PARTS_OF_SECTIONS.items()
+                _node("Field", f"{name}/{column}/{part}", source=found | {"transform": {"jsonPath": part}})
+                | terms["kinds"][kind_of_part]
+                for part, kind_of_part in terms["sections"].items()
             ]
-        yield field | {"source": source}
+        yield field
 
 
-def _field(name: str, data_type: str) -> Node:
-    return _node("Field", name) | {"dataType": data_type}
-
-
-def _node(kind: str, name: str) -> Node:
-    return {"@type": f"cr:{kind}", "@id": name, "name": name}
+def _node(kind: str, name: str, **properties: Any) -> dict[str, Any]:
+    return {"@type": f"cr:{kind}", "@id": name, "name": name, **properties}

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Final
+
+from wikitext_builder.article import heading_level
+from wikitext_builder.dataset.vocabulary import EOS, UNK, read_token_lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +20,7 @@ class SplitCounts:
     lines: int  # blank ones included; each has one <eos>
     tokens: int  # with <eos>
     unknown: int  # tokens that are <unk>
-    types: int  # in a manifest: of the raw text, without <eos>
+    types: int  # of the text, <eos> included; in a manifest, of the raw text without <eos>
 
     @property
     def oov_rate(self) -> float | None:
@@ -27,6 +32,32 @@ class SplitCounts:
 
 
 NOTHING: Final = SplitCounts(articles=0, lines=0, tokens=0, unknown=0, types=0)
+
+
+def count(path: Path) -> tuple[SplitCounts, Counter[str]]:
+    """How much is in a file of tokens, and how often it has each type, `<eos>` included.
+
+    An article begins with a title that has a blank line on both sides: in the official files some paragraphs
+    look like a title, but have none.
+
+    Raises:
+        BuilderError: The file cannot be read.
+    """
+    counts: Counter[str] = Counter()
+    articles = lines = 0
+    before_last: list[str] = ["no line yet"]
+    last = before_last
+    for line in read_token_lines(path):
+        counts.update(line)
+        lines += 1
+        if not line and not before_last and heading_level(" ".join(last)) == 1:
+            articles += 1
+        before_last, last = last, line
+    if lines:
+        counts[EOS] += lines
+    tokens, unknown = counts.total(), counts[UNK]
+    totals = SplitCounts(articles=articles, lines=lines, tokens=tokens, unknown=unknown, types=len(counts))
+    return totals, counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Set
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
 from wikitext_builder.article import SPLITS
-from wikitext_builder.dataset.counts import SplitCounts
+from wikitext_builder.dataset.counts import SplitCounts, count
 from wikitext_builder.dataset.load import LAYOUTS, WIKITEXT
 from wikitext_builder.dataset.manifest import (
     MANIFEST,
@@ -78,8 +78,8 @@ def verify(directory: str | Path) -> list[Check]:
         grammar = _guarded(f"{path.name} grammar", partial(_grammar, path))
         checks.append(grammar)
         if grammar.passed:
-            counts[name] = Counter(read_tokens(path))
-            checks.extend(_counts(name, path, counts[name], manifest))
+            totals, counts[name] = count(path)
+            checks.append(_counts(name, totals, manifest))
             known = counts.get("train", Counter()).keys() - {UNK}
             says = manifest.splits[name] if manifest else None
             checks.extend(_raw(path, directory / f"wiki.{name}.raw", known, says))
@@ -163,16 +163,14 @@ def _grammar(path: Path) -> str:
     return f"{articles:,} articles, {lines:,} lines"
 
 
-def _counts(name: str, path: Path, counts: Counter[str], manifest: Manifest | None) -> Iterator[Check]:
-    found = (sum(1 for _ in read_articles(path)), counts[EOS], counts.total(), counts[UNK])
-    text = "{:,} articles, {:,} lines, {:,} tokens with <eos>, {:,} <unk>"
+def _counts(name: str, found: SplitCounts, manifest: Manifest | None) -> Check:
+    text = "{articles:,} articles, {lines:,} lines, {tokens:,} tokens with <eos>, {unknown:,} <unk>"
     but, passed = "; no manifest to compare", None
     if manifest:
-        says = manifest.splits[name]
-        expected = (says.articles, says.lines, says.tokens, says.unknown)
-        passed = found == expected
-        but = "" if passed else f"; the manifest says {text.format(*expected)}"
-    yield Check(name=f"{name} counts", passed=passed, found=text.format(*found) + but)
+        says = replace(manifest.splits[name], types=found.types)
+        passed = found == says
+        but = "" if passed else f"; the manifest says {text.format(**asdict(says))}"
+    return Check(name=f"{name} counts", passed=passed, found=text.format(**asdict(found)) + but)
 
 
 def _raw(tokens: Path, raw: Path, known: Set[str], says: SplitCounts | None) -> Iterator[Check]:

@@ -11,12 +11,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from wikitext_builder.dataset.counts import count
 from wikitext_builder.dataset.load import load_named
 from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import EOS, UNK
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pictures import COLORS, PICTURES, STYLE, expect_picture
-from wikitext_builder.stats.statistics import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,7 @@ def plot_zipf(
         BuilderError: There is no such dataset, no train file, no word, or the suffix is another.
     """
     datasets = load_named(directories, names)
-    counts = {name: count(one.file("train")).counts for name, one in datasets.items()}
+    counts = {name: count(one.file("train"))[1] for name, one in datasets.items()}
     draw_zipf(counts, Path(out), overlay=overlay)
     return Path(out)
 

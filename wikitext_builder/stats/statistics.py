@@ -12,50 +12,20 @@ show which it was. The paper's counts of WikiText are those of the files.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from wikitext_builder.article import SPLITS, heading_level
-from wikitext_builder.dataset.counts import STATISTICS, SplitCounts, figures
+from wikitext_builder.article import SPLITS
+from wikitext_builder.dataset.counts import NOTHING, STATISTICS, count, figures
 from wikitext_builder.dataset.load import load_named
-from wikitext_builder.dataset.vocabulary import EOS, UNK, read_token_lines
 from wikitext_builder.tables import aligned
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ALL: Final = "all"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CountedText:
-    """A file of tokens, or several, of which statistics are taken."""
-
-    articles: int
-    lines: int
-    counts: Counter[str]  # of the types, <eos> included
-
-    @property
-    def totals(self) -> SplitCounts:
-        """How much is in it, each type of the text counted."""
-        tokens, unknown = self.counts.total(), self.counts[UNK]
-        return SplitCounts(
-            articles=self.articles,
-            lines=self.lines,
-            tokens=tokens,
-            unknown=unknown,
-            types=len(self.counts),
-        )
-
-    def __add__(self, other: CountedText) -> CountedText:
-        return CountedText(
-            articles=self.articles + other.articles,
-            lines=self.lines + other.lines,
-            counts=self.counts + other.counts,
-        )
 
 
 ONE_MORE_EOS: Final = "the paper has one <eos> more than the file has lines, as if it ended in an empty line"
@@ -105,30 +75,6 @@ PUBLISHED: Final[dict[str, PublishedStatistics]] = {  # Merity et al. 2016, Tabl
 }
 
 
-def count(path: Path) -> CountedText:
-    """Count a file of tokens, which is read as a stream.
-
-    An article begins with a title that has a blank line on both sides: in the official files some paragraphs
-    look like a title, but have none.
-
-    Raises:
-        BuilderError: The file cannot be read.
-    """
-    counts: Counter[str] = Counter()
-    articles = lines = 0
-    before_last: list[str] = ["no line yet"]
-    last = before_last
-    for line in read_token_lines(path):
-        counts.update(line)
-        lines += 1
-        if not line and not before_last and heading_level(" ".join(last)) == 1:
-            articles += 1
-        before_last, last = last, line
-    if lines:
-        counts[EOS] += lines
-    return CountedText(articles=articles, lines=lines, counts=counts)
-
-
 def statistics(
     *directories: str | Path, names: Sequence[str] = (), measures: Collection[str] = (), raw: bool = False
 ) -> pd.DataFrame:
@@ -176,19 +122,21 @@ def corpus_statistics(name: str, splits: Mapping[str, Path], *, title: str | Non
     import pandas as pd
 
     counted = {split: count(path) for split, path in splits.items()}
-    vocabulary = len(counted["train"].counts) if "train" in counted else None
-    counted[ALL] = sum(counted.values(), CountedText(articles=0, lines=0, counts=Counter()))
+    totals = {split: found for split, (found, _) in counted.items()}
+    vocabulary = totals["train"].types if "train" in totals else None
+    types = len(set().union(*(counts for _, counts in counted.values())))
+    totals[ALL] = replace(sum(totals.values(), NOTHING), types=types)
     published = PUBLISHED.get(title or name)
-    rows, types = [], dict[str, str]()
-    for split, text in counted.items():
-        ours = figures(text.totals, vocabulary)
+    rows, dtypes = [], dict[str, str]()
+    for split, text in totals.items():
+        ours = figures(text, vocabulary)
         paper = published.row(split) if published else dict.fromkeys(PAPER)
-        note = published.note if published and paper["tokens"] == text.counts.total() + 1 else ""
+        note = published.note if published and paper["tokens"] == text.tokens + 1 else ""
         beside = {f"paper_{key}": value for key, value in paper.items()}
         rows.append({"corpus": name, "split": split, **ours, **beside, "note": note})
     for key, one in STATISTICS.items():
-        types |= {key: one.dtype} | ({f"paper_{key}": one.dtype} if key in PAPER else {})
-    return pd.DataFrame(rows).astype(types)
+        dtypes |= {key: one.dtype} | ({f"paper_{key}": one.dtype} if key in PAPER else {})
+    return pd.DataFrame(rows).astype(dtypes)
 
 
 def to_records(table: pd.DataFrame) -> list[dict[str, str | int | float | None]]:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cases import each
 from tests.conftest import data
+from wikitext_builder.dataset.counts import count
 from wikitext_builder.dataset.load import load
 from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.errors import BuilderError
@@ -17,7 +18,6 @@ from wikitext_builder.stats.statistics import (
     PUBLISHED,
     as_text,
     corpus_statistics,
-    count,
     statistics,
     to_records,
 )
@@ -70,7 +70,7 @@ def test_false_titles_of_the_test_file_are_not_articles() -> None:
         if line.startswith(" = ") and not line.startswith(" = = ") and line.endswith(" = ")
     ]
     assert len(titles) == 62
-    assert count(path).articles == 60
+    assert count(path)[0].articles == 60
 
 
 def test_penn_treebank_is_the_papers_table_but_for_one_eos() -> None:
@@ -106,11 +106,11 @@ ARTICLES = " \n = One = \n \n a b <unk> \n \n = = Part = = \n \n = k = \n \n = T
 def test_counts_of_a_small_file(tmp_path: Path) -> None:
     path = tmp_path / "wiki.train.tokens"
     path.write_text(ARTICLES, encoding="utf-8")
-    found, totals = count(path), count(path).totals
+    totals, counts = count(path)
     assert totals.articles == 3  # a paragraph between blank lines cannot be told from a title
     assert totals.lines == 13
     assert totals.tokens == 13 + 19
-    assert found.counts["<eos>"] == 13
+    assert counts["<eos>"] == 13
     assert totals.oov_rate == 1 / totals.tokens
     assert list(read_tokens(path)).count("<eos>") == 13
 
@@ -118,18 +118,18 @@ def test_counts_of_a_small_file(tmp_path: Path) -> None:
 @each("dataset", "text, articles", "articles")
 def test_what_is_an_article(tmp_path: Path, text: str, articles: int) -> None:
     (tmp_path / "file").write_text(text, encoding="utf-8")
-    assert count(tmp_path / "file").articles == articles
+    assert count(tmp_path / "file")[0].articles == articles
 
 
 def test_a_last_line_without_newline_is_a_line(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("a b\nc", encoding="utf-8")
-    assert count(tmp_path / "train.txt").totals.tokens == 5
+    assert count(tmp_path / "train.txt")[0].tokens == 5
 
 
 def test_a_written_eos_counts_beside_those_of_lines(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("a <eos> b\nc\n", encoding="utf-8")
-    found = count(tmp_path / "train.txt")
-    assert (found.totals.tokens, found.counts["<eos>"]) == (6, 3)
+    totals, counts = count(tmp_path / "train.txt")
+    assert (totals.tokens, counts["<eos>"]) == (6, 3)
 
 
 def test_empty_file_has_no_rate(tmp_path: Path) -> None:
