@@ -8,14 +8,11 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from jinja2 import Environment, StrictUndefined
-
 from wikitext_builder.building.batches import LeftOutCalls
-from wikitext_builder.building.licence import licences_in
+from wikitext_builder.building.licence import licences_in, render
 from wikitext_builder.building.plan import LEFT_OUT, REJECTED, Plan
 from wikitext_builder.dataset.counts import STATISTICS, SplitCounts, figures
 from wikitext_builder.dataset.manifest import CARD
@@ -92,18 +89,18 @@ def write_left_out(directory: Path, left_out: Mapping[str, LeftOutCalls]) -> Non
 def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], vocabulary: int) -> None:
     """Write the dataset card, README.md, whose head the `datasets` library reads."""
     names = plan.recipe.splits
-    environment = Environment(trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)  # noqa: S701 - Markdown
-    template = (files("wikitext_builder.building") / "card.md.jinja").read_text(encoding="utf-8")
     columns = [figures(splits[name], vocabulary) for name in names]
     labelled = {one.card: (key, one) for key, one in STATISTICS.items() if one.card}
-    text = environment.from_string(template).render(
+    text = render(
+        "card.md.jinja",
         recipe=plan.recipe,
         language=plan.language.text_language,
         wiki=_wiki(plan.language),
-        terms=f" Here the terms of {index} apply." if (index := plan.language.index) else "",
+        index=plan.language.index,
         splits=names,
         table={label: one.cells(each[key] for each in columns) for label, (key, one) in labelled.items()},
-        newness=_newness(plan.revisions) if "train" not in names else "",
+        created=_days(plan.revisions, "created"),
+        promoted=_days(plan.revisions, "promoted"),
         names="{" + ",".join(names) + "}" if len(names) > 1 else names[0],
         licences=licences_in(directory),
         rebuild=rebuild_commands(plan),
@@ -122,19 +119,10 @@ def _wiki(language: Language) -> str:
     return wikipedia if name in ("", "Wikipedia") else f"{name}, {wikipedia},"
 
 
-def _newness(revisions: Sequence[Revision]) -> str:
-    """From when the pages are, as far as the store knows it."""
-    for what, said, but in (
-        ("created", "were written", "Text that was copied from elsewhere is older; `overlap` finds it."),
-        ("promoted", "became Good or Featured", "Parts of their text are older; `overlap` finds them."),
-    ):
-        days = sorted({getattr(one, what)[:10] for one in revisions})
-        if days and days[0]:
-            return (
-                f"Only a test set. Its pages {said} from {days[0]} to {days[-1]}: a model whose training"
-                f" data ends before {days[0]} has not read them as such. {but}\n\n"
-            )
-    return "Only a test set. Not all creation dates of its pages are known.\n\n"
+def _days(revisions: Sequence[Revision], what: str) -> list[str]:
+    """The days when pages were created or promoted; none unless all are known."""
+    days = sorted({getattr(one, what)[:10] for one in revisions})
+    return days if days and days[0] else []
 
 
 def _size_category(lines: int) -> str:

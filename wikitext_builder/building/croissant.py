@@ -1,6 +1,6 @@
 """The description of a dataset that programs read, `croissant.json`, in the format Croissant 1.1.
 
-`croissant.toml` has the terms of the format. No day is that of the build: the same input gives the same bytes.
+`croissant.toml` has the terms of the format. No day is of the build: the same input gives the same bytes.
 """
 
 from __future__ import annotations

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.resources import files
 from pathlib import Path
 from typing import Final
+
+from jinja2 import Environment, StrictUndefined
 
 from wikitext_builder.building.plan import Plan
 from wikitext_builder.pages.lock import ATTRIBUTION, read_attribution
@@ -37,25 +40,19 @@ def licences_in(directory: Path) -> tuple[str, ...]:
 
 def write_licence(directory: Path, plan: Plan) -> None:
     """Write the licence of a dataset, whose attribution is there already."""
-    by_date = {"3.0": "from before 7 June 2023", "4.0": "of 7 June 2023 and later"}
-    named = [
-        f"Text of revisions {by_date[one]}:\n"
-        f"  Creative Commons Attribution-ShareAlike {one}, {ADDRESS.format(one)}\n"
-        for one in licences_in(directory)
-    ]
-    index = plan.language.index
-    terms = (
-        f"The articles are of {index}: the terms of that wiki hold in place of these.\n\n" if index else ""
+    text = render(
+        "licence.txt.jinja",
+        name=plan.recipe.name,
+        index=plan.language.index,
+        versions=licences_in(directory),
+        address=ADDRESS,
+        gfdl=GFDL,
     )
-    text = f"""The text of {plan.recipe.name} is by the editors of the articles that {ATTRIBUTION} names.
-
-{terms}{"".join(named)}Most of Wikipedia's text is also under the GNU Free Documentation License, {GFDL}
-
-Changes: WikiText Builder removed markup, tables, references and lists from the articles, split the rest into
-tokens, and replaced rare words by <unk> in the files of tokens. No author or wiki endorses the result.
-
-If you publish this dataset, or text from it: name the licence with its address, keep {ATTRIBUTION} (the
-history at each address there names the authors), say what you changed, and use the same licence, or a later
-version of it.
-"""
     (directory / LICENCE).write_text(text, encoding="utf-8", newline="\n")
+
+
+def render(template: str, **values: object) -> str:
+    """A text of this room's templates; they are Markdown or plain text."""
+    environment = Environment(trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)  # noqa: S701
+    text = (files("wikitext_builder.building") / template).read_text(encoding="utf-8")
+    return environment.from_string(text).render(values)

@@ -13,9 +13,12 @@ show which it was. The paper's counts of WikiText are those of the files.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from wikitext_builder.article import SPLITS
 from wikitext_builder.dataset.counts import NOTHING, STATISTICS, count, figures
@@ -27,8 +30,6 @@ if TYPE_CHECKING:
 
 ALL: Final = "all"
 
-
-ONE_MORE_EOS: Final = "the paper has one <eos> more than the file has lines, as if it ended in an empty line"
 PAPER: Final = ("articles", "tokens", "vocabulary", "oov_rate")  # statistics of Table 1
 
 
@@ -36,10 +37,10 @@ PAPER: Final = ("articles", "tokens", "vocabulary", "oov_rate")  # statistics of
 class PublishedStatistics:
     """What Table 1 of the paper says of a dataset; None where the table has a dash."""
 
-    articles: Mapping[str, int | None]
     tokens: Mapping[str, int]
     vocabulary: int
     oov_rate: float  # of train, rounded as the paper prints it
+    articles: Mapping[str, int | None] = field(default_factory=lambda: dict.fromkeys(SPLITS))
     note: str = ""
 
     def row(self, split: str) -> dict[str, float | None]:
@@ -52,27 +53,8 @@ class PublishedStatistics:
         }
 
 
-PUBLISHED: Final[dict[str, PublishedStatistics]] = {  # Merity et al. 2016, Table 1
-    "Penn Treebank": PublishedStatistics(
-        articles=dict.fromkeys(SPLITS),
-        tokens={"train": 929_590, "valid": 73_761, "test": 82_431},
-        vocabulary=10_000,
-        oov_rate=0.048,
-        note=ONE_MORE_EOS,
-    ),
-    "WikiText-2": PublishedStatistics(
-        articles={"train": 600, "valid": 60, "test": 60},
-        tokens={"train": 2_088_628, "valid": 217_646, "test": 245_569},
-        vocabulary=33_278,
-        oov_rate=0.026,
-    ),
-    "WikiText-103": PublishedStatistics(
-        articles={"train": 28_475, "valid": 60, "test": 60},
-        tokens={"train": 103_227_021, "valid": 217_646, "test": 245_569},
-        vocabulary=267_735,
-        oov_rate=0.004,
-    ),
-}
+_TABLE_1: Final = (files("wikitext_builder.stats") / "table_1.toml").read_bytes()
+PUBLISHED: Final = msgspec.toml.decode(_TABLE_1, type=dict[str, PublishedStatistics])
 
 
 def statistics(
