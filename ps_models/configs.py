@@ -97,7 +97,7 @@ PRESETS: Final[dict[str, Mapping[str, Preset]]] = {
 
 
 def kind_of(model: str | ModelKind) -> ModelKind:
-    """A model of ours by its name; what is a model already stays as it is."""
+    """One of our models by its name; a model stays as it is."""
     if isinstance(model, ModelKind):
         return model
     if model not in MODELS:

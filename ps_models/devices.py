@@ -64,11 +64,11 @@ def autocast(device: torch.device, precision: str) -> Iterator[None]:
 
 
 def use_products(precision: str) -> None:
-    """Round products of float32 on a GPU to TF32 only if the precision is tf32; cuDNN would do it otherwise.
+    """Round float32 products on a GPU to TF32 only if the precision is tf32; by default cuDNN would do it.
 
     Not under bf16: what autocast leaves in float32, such as the pointer's scores, must stay exact. cuDNN's
-    convolutions and recurrences have switches of their own, which follow `torch.backends.fp32_precision` if
-    they are not set.
+    convolutions and recurrences have their own switches, which follow `torch.backends.fp32_precision` if
+    unset.
     """
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     cudnn: Any = torch.backends.cudnn

@@ -57,7 +57,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of some names, such as the keys of a registry."""
+    """One of several names, such as the keys of a registry."""
 
     names: Iterable[str]
 
@@ -100,7 +100,7 @@ class Config:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig(Config):
-    """A configuration of a model of the words of a vocabulary."""
+    """Configuration of a model over a vocabulary."""
 
     vocab_size: int
     eos: WordId = 1  # the id of <eos> in wikitext_builder's vocabularies

@@ -1,8 +1,8 @@
-"""The laws that every language model obeys; you can check your own models with them.
+"""The invariants of every language model; you can check your own models with them.
 
-`LanguageModel` and `Trainable` state the laws. Scores are compared with a tolerance in nats; for a model in
-float64 it can be smaller. A law is one function of a `Trial` that yields what breaks it, and one entry of a
-table at the end. The benchmarks try the same laws on the text of a run.
+`LanguageModel` and `Trainable` state them. Scores are compared with a tolerance in nats, which can be smaller
+for a model in float64. An invariant is one function of a `Trial` that yields violations, and one entry of a
+table at the end. The benchmarks check the same invariants on the text of a run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class BrokenLawError(AssertionError):
 
 @dataclass(kw_only=True)
 class Trial:
-    """A model, texts for it to read, and the ways in which laws vary them."""
+    """A model, texts for it to read, and the ways in which checks vary them."""
 
     model: Any
     tokens: Tensor  # the texts, (rows, time)

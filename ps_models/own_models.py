@@ -1,8 +1,9 @@
-"""Models of the user's: a class in a file or module of theirs is trained and opened like one of ours.
+"""Users' models: a class in their file or module is trained and opened like one of ours.
 
-The class takes a frozen dataclass, its configuration, and obeys the laws of `Trainable`. A checkpoint has its
-name and the sha256 of its source; the folder of the run has a copy of a file. Code is imported only if the
-user has named its file on a command line, or has allowed it once: `trust` keeps the sha256.
+The class takes a frozen dataclass, its configuration, and satisfies the invariants of `Trainable`. A
+checkpoint has its name and the sha256 of its source; the folder of the run has a copy of a file. Code is
+imported only if the user has named its file on a command line, or has allowed it once: `trust` keeps the
+sha256.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _allowed_now: Final[set[str]] = set()
 
 
 def named_kind(model: str) -> ModelKind:
-    """A model by our name, or by that of the user's class: `my_model.py:GPT` or `my_package.models:GPT`."""
+    """A model by our name, or by that of a user's class: `my_model.py:GPT` or `my_package.models:GPT`."""
     if not (match := OWN.fullmatch(model)):
         return kind_of(model)
     where = match["where"]
@@ -124,7 +125,7 @@ def keep_source(kind: ModelKind, folder: Path) -> None:
 
 
 def check_laws(kind: ModelKind, model: nn.Module, words: int) -> None:
-    """Try the laws on a user's model with fresh weights, in seconds."""
+    """Check the invariants of a user's model with fresh weights, in seconds."""
     tried: Any = model.eval()
     few = min(words, WORDS)
     try:

@@ -77,7 +77,7 @@ def threads_for(weights: int, rows: int, most: int) -> int:
 
 @contextmanager
 def fitted_threads(model: object, rows: int = 1) -> Iterator[None]:
-    """Compute with as many threads as a model that reads so many rows is worth; not with more than before.
+    """Compute with as many threads as a model with this many rows benefits from; not with more than before.
 
     Nothing changes if the user chose the number, or if the model does not read word by word.
     """

@@ -141,7 +141,7 @@ def _distribution(probabilities: Tensor, word: int) -> Distribution:
 
 
 def _log(probability: float) -> float:
-    """The logarithm; that of the least normal number if a probability is too small for a number."""
+    """The logarithm, or that of the least normal number if a probability underflows."""
     return math.log(max(probability, sys.float_info.min))
 
 
@@ -168,7 +168,7 @@ def gains(
 
 
 def passage_end(tokens: Tensor, vocabulary: Vocabulary, start: int, words: int | None) -> int:
-    """The place after the passage of so many words that begins at `start`.
+    """The end of the passage of `words` words that begins at `start`.
 
     None: up to a full stop or the end of a line, and not more than LONGEST_SENTENCE.
     """
@@ -180,11 +180,11 @@ def passage_end(tokens: Tensor, vocabulary: Vocabulary, start: int, words: int |
 
 
 def best_start(tokens: Tensor, gained: Tensor, vocabulary: Vocabulary, words: int | None) -> int:
-    """Where the passage begins in which the pointer added most nats to known words.
+    """The start of the passage in which the pointer added most nats to known words.
 
-    A passage begins where a line does, a sentence also after a full stop. Of equal ones the first is taken.
-    `<unk>` and `<eos>` do not count: a reader learns nothing from a copy of them. It has so many words, or
-    fewer if the whole text is shorter; None: a sentence, see `passage_end`.
+    A passage begins where a line does, a sentence also after a full stop. In a tie the first is taken.
+    `<unk>` and `<eos>` do not count, because a reader learns nothing from a copy of them. It has `words`
+    words, or fewer if the whole text is shorter; None: a sentence, see `passage_end`.
     """
     no_words, breaks = _ids(vocabulary, (UNK, EOS)), _ids(vocabulary, STOPS if words is None else (EOS,))
     listed = tokens.tolist()

@@ -63,7 +63,7 @@ class Bucket:
 
     @property
     def label(self) -> str:
-        """The counts of its words, such as 4–5; no other bucket has one of them."""
+        """The counts of its words, such as 4–5; buckets do not overlap."""
         return f"{self.least:,}" if self.least == self.most else f"{self.least:,}–{self.most:,}"
 
 

@@ -77,10 +77,10 @@ class Softmax(nn.Module):
 
 
 def inclusion_chances(vocab_size: int, sampled: int) -> Tensor:
-    """The chance of each word to be in a sample of about `sampled` words: 1 for frequent ones, then falling.
+    """The probability that each word is in a sample of about `sampled` words: 1 for frequent ones, then lower.
 
-    It falls with the rank to the power of 0.75, and so slower than frequencies, which fall by Zipf's law: a
-    rare word that is likely somewhere would otherwise weigh too much when it is drawn.
+    It falls with the rank to the power of 0.75, so more slowly than frequencies, which fall by Zipf's law;
+    otherwise a rare word that is likely somewhere would weigh too much when it is drawn.
 
     >>> inclusion_chances(10_000, 1000).sum().round()
     tensor(1000., dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""Attention of each step over the words of a window that moves with it."""
+"""Attention of each step over the words of a sliding window."""
 
 # Shapes: B = batch, T = time, W = window, S = W - 1 + T: positions that some step looks back on, H = hidden.
 

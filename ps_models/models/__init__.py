@@ -1,8 +1,8 @@
 """The models, one file each; `MODELS` names those that can be trained.
 
-For each name: the dataclass of its configuration, and the module that is made from it. They obey the laws of
-`Trainable` and share `StreamModel`; those with a pointer share `PointerSentinel`. Models that only
-count are in `ps_models.models.baselines`.
+For each name: the dataclass of its configuration, and its module. They satisfy the invariants of `Trainable`
+and share `StreamModel`; those with a pointer share `PointerSentinel`. Models that only count are in
+`ps_models.models.baselines`.
 """
 
 from __future__ import annotations

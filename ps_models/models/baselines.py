@@ -145,7 +145,7 @@ def _one_word_on(table: Grams, contexts: Ints, words: Ints, vocab_size: int) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """A baseline: its name in tables, what it is, and how it is made of a dataset with its vocabulary."""
+    """A baseline: its title, its description, and how it is made from a dataset with its vocabulary."""
 
     title: str
     about: str

@@ -5,14 +5,14 @@
 
 z replaces the word's embedding in an LSTM with Zaremba's dropout and a softmax over whole words.
 
-Letters are UTF-8 bytes: the alphabet is known before the text, and no letter is unknown. Penn Treebank is all
-ASCII, where bytes are characters. Two bytes that UTF-8 never uses mark the begin and the end of a word. Each
-of the 256 bytes has a vector of 15 numbers, used or not: about 3,000 parameters more than with the characters
-of Penn Treebank.
+Letters are UTF-8 bytes, so the alphabet is fixed and no letter is unknown. Penn Treebank is all ASCII, where
+bytes are characters. Two bytes that UTF-8 never uses mark the beginning and end of a word. Each of the 256
+bytes has a vector of 15 numbers, used or not: about 3,000 parameters more than with the characters of Penn
+Treebank.
 
-The paper fills all words with vectors of zeros up to the length of the longest. So all words but the longest
-have windows of zeros only, whose feature is tanh(b). Here every word has such a window. So no word's vector
-depends on other words, and a call only fills up to the longest of its own words.
+The paper pads all words with zero vectors up to the length of the longest, so that all but the longest have
+windows of zeros only, whose feature is tanh(b). Here every word has such a window. So a word's vector does
+not depend on other words, and a call only pads up to the longest of its own words.
 """
 
 # Shapes: B = batch, T = time, N = distinct words, V = vocabulary, C = letters of a word,

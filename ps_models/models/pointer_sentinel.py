@@ -61,9 +61,9 @@ class Inspection(NamedTuple):
 
 
 class PointerSentinel(nn.Module):
-    """Mixes the softmax of the model inside with a pointer to the words of a window.
+    """Mixes the softmax of the inner model with a pointer to the words of a window.
 
-    The model inside has `initial_state`, `score` and `softmax`, and a `run` as `LSTM.run`. Names of its
+    The inner model has `initial_state`, `score` and `softmax`, and a `run` as `LSTM.run`. Names of its
     weights begin with `name`. The configuration has `init`, `initial_gate` and `pointer_rate`.
     """
 

@@ -57,7 +57,7 @@ class Checkpoint:
 
     @property
     def source_sha256(self) -> str | None:
-        """The hash of the user's source, if the model is the user's."""
+        """The hash of the source, for a user's model."""
         found = self.facts.get("source_sha256")
         return None if found is None else str(found)
 

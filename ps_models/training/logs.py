@@ -19,7 +19,7 @@ UPDATES, EPOCHS = LOGS = ("updates.jsonl", "epochs.csv")
 
 
 class Events(Protocol):
-    """What takes numbers over time, such as TensorBoard's `SummaryWriter`."""
+    """Takes numbers over time, like TensorBoard's `SummaryWriter`."""
 
     def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> object:
         """Take one number at one step."""

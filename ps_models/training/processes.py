@@ -22,10 +22,10 @@ PATIENCE: Final = 60.0  # seconds that processes have to save and end after the 
 
 
 def run_processes(arguments: Sequence[str], number: int) -> int:
-    """Run `ps-models` with these arguments in so many processes; returns the exit status.
+    """Run `ps-models` with these arguments in several processes; return the exit status.
 
-    Signals are handed on. The first process writes to this one's stderr. If another one fails before it, what
-    that one said is shown.
+    Signals are forwarded. The first process writes to this one's stderr. If another one fails first, its
+    messages are shown.
     """
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
