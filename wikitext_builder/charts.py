@@ -205,7 +205,7 @@ def _attributes(style: str) -> str:
 
 
 def legend_name(name: str) -> str:
-    """A name in a legend: short, and of one line. matplotlib would hide one that begins with `_`."""
+    """A name in a legend: short, on one line. matplotlib would hide one that begins with `_`."""
     name = one_line(name)
     short = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
     return f"\u200b{short}" if short.startswith("_") else short

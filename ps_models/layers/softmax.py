@@ -77,7 +77,7 @@ class Softmax(nn.Module):
 
 
 def inclusion_chances(vocab_size: int, sampled: int) -> Tensor:
-    """The probability that each word is in a sample of about `sampled` words: 1 for frequent ones, then lower.
+    """The probability that a word is in a sample of about `sampled` words: 1 for frequent ones, then lower.
 
     It falls with the rank to the power of 0.75, so more slowly than frequencies, which fall by Zipf's law;
     otherwise a rare word that is likely somewhere would weigh too much when it is drawn.

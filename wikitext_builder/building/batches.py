@@ -72,7 +72,7 @@ class BatchCounts:
 
 
 def count_words(batch: Batch, *, partitions: int) -> BatchCounts:
-    """Count the words of a batch, unless that is done already."""
+    """Count the words of a batch, unless that is already done."""
     location = f"{batch.location}.counts"
     if not blobs.exists(f"{location}.json"):
         words, types = Counter[str](), {name: set[str]() for name in SPLITS if name != "train"}

@@ -34,7 +34,7 @@ def versions_of(timestamps: Iterable[str]) -> tuple[str, ...]:
 
 
 def licences_in(directory: Path) -> tuple[str, ...]:
-    """The versions of CC BY-SA in a dataset, by its attribution; that of today if it has no article."""
+    """The versions of CC BY-SA in a dataset, by its attribution; today's if it has no article."""
     return versions_of(one.timestamp for one in read_attribution(directory)) or ("4.0",)
 
 

@@ -54,7 +54,7 @@ def remove_leftovers(plan: Plan, identity: Identity) -> None:
 
 
 def _expect_ours(work: Path) -> None:
-    """Refuse a working folder that no build of ours has made, before anything in it is removed."""
+    """Refuse a working folder that none of our builds made, before anything in it is removed."""
     if work.is_symlink() or (work.exists() and not work.is_dir()):
         raise BuilderError(f"{work}: a link or a file; a build needs this name for its own folder: move it")
     names = sorted(path.name for path in work.iterdir()) if work.exists() else []

@@ -46,9 +46,9 @@ def _settings() -> dict[str, Any]:
 
 
 class Program(click.Group):
-    """A group that lists its commands by stage, with their summaries and examples, which stand in a file.
+    """A group that lists its commands by stage, with summaries and examples from a file.
 
-    It and all its commands have --verbose and --quiet. Settings of the user are the defaults of its options.
+    It and all its commands have --verbose and --quiet. The user's settings are the defaults of its options.
     """
 
     def __init__(self, *arguments: Any, about: Path | None = None, **options: Any) -> None:
@@ -325,7 +325,7 @@ def version_option(program: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def trust_option(trust: Callable[[Path], None]) -> Callable[[Any], Any]:
-    """The option that allows code of the user's: what `trust` does with each file."""
+    """The option that trusts users' code: `trust` is called with each file."""
 
     def allow(_context: click.Context, _option: click.Parameter, paths: tuple[Path, ...]) -> None:
         for path in paths:

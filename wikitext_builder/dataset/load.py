@@ -198,10 +198,10 @@ def load(path: str | Path) -> Dataset:
 
 
 def load_named(directories: Sequence[str | Path], names: Sequence[str] = ()) -> dict[str, Dataset]:
-    """Several datasets by distinct names, for tables and plots that compare them.
+    """Open datasets under distinct names, for tables and plots that compare them.
 
-    Without names each has its title, such as WikiText-2; datasets of the same title are named by the ends of
-    their paths that tell them apart, such as `2016/wikitext-2` and `today/wikitext-2`.
+    The default names are titles, such as WikiText-2; datasets with the same title are named by the ends of
+    their paths that differ, such as `2016/wikitext-2` and `today/wikitext-2`.
 
     Args:
         directories: Folders; a single file of tokens has no splits to compare and is refused.

@@ -37,7 +37,7 @@ TITLE = re.compile(r"= (?!= ).*\S =")
 
 
 def file_line(line: str) -> str:
-    r"""A line as it is written to a file.
+    r"""A line as written to a file.
 
     >>> file_line("= Title ="), file_line("")
     (' = Title = \n', ' \n')
@@ -167,7 +167,7 @@ def _manifest(data: bytes) -> Manifest:
 
 
 def compared_files(directory: Path, manifest: Manifest) -> Iterator[tuple[str, FileEntry, FileEntry | None]]:
-    """Each file of a manifest: its name, its entry, and the entry of what is there; None if it is missing."""
+    """Each file of a manifest: its name, its entry, and the entry of the file found; None if missing."""
     for name, expected in manifest.files.items():
         path = directory / name
         if not path.is_file():

@@ -1,8 +1,7 @@
 """Splits wikitext without templates, links, tables and tags into headings and paragraphs; removes sections.
 
-Sections that primarily feature lists are removed by their exact names. A name that joins several such names
-is one too: "Notes and references", "References, notes & sources". No heading of the 720 articles of
-WikiText-2 is such a name.
+Sections that mainly hold lists are removed by their exact names, or combinations of these: "Notes and
+references", "References, notes & sources". No heading of the 720 articles of WikiText-2 is such a name.
 """
 
 from __future__ import annotations

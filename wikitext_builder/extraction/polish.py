@@ -76,7 +76,7 @@ def polish_heading(text: str) -> str:
 def _clean_characters(text: str) -> str:
     """Return the text with entities decoded, in NFC, with plain single spaces and no invisible characters.
 
-    The LaTeX of formulas stays as it is.
+    The LaTeX of formulas does not change.
     """
     marks = FORMULA_MARK.findall(text) if FORMULA in text else []
     if marks:
@@ -114,7 +114,7 @@ def _without_slips(text: str) -> str:
 
 
 def _decoded(entity: re.Match[str]) -> str:
-    """Return the character of an entity; a name that does not exist stays as it is."""
+    """Return the character of an entity; an unknown name stays."""
     known = entity[0][1] == "#" or entity[0][1:] in html5
     return html.unescape(entity[0]) if known else entity[0]
 

@@ -71,8 +71,8 @@ def extract_rendered(
         page: The page; its wikitext is not read.
         language: Code of the Wikipedia, or its names.
         sections: Which sections to remove, see `extract`.
-        incomplete: What happens to sentences that lack the words of a call: of a template that the wiki does
-            not have, which shows as a red link, or of one that Parsoid marks as an error.
+        incomplete: What to do, as in `extract`, with a call of a template that the wiki does not have (a red
+            link) or that Parsoid marks as an error.
 
     Raises:
         RejectedError: The HTML cannot be used; the reason is `too-large` or `too-deep`.

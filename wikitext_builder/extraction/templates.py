@@ -1,7 +1,7 @@
 """Template calls: which are removed on purpose, which have a macro, and which are unknown.
 
-Macros of the user of `extract` come before ours: functions of a `Template` of mwparserfromhell, which is
-imported when such a macro is first called.
+Macros that the user gives to `extract` take precedence over ours. They are functions of an mwparserfromhell
+`Template`; the package is imported when such a macro is first called.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ UserMacro = Callable[["Template"], str | None]
 
 
 class UserMacroError(RejectedError):
-    """A macro of the user failed: no other text takes the place of what it would have given."""
+    """A user's macro failed, and no other text replaces its result."""
 
 
 def user_macros(functions: Mapping[str, UserMacro]) -> dict[str, Macro]:

@@ -70,8 +70,8 @@ def fetch_expansions(
 ) -> ExpansionsReport:
     """Fetch where names of templates lead, then the texts of calls that `extract` leaves out, once.
 
-    The texts are those of today's templates, also for old revisions. The calls of a page are one transaction:
-    a run that was killed resumes where it stopped. Pages that had nothing new are not looked at again.
+    The texts are from today's templates, even for old revisions. The calls of a page are one transaction, so
+    that a killed run resumes where it stopped. Pages that had nothing new are not read again.
     """
     code, requests_before = wikipedia.language.code, wikipedia.requests
     check_wiki(store, wikipedia)

@@ -240,7 +240,7 @@ def moved_in(query: Json) -> Iterator[str]:
 
 
 def _today(lookup: Lookup, titles: Mapping[str, str]) -> tuple[list[str], list[Rejected]]:
-    """Today's titles of page ids; of what is no article any more, why, under the title of the log."""
+    """Today's titles of page ids; for pages that are not articles any more, why, under the log's title."""
     found: list[str] = []
     rejected: list[Rejected] = []
     answer = lookup.wikipedia.request({"action": "query", "prop": "info", "pageids": "|".join(titles)})
@@ -256,7 +256,7 @@ def _today(lookup: Lookup, titles: Mapping[str, str]) -> tuple[list[str], list[R
 
 
 def _no_article(page: Json) -> WhyNot:
-    """Why a page is no article any more; None if it is one."""
+    """Why a page is not an article any more; None if it is."""
     if page.get("missing"):
         return "missing", "it was deleted"
     if page.get("ns", 0) != 0:

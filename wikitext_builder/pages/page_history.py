@@ -144,7 +144,7 @@ class WikiPast(Past):
             return bool(helped["paraminfo"].get("modules"))
 
     def classes(self, page: Page) -> frozenset[str]:
-        """The classes that the wiki's projects of editors give a page, such as B or GA."""
+        """The classes that WikiProjects give a page, such as B or GA."""
         if not self._assesses:
             raise BuilderError(
                 f"{self._wikipedia.api}: has no assessments of pages; select by --include good or a category"

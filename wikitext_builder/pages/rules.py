@@ -52,7 +52,7 @@ class Past:
         raise NotImplementedError
 
     def classes(self, page: Page) -> frozenset[str]:
-        """The classes that projects of editors give a page, such as B or GA."""
+        """The classes that WikiProjects give a page, such as B or GA."""
         raise NotImplementedError
 
 

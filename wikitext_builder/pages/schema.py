@@ -85,7 +85,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def _add_new_tables(connection: sqlite3.Connection) -> None:
-    """Add the tables that a store of an earlier version does not have; the rest stays as it is."""
+    """Add the tables that an older store lacks; nothing else changes."""
     new = ("rendered", "templates", "template_redirects", "items", "dates")
     there = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     if not {*new} <= {name for (name,) in there}:

@@ -272,7 +272,7 @@ class Wish:
 
 
 def parse_wishes(include: Texts, exclude: Texts, language: Language) -> tuple[Wish, ...]:
-    """Return what two arguments ask for, in the forms of `FILTERS` and of selections that are no filter."""
+    """Return what two arguments ask for, as `FILTERS` or as selections that are not filters."""
     kinds: Mapping[str, Kind[Filter | Selection]] = {**SELECTIONS, **FILTERS}
     return tuple(Wish(*found) for found in parse_all(include, exclude, language, kinds))
 

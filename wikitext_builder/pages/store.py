@@ -107,10 +107,10 @@ class Store(WikiTexts):
         rejected: Iterable[Rejected] = (),
         redirects: Mapping[str, str] | None = None,
     ) -> int:
-        """Keep pages and rejections, and mark what they answer as settled, all in one transaction.
+        """Store pages and rejections, and mark what they answer as settled, in one transaction.
 
-        A revision that is here stays as it is. `origin` is the API's address or the dump's name, `redirects`
-        are titles that lead to others. Returns the number of revisions that are new.
+        Stored revisions do not change. `origin` is the API's address or the dump's name, `redirects` are
+        titles that lead to others. Returns the number of new revisions.
         """
         pages, settled, rejected = list(pages), list(settled), list(rejected)
         with self.transaction():

@@ -100,7 +100,7 @@ CHANGES = {family: since for family, since, _source in read_table("changes")}
 
 
 def changed(call: Call, family: str) -> bool:
-    """True if the page is of the time when a family of templates had its text of today, by `changes.tsv`.
+    """True if a family of templates already had today's text when the page was saved, by `changes.tsv`.
 
     Wikitext without a time has the text of 2016, the time of the official files.
     """

@@ -230,7 +230,7 @@ class _Citation:
         return f" ({shown})" if shown and shown.lower() != "none" else ""
 
     def language(self) -> str:
-        """` (in French and German)`; a code of English says nothing, as on pages of today."""
+        """` (in French and German)`; nothing for English, as on today's pages."""
         given = "" if self.pointed and self["language"].lower() == "english" else self["language"]
         codes = [code.strip() for code in given.split(",") if code.strip()]
         codes = [code for code in codes if code.lower() != "en" and not code.lower().startswith("en-")]
