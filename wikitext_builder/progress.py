@@ -166,12 +166,11 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def shown_progress(stream: TextIO | None = None, *, as_json: bool = False) -> Iterator[Progress]:
-    """One bar per stage on a terminal; elsewhere a line when a stage starts, every ten seconds, at its end.
+    """Show a bar per stage on a terminal; elsewhere lines at its start, every ten seconds, and at its end.
 
-    Both have the rate and the time that is left, lines after ten seconds.
-    A report that only brings a note, such as why the wiki makes us wait, is a line of its own. As JSON each
-    line is an object with stage, done, total, note and the seconds since the beginning. If the user wants it
-    quiet, nothing is shown.
+    Both show the rate and the remaining time, lines after ten seconds. A report that only brings a note, such
+    as why the wiki makes us wait, is a line of its own. As JSON each line is an object with stage, done,
+    total, note and the seconds since the beginning. With --quiet, nothing is shown.
     """
     stream = stream or sys.stderr  # what it is now, not what it was when this module was imported
     if is_quiet():
@@ -184,7 +183,7 @@ def shown_progress(stream: TextIO | None = None, *, as_json: bool = False) -> It
 
 
 class _Bars(RichProgress):
-    """One bar per stage; notes are below the bars if there is no room to their right."""
+    """One bar per stage; notes are below the bars if there is no room beside them."""
 
     notes_below = False
 

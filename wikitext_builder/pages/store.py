@@ -319,7 +319,7 @@ class Dates:
 
 
 def add_dates(store: Store, language: str, dates: Mapping[int, Dates]) -> None:
-    """Keep the dates of each page id; one that is not known leaves what is there."""
+    """Store the dates of each page id; an unknown one changes nothing."""
     rows = [
         (language, page_id, one.created, one.promoted) for page_id, one in dates.items() if one != Dates()
     ]

@@ -68,7 +68,7 @@ def information(first: Ids, second: Ids, classes: int) -> float:
 
 
 def mutual_information(text: Text) -> Measured:
-    """Between words at a distance, less what shuffled words have, and its power law."""
+    """Mutual information of words at a distance, less that of shuffled words, and its power law."""
     order = np.argsort(-text.counts, kind="stable")
     classes = np.full(len(text.words), CLASSES, np.int32)
     classes[order[:CLASSES]] = np.arange(min(CLASSES, len(order)))
@@ -112,7 +112,7 @@ def burstiness(text: Text) -> Measured:
 
 
 def corrected_burstiness(ratio: Reals, intervals: Reals) -> Reals:
-    """B of a coefficient of variation of so many intervals: 0 for random ones, whatever their number."""
+    """B of a coefficient of variation of `intervals` intervals: 0 for random ones, whatever their number."""
     up, down = np.sqrt(intervals + 1), np.sqrt(intervals - 1)
     return np.asarray((up * ratio - down) / ((up - 2) * ratio + down))
 
@@ -146,7 +146,7 @@ def hashes(text: Text, lengths: Collection[int]) -> Iterator[tuple[int, dict[int
 
 
 def unseen_ngrams(text: Text) -> Measured:
-    """The share of n-grams that train does not have."""
+    """The share of n-grams that do not occur in train."""
     if text.train is None:
         return {}
     own: dict[int, list[Hashes]] = {n: [] for n in NGRAMS}
@@ -165,7 +165,7 @@ def unseen_ngrams(text: Text) -> Measured:
 
 
 def recurring_rare(text: Text) -> Measured:
-    """The share of words that stood in their article before, by how often train has them."""
+    """The share of words that occurred earlier in their article, by their count in train."""
     if not len(text.article_starts):
         return {}
     reference = (text.train or text).counts

@@ -53,7 +53,7 @@ class Statistic:
     shown: str = "train"  # the split that its chart shows, if it is there
 
     def of(self, *texts: Text | Words) -> Iterator[tuple[Part, float | str | None, float]]:
-        """Each number: its part, its x (None: it is no curve), and its value."""
+        """Each number: its part, its x (None if it is not a curve), and its value."""
         function: Callable[..., Mapping[str, Any]] = getattr(
             import_module(f"wikitext_builder.stats.{self.group}"), self.key
         )

@@ -69,7 +69,7 @@ def lengths(text: Text) -> Measured:
 
 
 def distribution(name: str, values: Places, counts: Places | Reals) -> Measured:
-    """The mean, and the least values that so many percent of all do not exceed."""
+    """Mean and percentiles."""
     total = counts.sum()
     if not total:
         return {}
@@ -173,7 +173,7 @@ def kinds(text: Text) -> Measured:
 
 
 def unknown_runs(text: Text) -> Measured:
-    """How many `<unk>` stand beside each other in a line."""
+    """Runs of `<unk>` in a line, by length."""
     unknown = np.flatnonzero(text.ids == 0)
     if not len(unknown):
         return {}

@@ -44,7 +44,7 @@ class PublishedStatistics:
     note: str = ""
 
     def row(self, split: str) -> dict[str, float | None]:
-        """The figures that stand beside ours for a split, by the name of the statistic."""
+        """The published figures of a split, by statistic."""
         return {
             "articles": self.articles.get(split),
             "tokens": self.tokens.get(split),

@@ -124,7 +124,7 @@ def hurwitz(s: Reals, a: NDArray[Any]) -> Reals:
 
 
 def tail_exponents(values: Places, types: Places, least: Places) -> Reals:
-    """The exponent of a discrete power law from each least count on, by maximum likelihood."""
+    """The exponent of a discrete power law from each minimum count on, by maximum likelihood."""
     above = np.cumsum(types[::-1])[::-1]
     logs = np.cumsum((types * np.log(values))[::-1])[::-1]
     mean = (logs / above)[np.searchsorted(values, least)]
@@ -142,7 +142,7 @@ def tail_exponents(values: Places, types: Places, least: Places) -> Reals:
 
 
 def power_tail(text: Text) -> Measured:
-    """The discrete power law of the counts, from the count on that fits best."""
+    """The discrete power law of the counts, from the count on where it fits best."""
     types = np.bincount(text.frequencies) if len(text.frequencies) else np.zeros(1, np.int64)
     values = np.flatnonzero(types)
     types = types[values]

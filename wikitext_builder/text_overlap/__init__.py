@@ -1,1 +1,1 @@
-"""How much of a dataset also stands in other text: the proof that it is new, or that it is not."""
+"""How much of a dataset also occurs in other text: whether it is new."""

@@ -1,11 +1,11 @@
-"""How much of each article of a dataset also stands in other text; a dataset of only what is new.
+"""How much of each article of a dataset also occurs in other text; a dataset of only what is new.
 
-The dataset is indexed, and the other text streams past it, so that it can be of any size: see `index`. A
-dataset that does not fit into the given memory is indexed in parts, and the other text is read once per part.
+The dataset is indexed, and the other text is streamed, so it can be of any size: see `index`. A dataset that
+does not fit into the given memory is indexed in parts, and the other text is read once per part.
 
-A paragraph is new if less than a fifth of its shortest n-grams stand in the other text. So a paragraph that
-was moved or lightly edited is not new; nor is one that is too short to have an n-gram. See
-docs/notes/experiments.md for how often that is wrong.
+A paragraph is new if less than a fifth of its shortest n-grams occurs in the other text. So a moved or
+lightly edited paragraph is not new; nor is one that is too short to have an n-gram. See
+docs/notes/experiments.md for error rates.
 """
 
 from __future__ import annotations

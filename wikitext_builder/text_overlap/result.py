@@ -188,11 +188,11 @@ def built_card(directory: str | Path) -> bytes:
 
 
 def write_into_card(directory: str | Path, found: Overlap) -> None:
-    """Write an overlap into a dataset that was built here, in place of an earlier one.
+    """Write an overlap into a dataset that was built here, replacing an earlier one.
 
-    The card gets its last section, `overlap.csv` the figures of each article, and `overlap.json` the totals,
-    what the other text was, and the hashes of the two. The manifest stays as it is: it says what the dataset
-    is, and not what it was compared with. If this is interrupted, `verify` says that parts do not agree.
+    The card gets a last section, `overlap.csv` the figures per article, and `overlap.json` the totals, the
+    description of the other text, and the hashes of the two. The manifest says what the dataset is, not what
+    it was compared with, and does not change. If this is interrupted, `verify` says that parts do not agree.
     """
     directory, built = Path(directory), built_card(directory)
     texts = {

@@ -37,7 +37,7 @@ _TABLE: Final = bytes(byte if byte in _KEPT else 0 for byte in bytes(range(256))
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text as they are compared.
+    """The words of a text, normalized for comparison.
 
     >>> words_of("It 's 1 @,@ 500 km² – don’t !"), words_of("東京 is")
     (['it', 's', '1', '500', 'km2', 'don', 't'], ['東', '京', 'is'])

@@ -110,7 +110,7 @@ def months_of(text: str) -> list[str]:
 
 
 def days_before(timestamp: str, days: int) -> str:
-    """Return the moment so many days before another; the year 1 has none before it.
+    """Return the moment this many days before another; the year 1 has none before it.
 
     >>> days_before("2026-03-01T12:00:00Z", 30)
     '2026-01-30T12:00:00Z'
