@@ -359,7 +359,7 @@ class SelectOption(click.Option):
         from wikitext_builder.pages.selections import SELECTIONS
 
         record = super().get_help_record(ctx)
-        kinds = ", ".join(kind.form for kind in SELECTIONS.values())
+        kinds = ", ".join(SELECTIONS)
         return record and (record[0], record[1].format(kinds=kinds))
 
 

@@ -122,14 +122,9 @@ def own_categories(wikitext: str, language: str | Language = "en") -> tuple[str,
     >>> own_categories("Tea [[:Category:Drinks]] [[Category:tea_culture|*]] <!-- [[Category:Old]] -->")
     ('Tea culture',)
     """
-    return tuple(dict.fromkeys(_category_names(wikitext, _category_link(language_of(language)))))
-
-
-def _category_names(wikitext: str, link: re.Pattern[str]) -> Iterator[str]:
-    for match in link.finditer(without_comments_and_verbatim(wikitext)):
-        name = tidy_title(match[1])
-        if name and not title_fault(name):
-            yield name[0].upper() + name[1:]
+    link = _category_link(language_of(language))
+    names = (tidy_title(match[1]) for match in link.finditer(without_comments_and_verbatim(wikitext)))
+    return tuple(dict.fromkeys(name[0].upper() + name[1:] for name in names if not title_fault(name)))
 
 
 @cache

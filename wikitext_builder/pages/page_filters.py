@@ -17,11 +17,11 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.pages.database import Packed
 from wikitext_builder.pages.lock import article_url, read_attribution, read_lock, read_titles
-from wikitext_builder.pages.rules import ASKS, UNKNOWN, Filter, Kind, Past, Rule, Texts, WhyNot, parse_all
+from wikitext_builder.pages.rules import ASKS, UNKNOWN, Filter, Makers, Past, Rule, Texts, WhyNot, parse_all
 from wikitext_builder.pages.store import Revision
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.wiki.classify import classifier, tidy_title, title_fault, with_first
-from wikitext_builder.wiki.dates import Span, days_before, parse_span
+from wikitext_builder.wiki.dates import PAGE_DATES, Span, days_before, parse_span
 from wikitext_builder.wiki.languages import Language, language_of
 
 RANGE = re.compile(r"(\d{1,9})?-(\d{1,9})?", re.ASCII)
@@ -198,14 +198,6 @@ class Dated:
 # --- as users write them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterKind(Kind[Filter]):
-    """One kind of filter: `fetch` has all, `import` those that ask no wiki, `build` those of revisions."""
-
-    asks: bool = False  # a wiki
-    stored: Callable[[str, Language], Named | Dated] | None = None  # the filter of revisions in a store
-
-
 def _titles(value: str, _language: Language) -> Named:
     titles, bad = read_titles(Path(value))
     if bad:
@@ -274,38 +266,36 @@ def dated(language: Language) -> Language:
     return language
 
 
-def _since(kind: type[Created | Promoted], what: str, *, asks: bool = False) -> FilterKind:
-    return FilterKind(
-        form=f"{what}-since:DATE[..DATE]", asks=asks,
-        make=lambda value, language: kind(
-            span=parse_span(value), language=language if kind is Created else dated(language)
-        ),
-        stored=lambda value, _language: Dated(what=what, span=parse_span(value)),
-    )  # fmt: skip
-
-
-FILTERS: dict[str, FilterKind] = {
-    "titles": FilterKind(form="titles:FILE", make=_titles, stored=_titles),
-    "lock": FilterKind(form="lock:FILE", make=_lock, stored=_lock),
-    "dataset": FilterKind(form="dataset:FOLDER", make=_dataset, stored=_dataset),
-    "words": FilterKind(form="words:MIN-MAX", make=_length("words")),
-    "bytes": FilterKind(form="bytes:MIN-MAX", make=_length("bytes")),
-    "stubs": FilterKind(form="stubs", make=_stubs),
-    "template": FilterKind(form="template:NAME[,NAME]", make=_template),
-    "created-since": _since(Created, "created"),
-    "promoted-since": _since(Promoted, "promoted", asks=True),
-    "series": FilterKind(form="series", make=lambda _value, _language: Series(), asks=True),
-    "quality": FilterKind(form="quality:CLASS[,CLASS]", make=_quality, asks=True),
+CREATED, PROMOTED = (f"{what}-since:DATE[..DATE]" for what in PAGE_DATES)
+# `build` has the filters of revisions in a store, `import` those that ask no wiki, `fetch` all.
+STORED: Makers[Named | Dated] = {
+    "titles:FILE": _titles,
+    "lock:FILE": _lock,
+    "dataset:FOLDER": _dataset,
+    CREATED: lambda value, _language: Dated(what="created", span=parse_span(value)),
+    PROMOTED: lambda value, _language: Dated(what="promoted", span=parse_span(value)),
 }
-STORED = {
-    name: Kind(form=kind.form, make=kind.stored) for name, kind in FILTERS.items() if kind.stored is not None
+WITHOUT_WIKI: Makers[Filter] = {
+    "titles:FILE": _titles,
+    "lock:FILE": _lock,
+    "dataset:FOLDER": _dataset,
+    "words:MIN-MAX": _length("words"),
+    "bytes:MIN-MAX": _length("bytes"),
+    "stubs": _stubs,
+    "template:NAME[,NAME]": _template,
+    CREATED: lambda value, language: Created(span=parse_span(value), language=language),
+}
+FILTERS: Makers[Filter] = {
+    **WITHOUT_WIKI,
+    PROMOTED: lambda value, language: Promoted(span=parse_span(value), language=dated(language)),
+    "series": lambda _value, _language: Series(),
+    "quality:CLASS[,CLASS]": _quality,
 }
 
 
 def parse_rules(include: Texts, exclude: Texts, language: Language) -> tuple[Rule, ...]:
-    """Return the rules that two arguments name, each in the forms of `FILTERS` that ask no wiki."""
-    kinds = {name: kind for name, kind in FILTERS.items() if not kind.asks}
-    found = parse_all(include, exclude, language, kinds)
+    """Return the rules that two arguments name, each in the forms of filters that ask no wiki."""
+    found = parse_all(include, exclude, language, WITHOUT_WIKI)
     return tuple(Rule(text=text, condition=one, include=included) for text, one, included in found)
 
 

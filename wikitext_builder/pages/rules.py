@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
@@ -15,7 +15,7 @@ UNKNOWN = "creation-unknown"  # a reason that is neither yes nor no: such a page
 ASKS = 3  # the cost of a filter that asks a wiki
 WhyNot = tuple[str, str] | None  # a reason and a sentence; None: the page is what it must be
 Texts = str | Sequence[str]  # filters as users write them
-Made = TypeVar("Made", covariant=True)
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,35 +105,32 @@ def first_fault(rules: Iterable[Rule], page: Page, past: Past) -> WhyNot:
 # --- as users write them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind(Generic[Made]):
-    """One kind of selection or filter, as users write it."""
-
-    form: str  # category:NAME; the text after the colon is its value
-    make: Callable[[str, Language], Made]  # from the value, which is empty if the form has none
+# What makes selections or filters, by the form in which users write them: of `category:NAME` the maker gets
+# the value, of `stubs` an empty one.
+Makers = Mapping[str, Callable[[str, Language], Made]]
 
 
-def parse_kind(argument: str, text: str, language: Language, kinds: Mapping[str, Kind[Made]]) -> Made:
-    """Return what a text in one of the forms of `kinds` names; `argument` is for errors."""
+def parse_kind(argument: str, text: str, language: Language, makers: Makers[Made]) -> Made:
+    """Return what a text in one of the forms of `makers` names; `argument` is for errors."""
     name, colon, value = text.partition(":")
-    kind, value = kinds.get(name), value.strip()
-    if kind is None or {bool(colon), bool(value)} != {":" in kind.form}:
-        *forms, last = (one.form for one in kinds.values())
+    form, value = next((one for one in makers if one.partition(":")[0] == name), ""), value.strip()
+    if not form or {bool(colon), bool(value)} != {":" in form}:
+        *forms, last = makers
         raise BuilderError(f"--{argument} {text}: expected {', '.join(forms)} or {last}")
     try:
-        return kind.make(value, language)
+        return makers[form](value, language)
     except BuilderError as error:
         raise BuilderError(f"--{argument} {text}: {error}") from error
 
 
 def parse_all(
-    include: Texts, exclude: Texts, language: Language, kinds: Mapping[str, Kind[Made]]
+    include: Texts, exclude: Texts, language: Language, makers: Makers[Made]
 ) -> list[tuple[str, Made, bool]]:
     """Return each text of two arguments, what it names, and True if it is of `include`."""
     given = ((name, [texts] if isinstance(texts, str) else texts, name == "include")
              for name, texts in (("include", include), ("exclude", exclude)))  # fmt: skip
     return [
-        (text, parse_kind(name, text, language, kinds), yes) for name, texts, yes in given for text in texts
+        (text, parse_kind(name, text, language, makers), yes) for name, texts, yes in given for text in texts
     ]
 
 

@@ -27,11 +27,11 @@ from wikitext_builder.pages.lookup import (
     sampled,
     titles_in,
 )
-from wikitext_builder.pages.page_filters import FILTERS, Created, Named, Promoted, dated
+from wikitext_builder.pages.page_filters import CREATED, FILTERS, PROMOTED, Created, Named, Promoted, dated
 from wikitext_builder.pages.rules import (
     ASKS,
     Filter,
-    Kind,
+    Makers,
     Past,
     Rule,
     Texts,
@@ -217,24 +217,16 @@ def _checked_title(name: str) -> str:
     return title
 
 
-SELECTIONS: dict[str, Kind[Selection]] = {
-    "good": Kind(form="good", make=lambda _, language: _of_quality("good", language)),
-    "featured": Kind(form="featured", make=lambda _, language: _of_quality("featured", language)),
-    "category": Kind(form="category:NAME[|depth=N]", make=_category),
-    "list": Kind(form="list:PAGE[@REVISION]", make=_list_page),
-    "titles": Kind(form="titles:FILE", make=lambda value, _: TitlesFile(path=Path(value))),
-    "lock": Kind(form="lock:FILE", make=lambda value, _: LockFile(path=Path(value))),
-    "created-since": Kind(
-        form="created-since:DATE[..DATE]",
-        make=lambda value, language: CreatedSince(span=parse_span(value), language=language),
-    ),
-    "promoted-since": Kind(
-        form="promoted-since:DATE[..DATE]",
-        make=lambda value, language: PromotedSince(span=parse_span(value), language=dated(language)),
-    ),
-    "recent": Kind(
-        form="recent:DATE[..DATE]", make=lambda value, _language: RecentPages(span=parse_span(value))
-    ),
+SELECTIONS: Makers[Selection] = {
+    "good": lambda _, language: _of_quality("good", language),
+    "featured": lambda _, language: _of_quality("featured", language),
+    "category:NAME[|depth=N]": _category,
+    "list:PAGE[@REVISION]": _list_page,
+    "titles:FILE": lambda value, _: TitlesFile(path=Path(value)),
+    "lock:FILE": lambda value, _: LockFile(path=Path(value)),
+    CREATED: lambda value, language: CreatedSince(span=parse_span(value), language=language),
+    PROMOTED: lambda value, language: PromotedSince(span=parse_span(value), language=dated(language)),
+    "recent:DATE[..DATE]": lambda value, _: RecentPages(span=parse_span(value)),
 }
 
 
@@ -273,8 +265,8 @@ class Wish:
 
 def parse_wishes(include: Texts, exclude: Texts, language: Language) -> tuple[Wish, ...]:
     """Return what two arguments ask for, as `FILTERS` or as selections that are not filters."""
-    kinds: Mapping[str, Kind[Filter | Selection]] = {**SELECTIONS, **FILTERS}
-    return tuple(Wish(*found) for found in parse_all(include, exclude, language, kinds))
+    makers: Makers[Filter | Selection] = {**SELECTIONS, **FILTERS}
+    return tuple(Wish(*found) for found in parse_all(include, exclude, language, makers))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
