@@ -155,7 +155,8 @@ class _Parser:
             position = end
             mark = text[start]
             if mark == "<":
-                position = self.end_of_tag(match)
+                # Without a closing tag it is text.
+                position = max(self.closing.end_of(match, match["tag"].lower()), end)
                 self.add(text[start:position])
             elif mark in "[{":
                 self.open(mark, end - start, text[start - 1 : start] == "\n")
@@ -181,11 +182,6 @@ class _Parser:
         else:
             self.parts.append(Part())
             self.stack.append(_Opener(mark, count, starts_line, [self.parts[-1]]))
-
-    def end_of_tag(self, match: re.Match[str]) -> int:
-        """Return where an extension tag ends with its content; without a closing tag it is text."""
-        end = -1 if match[0].endswith("/>") else self.closing.end_after(match["tag"].lower(), match.end())
-        return match.end() if end < 0 else end
 
     def separate(self, mark: str) -> None:
         """Begin a part at a bar, and note the first equals sign of an argument."""

@@ -60,7 +60,7 @@ def _kept_pieces(text: str) -> list[str]:
     position = 0
     match = OPENING.search(text)
     while match:
-        start, end, keep = match.start(), *_extent(text, match, closing)
+        start, end, keep = match.start(), *_extent(match, closing)
         name, before, after = (match[1] or "").lower(), text[start - 1 : start], text[end : end + 1]
         kept.append(text[position : end if keep else start])
         position = end
@@ -90,17 +90,13 @@ def close_gap(kept: list[str], chars: str) -> None:
         kept[-1] = stripped
 
 
-def _extent(text: str, match: re.Match[str], closing: ClosingTags) -> tuple[int, bool]:
-    """Return the end of the comment or tag, and True if it stays in the text."""
-    if match[1] is None:
-        end = text.find("-->", match.end())
-        return (
-            len(text) if end < 0 else end + 3
-        ), False  # as in MediaWiki: an unclosed comment runs to the end
-    name = match[1].lower()
-    if match[0].endswith("/>"):
-        return match.end(), False
-    end = closing.end_after(name, match.end())
-    if end < 0:  # MediaWiki shows a tag that is never closed as text; it is not running text
+def _extent(match: re.Match[str], closing: ClosingTags) -> tuple[int, bool]:
+    """Return the end of the comment or tag, and True if it stays in the text.
+
+    Of a tag that is never closed, which MediaWiki shows as text, only the tag goes: it is not running text.
+    """
+    name = (match[1] or "").lower()
+    end = closing.end_of(match, name)
+    if end < 0 or match[0].endswith("/>"):
         return match.end(), False
     return end, name in OPAQUE_TAGS

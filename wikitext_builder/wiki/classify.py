@@ -165,18 +165,9 @@ def without_comments_and_verbatim(wikitext: str) -> str:
     kept: list[str] = []
     closing, position = ClosingTags(wikitext), 0
     while opening := COMMENT_OR_VERBATIM.search(wikitext, position):
-        kept.append(wikitext[position : opening.start()])
-        name = (opening[1] or "").lower()
-        position = opening.end()
-        if opening[0].endswith("/>"):
-            continue
-        if not name:
-            end = wikitext.find("-->", position)
-            position = end + len("-->") if end >= 0 else len(wikitext)
-        elif (end := closing.end_after(name, position)) < 0:
-            kept.append(opening[0])
-        else:
-            position = end
+        end = closing.end_of(opening, (opening[1] or "").lower())
+        kept.append(wikitext[position : opening.start() if end >= 0 else opening.end()])
+        position = end if end >= 0 else opening.end()
     return "".join((*kept, wikitext[position:]))
 
 
@@ -196,6 +187,13 @@ class ClosingTags:
             self.exhausted.add(name)
             return -1
         return match.end()
+
+    def end_of(self, opening: re.Match[str], name: str) -> int:
+        """Return where a comment, which has no name, or a tag with its content ends; -1 for an open tag."""
+        if not name:
+            end = self.text.find("-->", opening.end())
+            return len(self.text) if end < 0 else end + len("-->")
+        return opening.end() if opening[0].endswith("/>") else self.end_after(name, opening.end())
 
 
 @cache
