@@ -36,8 +36,7 @@ from wikitext_builder.progress import duration, shown_progress
 from wikitext_builder.wiki.languages import language_of
 
 if TYPE_CHECKING:
-    from wikitext_builder.pages.estimate import FetchPlan
-    from wikitext_builder.pages.fetch import PagesReport
+    from wikitext_builder.pages.fetch import FetchPlan, PagesReport
 
 
 @click.command()

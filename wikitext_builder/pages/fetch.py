@@ -11,11 +11,16 @@ from pathlib import Path
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import UNANSWERED, RejectedError
-from wikitext_builder.pages.estimate import FetchPlan, plan_of, to_ask
-from wikitext_builder.pages.expansions import ExpansionsReport, HtmlReport, fetch_expansions, fetch_html
+from wikitext_builder.pages.expansions import (
+    ExpansionsReport,
+    HtmlReport,
+    fetch_expansions,
+    fetch_html,
+    names_to_ask,
+)
 from wikitext_builder.pages.lookup import Lookup, Selected, Selection, check_numbers
 from wikitext_builder.pages.page_history import WikiPast, exact_page, titled_page
-from wikitext_builder.pages.rules import Texts, with_old_names
+from wikitext_builder.pages.rules import ASKS, Texts, with_old_names
 from wikitext_builder.pages.selections import (
     Choice,
     default_selections,
@@ -35,6 +40,24 @@ from wikitext_builder.wiki.token import read_token
 
 LOG = logging.getLogger(__name__)
 CONNECTING = "connecting"  # the stage before the first answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchPlan:
+    """Numbers of requests of a fetch, after those that find its pages."""
+
+    pages: int
+    html: int  # if it was asked for
+    conditions: int  # about: a page that is rejected early needs fewer, `promoted-since` more
+    expansions: int  # at most: pages without unknown template calls need none
+    redirects: int  # of names of templates, of pages in the store; new pages add one per 50 names
+    seconds_per_request: float  # by the pace, or by the answers so far if these are slower
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """The shortest and the longest time that it takes."""
+        least = self.pages + self.html + self.conditions + self.redirects
+        return least * self.seconds_per_request, (least + self.expansions) * self.seconds_per_request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,15 +164,35 @@ def fetch(
     return FetchReport(pages=pages, expansions=expansions, html=html)
 
 
-def _dry_run(lookup: Lookup, choice: Choice, **asked: bool) -> FetchReport:
+def _dry_run(lookup: Lookup, choice: Choice, *, expand: bool, renew: bool, rendered: bool) -> FetchReport:
+    """Count the requests of a fetch, and for what the revisions that are here still lack."""
     store, wikipedia, selected = lookup.store, lookup.wikipedia, choice.selected
-    code = wikipedia.language.code
-    todo = to_ask(store, code, choice)
+    code, todo = wikipedia.language.code, _to_ask(store, wikipedia.language.code, choice)
     here = revisions_to_build(store, code, selected.locked, lookup.as_of)
-    batches = sum(1 for _ in _batches(todo))
-    plan = plan_of(store, wikipedia, choice, todo=todo, batches=batches, here=here, **asked)
+    dear = sum(rule.condition.cost >= ASKS for rule in choice.rules)
+    query = "SELECT DISTINCT revision_id FROM expansions WHERE language = ?"
+    expanded = {number for (number,) in store.read(query, (code,))}
+    with_html = store.rendered_sha1s(code)
+    plan = FetchPlan(
+        pages=sum(1 for _ in _batches(todo)),
+        html=len(todo) + sum(number not in with_html for number in here) if rendered else 0,
+        conditions=dear * len(todo) + sum(one in choice.unless for one in todo),
+        expansions=len(todo) + sum(number not in expanded for number in here) if expand else 0,
+        redirects=len(names_to_ask(store, wikipedia.language, here, renew=renew)) if expand else 0,
+        seconds_per_request=wikipedia.seconds_per_request,
+    )
     report = _pages_report(wikipedia, selected, todo, Counter(), Counter())
     return FetchReport(pages=report, expansions=None, html=None, plan=plan)
+
+
+def _to_ask(store: Store, language: str, choice: Choice) -> list[Wanted]:
+    """Return the pages of a choice that a fetch would ask for."""
+    query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND settled"
+    settled = set(store.records(Wanted, query, (language,)))
+    if (store.note(f"{language} conditions") or "") != choice.shown:  # see `Store.ask_again`
+        rejected = {(one.title, one.revision_id) for one in store.rejected(language)}
+        settled = {one for one in settled if (one.title, one.revision_id) not in rejected}
+    return [one for one in choice.selected.wanted if one not in settled]
 
 
 def _selections(select: str | Sequence[str], wiki: Language) -> Sequence[Selection]:
