@@ -36,8 +36,8 @@ CODE = re.compile(r"(`+)[^`](?:.*?[^`])?\1(?!`)")
 
 API_HEAD = """# Python
 
-Each package has a front door: the names that `import PACKAGE` gives. All other public names are listed by
-room, for people who work on the project itself; they may change without notice.
+Each package has a public API: the names that `import PACKAGE` provides. All other public names are listed by
+room, for contributors; they may change without notice.
 
 - [wikitext_builder](wikitext_builder.md): datasets
 - [ps_models](ps_models.md): language models
