@@ -86,18 +86,15 @@ def best_precision(device: torch.device) -> str:
     return "bf16" if has else "fp32"
 
 
+@cache
 def warn_if_slow(device: torch.device, precision: str) -> None:
     """Warn, once per process, if this processor computes bf16 more slowly than float32.
 
     Processors with AVX-512 BF16 or AMX compute it faster; others convert each number, and a product takes a
     hundred times as long.
     """
-    if precision == "bf16" and device.type == "cpu":
-        _warn_once()
-
-
-@cache
-def _warn_once() -> None:
+    if precision != "bf16" or device.type != "cpu":
+        return
     times = product_seconds(torch.bfloat16) / product_seconds(torch.float32)
     if times >= SLOW:
         LOG.warning(

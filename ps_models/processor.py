@@ -51,19 +51,6 @@ def use_processor(threads: int | None = None) -> None:
     keep_freed_memory()
 
 
-@contextmanager
-def _threads(number: int) -> Iterator[None]:
-    """Compute with this many threads, and then with as many as before."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def threads_for(weights: int, rows: int, most: int) -> int:
     """Return how many threads a model is worth: one for each `WORK` multiplications of a step of time.
 
@@ -89,12 +76,13 @@ def fitted_threads(model: object, rows: int = 1) -> Iterator[None]:
     if not _given and isinstance(model, torch.nn.Module) and reads_word_by_word(model):
         weights = sum(one.numel() for one in model.parameters())
         threads = threads_for(weights, rows, before)
-    if threads == before:
+    if threads != before:
+        LOG.info("%d of %d threads, because the model is small", threads, before)
+    torch.set_num_threads(threads)
+    try:
         yield
-        return
-    LOG.info("%d of %d threads, because the model is small", threads, before)
-    with _threads(threads):
-        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def keep_freed_memory() -> bool:

@@ -30,7 +30,7 @@ from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import CHUNK, evaluating
 from ps_models.hyperparameters import Amount, Config, Share, Size
-from ps_models.language_model import Recurrent, State, map_state
+from ps_models.language_model import LanguageModel, Recurrent, State, map_state
 from ps_models.layers.window import NEVER, NO_WORD, look_back
 from ps_models.models.interpolation import with_best_weight
 from ps_models.models.stream import Masks
@@ -172,16 +172,8 @@ def _log_share(scores_TS: Tensor, seen_TS: Tensor, same_TS: Tensor) -> Tensor:
 
 
 @runtime_checkable
-class Maskable(Protocol[State]):
-    """A model with dropout whose masks can be given."""
-
-    def initial_state(self, batch_size: int) -> State:
-        """The state at the start of texts."""
-        ...
-
-    def __call__(self, tokens: Tensor, state: State, masks: Masks | None) -> tuple[Tensor, State]:
-        """Scores with these masks."""
-        ...
+class Maskable(LanguageModel[State], Protocol[State]):
+    """A model with dropout whose calls also take masks."""
 
     def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
         """One mask per sample, each for a whole text."""
@@ -197,13 +189,13 @@ class MonteCarloDropout(Generic[State]):
     """
 
     def __init__(self, model: Maskable[State], samples: int, generator: torch.Generator) -> None:
-        self.model = model
+        self.model: Any = model
         self.samples = samples
         self.masks = model.locked_masks(samples, generator)
 
     def initial_state(self, batch_size: int) -> State:
         """The model's state of every sample: its tensors are (batch, samples, ...)."""
-        flat = self.model.initial_state(batch_size * self.samples)
+        flat: State = self.model.initial_state(batch_size * self.samples)
         return map_state(lambda rows: _rows(rows, batch_size, self.samples), flat)
 
     def __call__(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:

@@ -103,14 +103,14 @@ def test_a_training_uses_the_threads_of_its_size(tmp_path, monkeypatch):
 @pytest.fixture
 def new_process(caplog):
     caplog.set_level(logging.WARNING, logger="ps_models")  # whatever a command of another test has set
-    devices._warn_once.cache_clear()
+    devices.warn_if_slow.cache_clear()
     yield
-    devices._warn_once.cache_clear()
+    devices.warn_if_slow.cache_clear()
 
 
 @pytest.mark.usefixtures("new_process")
 @pytest.mark.parametrize("trained_in", ["bf16", "fp32"])
-def test_training_and_evaluation_warn_once_of_a_slow_precision(tmp_path, monkeypatch, caplog, trained_in):
+def test_training_and_evaluationwarn_if_slow_of_a_slow_precision(tmp_path, monkeypatch, caplog, trained_in):
     monkeypatch.setattr(devices, "product_seconds", {torch.float32: 0.001, torch.bfloat16: 0.1}.get)
     data, settings = make_dataset(tmp_path), (*SETTINGS, "epochs=1", f"precision={trained_in}")
     pm.train("lstm", data, tmp_path / "out", settings=settings, device="cpu")
@@ -141,4 +141,4 @@ def test_a_processor_is_measured_once():
     assert all(0 < devices.product_seconds(dtype) < 60 for dtype in (torch.float32, torch.bfloat16))
     for _ in range(2):
         devices.warn_if_slow(torch.device("cpu"), "bf16")
-    assert devices._warn_once.cache_info().misses == 1
+    assert devices.warn_if_slow.cache_info().misses == 1
