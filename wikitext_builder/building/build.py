@@ -208,7 +208,10 @@ def carry_out(
         entries |= export_files(plan, written, location, dataset, (runner, here), progress)
         ended("export")
         left_out = all_left_out(one.left_out() for one in written)
-        card.describe(dataset, plan, extracted.rejected, left_out, splits, len(vocabulary))
+        card.write_source(dataset, plan)
+        card.write_rejected(dataset, extracted.rejected)
+        card.write_left_out(dataset, left_out)
+        card.write_card(dataset, plan, splits, len(vocabulary))
         empty = any(one.reason == NO_TEXT for one in extracted.rejected)
         if not left_out and not empty and not any(one.expanded for one in written):
             identity = replace(identity, templates="")  # the dataset does not depend on them

@@ -31,21 +31,6 @@ def reasons_of(left_out: Mapping[str, LeftOutCalls]) -> dict[str, int]:
     return dict(sum((Counter(one.reasons) for one in left_out.values()), Counter[str]()).most_common())
 
 
-def describe(
-    directory: Path,
-    plan: Plan,
-    rejected: Sequence[Rejected],
-    left_out: Mapping[str, LeftOutCalls],
-    splits: Mapping[str, SplitCounts],
-    vocabulary: int,
-) -> None:
-    """Write what a dataset says about itself, except its manifest."""
-    write_source(directory, plan)
-    write_rejected(directory, rejected)
-    write_left_out(directory, left_out)
-    write_card(directory, plan, splits, vocabulary)
-
-
 def write_source(directory: Path, plan: Plan) -> None:
     """Write the lock file of all revisions that a build chose from, and the titles of given splits.
 

@@ -22,6 +22,7 @@ from wikitext_builder.building.licence import LICENCE, NOTE
 from wikitext_builder.building.plan import Plan
 from wikitext_builder.dataset.manifest import FileEntry, entry_of
 from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
+from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.pages.lock import ATTRIBUTION, ATTRIBUTION_HEAD
 from wikitext_builder.progress import Progress, reported
 from wikitext_builder.runners import blobs
@@ -150,36 +151,26 @@ TABLES: Final[dict[str, Table]] = {
 # --- formats that are written from whole text files
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportTask:
-    """Text files of the dataset to write in another format."""
-
-    format: str  # a key of `FORMATS`
-    kind: str  # one of `LINES`
-    files: tuple[Path, ...]  # one per split
-    name: str  # of the dataset
-    folder: Path  # of the dataset
+def export(task: tuple[str, str, Recipe, Path]) -> Entries:
+    """Write the text files of a kind of `LINES` in a format of `FORMATS`."""
+    form, kind, recipe, dataset = task
+    return {path: entry_of(path) for path in FORMATS[form](kind, recipe, dataset)}
 
 
-def export(task: ExportTask) -> Entries:
-    """Write the files of a task."""
-    return {path: entry_of(path) for path in FORMATS[task.format](task)}
-
-
-def _write_zip(task: ExportTask) -> list[Path]:
+def _write_zip(kind: str, recipe: Recipe, dataset: Path) -> list[Path]:
     """Write an archive in the original layout, uncompressed: deflate's bytes depend on the build of zlib."""
-    folder = task.name + ("-raw" if task.kind == "raw" else "")
-    path = task.folder / f"{folder}-v1.zip"
+    folder = recipe.name + ("-raw" if kind == "raw" else "")
+    path = dataset / f"{folder}-v1.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
-        for one in (*task.files, task.folder / ATTRIBUTION, task.folder / LICENCE):
-            member = zipfile.ZipInfo(f"{folder}/{one.name}", EPOCH)
+        for name in (*(f"wiki.{split}.{kind}" for split in recipe.splits), ATTRIBUTION, LICENCE):
+            member = zipfile.ZipInfo(f"{folder}/{name}", EPOCH)
             member.external_attr = 0o644 << 16
-            with one.open("rb") as file, archive.open(member, "w", force_zip64=True) as target:
+            with (dataset / name).open("rb") as file, archive.open(member, "w", force_zip64=True) as target:
                 shutil.copyfileobj(file, target, 1 << 20)
     return [path]
 
 
-FORMATS: Final[dict[str, Callable[[ExportTask], list[Path]]]] = {"zip": _write_zip}
+FORMATS: Final[dict[str, Callable[[str, Recipe, Path], list[Path]]]] = {"zip": _write_zip}
 
 
 # --- all files of a dataset
@@ -228,12 +219,7 @@ def export_files(
         for kind in tables
         for task in parquet_tasks(kind, split, _pieces(written, kind, split), location)
     ]
-    files = {kind: tuple(dataset / f"wiki.{split}.{kind}" for split in recipe.splits) for kind in LINES}
-    others = [
-        ExportTask(format=form, kind=kind, files=files[kind], name=recipe.name, folder=dataset)
-        for form in FORMATS
-        for kind in LINES
-    ]
+    others = [(form, kind, recipe, dataset) for form in FORMATS for kind in LINES]
     total = len(parquet) + len(others)
     for task in reported(runner.map(write_parquet, parquet), "export", progress, total):
         (dataset / task.name).parent.mkdir(parents=True, exist_ok=True)

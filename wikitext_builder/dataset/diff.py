@@ -149,7 +149,14 @@ def _read(dataset: Dataset, *, raw: bool, attributed: bool) -> _Contents:
             if attributed and source is None:
                 raise _unfit(dataset, f"{split} has more articles than {ATTRIBUTION}")
             if title:
-                contents.articles.append(_version(title, split, source, digest.hexdigest()))
+                version = Version(
+                    title=source.title if source else title,
+                    split=split,
+                    page_id=source.page_id if source else None,
+                    revision_id=source.revision_id if source else None,
+                    digest=digest.hexdigest(),
+                )
+                contents.articles.append(version)
         if next(rows, None):
             raise _unfit(dataset, f"{split} has fewer articles than {ATTRIBUTION}")
     for token in NOT_COUNTED:
@@ -159,16 +166,6 @@ def _read(dataset: Dataset, *, raw: bool, attributed: bool) -> _Contents:
 
 def _unfit(dataset: Dataset, what: str) -> BuilderError:
     return BuilderError(f"{dataset.path}: {what}; see `wikitext-builder verify`")
-
-
-def _version(title: str, split: str, source: Attribution | None, digest: str) -> Version:
-    return Version(
-        title=source.title if source else title,
-        split=split,
-        page_id=source.page_id if source else None,
-        revision_id=source.revision_id if source else None,
-        digest=digest,
-    )
 
 
 def _texts(dataset: Dataset, split: str, *, raw: bool) -> Iterator[tuple[str, Iterable[list[str]]]]:

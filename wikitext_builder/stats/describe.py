@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,14 +18,12 @@ from wikitext_builder.hashing import content_policy
 from wikitext_builder.pictures import expect_picture
 from wikitext_builder.stats.portrait import (
     ALL,
-    Part,
     Statistic,
     chosen_statistics,
-    columns_of,
-    numbers_of,
-    parts_of,
+    groups_of,
     portrait,
     registry,
+    tables_of,
 )
 from wikitext_builder.stats.statistics import to_records
 from wikitext_builder.tables import csv_text
@@ -131,31 +129,21 @@ def page(table: pd.DataFrame, directories: Sequence[str]) -> str:
         style=style,
         corpora=corpora,
         directories=directories,
-        groups=[(title, list(_sections(table, group))) for group, title in registry()["groups"].items()],
+        groups=[(title, [_section(one, table) for one in found]) for title, found in groups_of(table)],
         not_measured=registry()["not_measured"],
         csv=_data(csv_text(rows)),
         json=_data(json.dumps(compact, ensure_ascii=False, separators=(",", ":"))),
     )
 
 
-def _sections(table: pd.DataFrame, group: str) -> Iterator[tuple[Statistic, dict[str, Chart], list[object]]]:
-    """The statistics of a group that have numbers, their charts, and their tables."""
-    of_group = [each for each in parts_of(table) if each[0].group == group]
-    for one in dict.fromkeys(one for one, *_ in of_group):
-        own = [(part, rows) for other, part, rows in of_group if other == one]
-        columns = columns_of(table[table["statistic"].str.startswith(f"{one.key}.")])
-        numbers = [
-            line for part, rows in own if not part.x for line in numbers_of(part, rows, columns, POINTS)
-        ]
-        tables: list[object] = [("", columns, numbers)] if numbers else []
-        for part, rows in own:
-            if part.x:
-                tables.append((_heading(part), columns, numbers_of(part, rows, columns, POINTS)))
-        yield one, charts(one, table), tables
-
-
-def _heading(part: Part) -> str:
-    return f"{part.label} by {part.x}" if part.label != part.x else part.label
+def _section(one: Statistic, table: pd.DataFrame) -> tuple[Statistic, dict[str, Chart], list[object]]:
+    """A statistic, its charts, and its tables with their headings."""
+    columns, (parts,) = tables_of([one], table, POINTS)
+    headings = [
+        "" if part is None else part.label + f" by {part.x}" * (part.label != part.x) for part, _ in parts
+    ]
+    tables = [(name, columns, lines) for name, (_, lines) in zip(headings, parts, strict=True)]
+    return one, charts(one, table), list(tables)
 
 
 def _data(text: str) -> str:

@@ -142,18 +142,29 @@ def figure(value: float, unit: str) -> str:
     return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.4g}"
 
 
-def parts_of(table: pd.DataFrame) -> Iterator[tuple[Statistic, Part, pd.DataFrame]]:
-    """The rows of a portrait by statistic and part; parts without rows are left out."""
-    for one in statistics_of_portrait().values():
-        for part in one.parts:
-            rows = table[table["statistic"] == f"{one.key}.{part.name}"]
-            if len(rows):
-                yield one, part, rows
+def groups_of(table: pd.DataFrame) -> Iterator[tuple[str, list[Statistic]]]:
+    """The titles of the groups, and their statistics that have rows."""
+    keys = {name.partition(".")[0] for name in table["statistic"]}
+    for group, title in registry()["groups"].items():
+        found = [one for key, one in statistics_of_portrait().items() if one.group == group and key in keys]
+        if found:
+            yield title, found
 
 
-def columns_of(table: pd.DataFrame) -> list[tuple[str, str]]:
-    """The corpora and splits of a portrait, in their order."""
-    return list(dict.fromkeys(zip(table["corpus"], table["split"], strict=True)))
+def tables_of(
+    statistics: Sequence[Statistic], table: pd.DataFrame, points: int
+) -> tuple[list[tuple[str, str]], list[list[tuple[Part | None, list[list[str]]]]]]:
+    """Corpora and splits, and the lines of each statistic: its numbers, without a part, and each curve."""
+    own = table[table["statistic"].str.partition(".")[0].isin([one.key for one in statistics])]
+    columns = list(dict.fromkeys(zip(own["corpus"], own["split"], strict=True)))
+    tables = []
+    for one in statistics:
+        rows = {part: own[own["statistic"] == f"{one.key}.{part.name}"] for part in one.parts}
+        lines = {part: numbers_of(part, some, columns, points) for part, some in rows.items() if len(some)}
+        numbers = [line for part, some in lines.items() if not part.x for line in some]
+        curves = [(part, some) for part, some in lines.items() if part.x]
+        tables.append([*([(None, numbers)] if numbers else []), *curves])
+    return columns, tables
 
 
 def numbers_of(
@@ -180,23 +191,16 @@ def numbers_of(
 def as_text(table: pd.DataFrame) -> str:
     """A portrait as plain text: a table per group."""
     blocks = []
-    groups = registry()["groups"]
-    for group, title in groups.items():
-        of_group = [each for each in parts_of(table) if each[0].group == group]
-        if not of_group:
-            continue
-        import pandas as pd
-
-        columns = columns_of(pd.concat([rows for *_, rows in of_group]))
-        lines, before = [[title, *(f"{corpus}, {split}" for corpus, split in columns)]], ""
-        for one, part, rows in of_group:
-            if one.key != before:
-                lines.append([one.title, *[""] * len(columns)])
-            before = one.key
-            if part.x:
-                lines.append([f"  {part.label}", *[""] * len(columns)])
-            indent = "    " if part.x else "  "
-            lines += ([indent + name, *cells] for name, *cells in numbers_of(part, rows, columns, SHOWN))
+    for title, statistics in groups_of(table):
+        columns, tables = tables_of(statistics, table, SHOWN)
+        blank = [""] * len(columns)
+        lines = [[title, *(f"{corpus}, {split}" for corpus, split in columns)]]
+        for one, parts in zip(statistics, tables, strict=True):
+            lines.append([one.title, *blank])
+            for part, some in parts:
+                lines += [[f"  {part.label}", *blank]] if part else []
+                indent = "    " if part else "  "
+                lines += ([indent + name, *cells] for name, *cells in some)
         head, *below = aligned(lines)
         blocks.append("\n".join([head, "-" * len(head), *below]))
     return "\n\n".join(blocks) + "\n"
