@@ -94,9 +94,9 @@ class TemplateReader:
         try:
             result = self.function(name, parts)
         except RejectedError:
-            return self.unknown(source)
+            return self.left_out.mark(source)
         if ERROR.search(result) and any(UNKNOWN_START in part.text() for part in parts):
-            return self.unknown(source)  # the error is that of a call whose text is not known
+            return self.left_out.mark(source)  # the error is that of a call whose text is not known
         return result
 
     def invoked(self, call: str, parts: list[Part]) -> str:
@@ -147,11 +147,7 @@ class TemplateReader:
     def template(self, name: str, parts: list[Part], source: str) -> str:
         """The wikitext of a call of the template of this name."""
         result = self.known_text(name, lambda: _arguments(parts), one_line="\n" not in source)
-        return self.unknown(source) if result is None else result
-
-    def unknown(self, source: str) -> str:
-        """The mark of an unknown call."""
-        return self.left_out.mark(source)
+        return self.left_out.mark(source) if result is None else result
 
     def knows(self, name: str) -> bool:
         """True if a template of this name has a macro, or gives no text on purpose."""

@@ -140,7 +140,7 @@ class Promoted:
             title = f"Talk:{page.title}"
             marked = classifier(self.language).is_marked_talk
             if not marked(past.text_at(title, self.span.until)):
-                known = "" if classifier(self.language).knows_talk_marks else UNKNOWN_MARKS
+                known = "" if self.language.talk_mark else UNKNOWN_MARKS
                 return (
                     "no-mark",
                     f"its category lists it, but neither its text nor its talk page has a mark{known}",

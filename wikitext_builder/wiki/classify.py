@@ -120,11 +120,6 @@ class Classifier:
             return False  # most texts have it nowhere and need no cleaning
         return bool(pattern.search(without_comments_and_verbatim(wikitext)))
 
-    @property
-    def knows_talk_marks(self) -> bool:
-        """True if it is known how talk pages of this Wikipedia say that an article is Good or Featured."""
-        return bool(self.language.talk_mark)
-
     def is_marked_talk(self, wikitext: str) -> bool:
         """True if the text of a talk page says that its article is Good or Featured.
 

@@ -24,7 +24,7 @@ def test_redirects(language: str, wikitext: str, expected: bool) -> None:
 @each("wiki", "code, marked, others", "what talk pages say")
 def test_what_talk_pages_say(code: str, marked: list[str], others: list[str]) -> None:
     known = classifier(LANGUAGES[code])
-    assert known.knows_talk_marks == bool(marked)
+    assert bool(known.language.talk_mark) == bool(marked)
     assert [text for text in [*marked, *others] if known.is_marked_talk(text)] == marked
     assert not known.is_marked_talk("".join(f"<!-- {text} -->" for text in marked))
 
