@@ -11,7 +11,7 @@ import html
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -48,6 +48,7 @@ LOWEST: Final = 1 / HIGHEST  # of what has a logarithm
 DASHES: Final = ("-", (0, (4, 2)), (0, (1, 1.5)))  # of curves, if there are more than colours
 MARKS: Final = "osD"  # of their points, in the same way
 MARKED: Final = 6  # curves of no more points show them
+MARK: Final = re.compile("(<use [^>]*)/>")
 
 Points = Sequence[tuple[float, float]]
 
@@ -111,7 +112,12 @@ def line_chart(
         _set_ticks(axes.xaxis, [x for x, _ in points], log=log_x)
         _set_ticks(axes.yaxis, [y for _, y in points], log=log_y)
 
-    return _inline(title, len(shown), draw, list(shown))
+    said = [
+        [name, *(f"{name}: {x:.6g}, {y:.6g}" for x, y in curve if len(curve) <= MARKED)]
+        for name, curve in shown.items()
+        if curve
+    ]
+    return _inline(title, list(shown), draw, said)
 
 
 def bar_chart(
@@ -131,7 +137,7 @@ def bar_chart(
     if not any(_has_place(bar) for row in series.values() for bar in row):
         return Chart()
 
-    said: list[str] = []
+    said: list[Sequence[str]] = []
 
     def draw(axes: Axes) -> None:
         width = 0.8 / len(series)
@@ -145,7 +151,7 @@ def bar_chart(
                 faint = place < len(pale) and pale[place]
                 for patch in axes.bar([left], [bar.value], alpha=PALE if faint else 1, **look):
                     patch.set_gid("bar")
-                    said.append(f"{name}, {labels[place]}: {bar.value:+.4f}")
+                    said.append([f"{name}, {labels[place]}: {bar.value:+.4f}"])
                 if bar.error is not None:
                     ends = axes.errorbar(
                         left + width / 2, bar.value, bar.error, fmt="none", ecolor=INK, capsize=2
@@ -158,16 +164,21 @@ def bar_chart(
         axes.grid(visible=False, axis="x")
         _set_ticks(axes.yaxis, [], log=False)
 
-    return _inline(title, len(series) + bool(baseline), draw, said)
+    return _inline(title, [*series, *([baseline] if baseline else [])], draw, said)
 
 
-def _inline(title: str, names: int, draw: Callable[[Axes], None], said: Sequence[str]) -> Chart:
-    """What is drawn, with a legend of so many names, as SVG for a page; `said` are titles of its parts."""
+def _inline(
+    title: str, names: Sequence[str], draw: Callable[[Axes], None], said: Sequence[Sequence[str]]
+) -> Chart:
+    """What is drawn, with a legend of names, as SVG for a page.
+
+    `said` is what a browser shows when one points at a curve or bar, and at each of its marks.
+    """
     from matplotlib import style
     from matplotlib.figure import Figure
 
     def figure() -> Figure:
-        drawing = Figure(figsize=(7.2, HEIGHT + LEGEND * names), layout="constrained")
+        drawing = Figure(figsize=(7.2, HEIGHT + LEGEND * len(names)), layout="constrained")
         draw(axes := drawing.subplots())
         axes.legend(bbox_to_anchor=(0, 1))
         return drawing
@@ -176,18 +187,25 @@ def _inline(title: str, names: int, draw: Callable[[Axes], None], said: Sequence
         warnings.simplefilter("ignore")  # letters that the font lacks: the browser has other fonts
         buffer = io.StringIO()
         figure().savefig(buffer, format="svg", transparent=True, metadata=NO_METADATA)
-    chart = Chart(_for_page(buffer.getvalue(), title, iter(said)))
+    chart = Chart(_for_page(buffer.getvalue(), title, names, said))
     chart.figure = figure
     return chart
 
 
-def _for_page(svg: str, title: str, said: Iterator[str]) -> str:
+def _for_page(svg: str, title: str, names: Sequence[str], said: Sequence[Sequence[str]]) -> str:
     """An SVG as an element of a page: no style attributes, no ids that two charts share."""
     (box,) = re.findall(r'viewBox="[^"]+"', svg[: svg.index("<g ")])
     body = svg[svg.index("<g ") :]
     body = re.sub(r'(<[a-z][^<>]*) style="([^"]*)"', lambda found: found[1] + _attributes(found[2]), body)
     body = re.sub(r'<g id="([a-z]+)[^"]*">', r'<g class="\1">', body).replace(INK, "currentColor")
-    body = re.sub(r'<g class="(?:curve|bar)">', lambda found: f"{found[0]}{_title(next(said))}", body)
+    for name in names:
+        if (short := html.escape(legend_name(name), quote=False)).endswith("…"):
+            body = body.replace(f"{short}</text>", f"{short}{_title(name)}</text>", 1)
+    body, *parts = re.split(r'(?<=<g class="curve">)|(?<=<g class="bar">)', body)
+    for part, (own, *marks) in zip(parts, said, strict=True):
+        for mark in map(_title, marks):
+            part = MARK.sub(lambda found, mark=mark: f"{found[1]}>{mark}</use>", part, count=1)
+        body += f"{_title(own)}{part}"
     return (
         f'<svg {box} role="img" aria-label="{html.escape(title)}" font-size="{FONT}" fill="currentColor"'
         f' stroke-linejoin="round" xmlns:xlink="http://www.w3.org/1999/xlink">{_title(title)}{body}'

@@ -1,8 +1,7 @@
-"""What identifies files, lines and parts of pages (SHA-256), and the running code (its commit)."""
+"""What identifies files and lines (SHA-256), and the running code (its commit)."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import shutil
@@ -12,7 +11,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-UNDECIDING = ("cli", "sample", "stats", "text_overlap")  # rooms of this package that change no dataset
+UNDECIDING = ("cli", "sample", "stats", "text_overlap", "webpages")  # rooms that change no dataset
 PACKAGES = ("wikitext_builder", "ps_models", "benchmarks")  # the folders whose code decides numbers
 
 
@@ -20,17 +19,6 @@ def file_sha256(path: Path) -> str:
     """SHA-256 of the bytes of a file, hexadecimal; the file is read in pieces."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def content_policy(style: str, script: str) -> str:
-    """The content security policy of a page that loads nothing, and has only this style and this script."""
-    style_hash, script_hash = (
-        base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in (style, script)
-    )
-    return (
-        f"default-src 'none'; script-src 'sha256-{script_hash}'; style-src 'sha256-{style_hash}';"
-        " base-uri 'none'; form-action 'none'"
-    )
 
 
 def lines_sha256(lines: Iterable[str]) -> str:

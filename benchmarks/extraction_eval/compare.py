@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence, Set
@@ -321,23 +319,20 @@ def worst(comparisons: Iterable[ArticleComparison], count: int) -> list[tuple[st
 def side_by_side(wikitext: str, comparison: ArticleComparison, *, theirs: str = "rendered") -> str:
     """An HTML page with the wikitext, our lines and the reference lines, their differences marked.
 
-    It loads nothing, and its content security policy forbids it to load anything. `theirs` is a word for the
-    reference: `rendered` or `official`.
+    `theirs` is a word for the reference: `rendered` or `official`.
     """
-    from jinja2 import Template  # here, because its import is slow
+    from wikitext_builder.webpages import render  # here, because the import of Jinja is slow
 
     known = {token for part in comparison.alignments for line in part.theirs for token in line.split()}
-    source = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-    style = source[source.index("<style>") + len("<style>") : source.index("</style>")]
-    page: str = Template(source, autoescape=True).render(
-        digest=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+    return render(
+        Path(__file__).with_name("sides.html"),
+        title=f"{comparison.title}: wikitext, ours, {theirs}",
         wikitext=wikitext,
         comparison=comparison,
         theirs=theirs,
         rows=[(part, _marked(part, known)) for part in comparison.alignments],
         differing=[number for number, part in enumerate(comparison.alignments) if part.differs],
     )
-    return f"{page}\n"
 
 
 def _marked(part: Alignment, known: Set[str]) -> tuple[list[tuple[bool, str]], list[tuple[bool, str]]]:

@@ -8,12 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, StrictUndefined
 
 from ps_models.analysis.figure import save_picture
 from ps_models.analysis.predictions import (
@@ -36,12 +33,11 @@ from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.hashing import content_policy
 from wikitext_builder.pictures import PICTURES
 from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.webpages import ENDINGS, LIMIT, render
 
 DIGITS = 4  # of a probability that is shown
-MOST_WORDS = 5000  # of a page: about 4 MB, and a browser stays quick
 
 
 def page(
@@ -56,17 +52,12 @@ def page(
 
     `originals` are the words of the first window and of the text before rare ones became `<unk>`, or none.
     """
-    style, script = _resource("explain.css"), _resource("explain.js")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    return environment.from_string(_resource("explain.html.jinja")).render(
-        policy=content_policy(style, script),
+    return render(
+        Path(__file__).with_name("explain.html"),
         kind="pointing" if any(one.gain is not None for one in predictions) else "plain",
         title=title,
         summary=summary,
         signature=signature,
-        style=style,
-        script=script,
         data=_data(predictions, vocabulary, originals),
     )
 
@@ -123,11 +114,6 @@ def _short(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.{DIGITS}g}")
 
 
-def _resource(name: str) -> str:
-    return files("ps_models.analysis").joinpath(name).read_text(encoding="utf-8")
-
-
-PAGES = (".html", ".htm")
 WORDS = 500  # of a page, if nothing is said
 
 
@@ -166,8 +152,6 @@ class Explanation:
         if path.suffix.lower() in PICTURES:
             save_picture(path, self.predictions, self.vocabulary, self.originals)
             return
-        if len(self.predictions) > MOST_WORDS:
-            raise ModelError(f"--words {len(self.predictions)}: a page has at most {MOST_WORDS:,}")
         model = self.signature["model"].partition("+")[0]
         stretch = f"{len(self.predictions):,} words from number {self.start:,}"
         summary = f"{stretch}: perplexity {self.score.perplexity:.1f}"
@@ -175,6 +159,9 @@ class Explanation:
             summary += f", and {self.vocabulary_score.perplexity:.1f} by its vocabulary part alone"
         title, signature = f"How {model} predicts {self.data}, {self.split}", str(self.signature)
         text = page(title, f"{summary}.", signature, self.predictions, self.vocabulary, self.originals)
+        if (size := len(text.encode())) > LIMIT:
+            fit = int(0.95 * len(self.predictions) * LIMIT / size)  # less: not all of a page is words
+            raise ModelError(f"--words {len(self.predictions)}: a page has room for {fit} of them")
         path.write_text(text, encoding="utf-8")
 
 
@@ -266,5 +253,5 @@ def _originals(
 
 
 def _check_ending(out: Path) -> None:
-    if out.suffix.lower() not in (*PAGES, *PICTURES):
-        raise ModelError(f"{out}: expected a name that ends in {', '.join((*PAGES, *PICTURES))}")
+    if out.suffix.lower() not in (*ENDINGS, *PICTURES):
+        raise ModelError(f"{out}: expected a name that ends in {', '.join((*ENDINGS, *PICTURES))}")

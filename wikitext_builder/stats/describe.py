@@ -5,16 +5,12 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-
-from jinja2 import Environment, StrictUndefined
 
 from wikitext_builder.charts import Chart, line_chart
 from wikitext_builder.dataset.load import load_named
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.hashing import content_policy
 from wikitext_builder.pictures import expect_picture
 from wikitext_builder.stats.portrait import (
     ALL,
@@ -27,11 +23,11 @@ from wikitext_builder.stats.portrait import (
 )
 from wikitext_builder.stats.statistics import to_records
 from wikitext_builder.tables import csv_text
+from wikitext_builder.webpages import ENDINGS, render
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PAGES: Final = (".html", ".htm")
 DIGITS: Final = 6  # of a number in the data of a page
 POINTS: Final = 60  # rows of a curve's table
 
@@ -49,7 +45,7 @@ def describe(*directories: str | Path, out: str | Path, names: Sequence[str] = (
         BuilderError: There is no dataset, a file cannot be read, or the suffix is another.
     """
     out = Path(out)
-    if out.suffix.lower() not in PAGES:
+    if out.suffix.lower() not in ENDINGS:
         raise BuilderError(f"{out}: expected a name that ends in .html")
     datasets = load_named(directories, names)
     table = portrait(datasets, raw=raw)
@@ -116,17 +112,13 @@ def charts(one: Statistic, table: pd.DataFrame) -> dict[str, Chart]:
 
 def page(table: pd.DataFrame, directories: Sequence[str]) -> str:
     """The HTML of a portrait of some folders."""
-    style = _resource("describe.css")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     corpora = [corpus for corpus in dict.fromkeys(table["corpus"]) if " | " not in corpus]
     shown = table.assign(value=[float(f"{value:.{DIGITS}g}") for value in table["value"]])
     rows = to_records(shown)
     compact = {"columns": list(shown.columns), "rows": [list(row.values()) for row in rows]}
-    return environment.from_string(_resource("describe.html.jinja")).render(
-        policy=content_policy(style, ""),
-        style=style,
+    return render(
+        Path(__file__).with_name("describe.html"),
+        title=f"Portrait of {', '.join(corpora)}",
         corpora=corpora,
         directories=directories,
         groups=[(title, [_section(one, table) for one in found]) for title, found in groups_of(table)],
@@ -138,17 +130,17 @@ def page(table: pd.DataFrame, directories: Sequence[str]) -> str:
 
 def _section(one: Statistic, table: pd.DataFrame) -> tuple[Statistic, dict[str, Chart], list[object]]:
     """A statistic, its charts, and its tables with their headings."""
+    import pandas as pd
+
     columns, (parts,) = tables_of([one], table, POINTS)
-    headings = [
-        "" if part is None else part.label + f" by {part.x}" * (part.label != part.x) for part, _ in parts
-    ]
-    tables = [(name, columns, lines) for name, (_, lines) in zip(headings, parts, strict=True)]
-    return one, charts(one, table), list(tables)
+    tables = list[object]()
+    for part, lines in parts:
+        head = part.x if part else "measure"
+        heading = part.label + f" by {part.x}" * (part.label != part.x) if part else ""
+        cells = [[name.removeprefix(f"{head} "), *others] for name, *others in lines]
+        tables.append((heading, pd.DataFrame(cells, columns=[head, *map(", ".join, columns)])))
+    return one, charts(one, table), tables
 
 
 def _data(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
-
-
-def _resource(name: str) -> str:
-    return files("wikitext_builder.stats").joinpath(name).read_text(encoding="utf-8")

@@ -14,16 +14,14 @@ import re
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import jinja2
 import pandas as pd
 
 from lm_benchmarks.records import warnings_of
-from wikitext_builder.hashing import content_policy
-from wikitext_builder.tables import aligned, csv_text, one_line, spelled_out
+from wikitext_builder.tables import aligned, csv_text, one_line
+from wikitext_builder.webpages import render as render_template
 
 if TYPE_CHECKING:
     from lm_benchmarks.measuring.measure import ByConvention
@@ -39,6 +37,7 @@ LATEX: Final = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
 WORDS: Final = "words"  # attribute of a frame: the headings of columns that are aligned to the left
+TITLES: Final = "titles"  # attribute of a frame: what pages show on hover, by place: values that are rounded
 BEST: Final = "best"  # attribute of a frame: the places, row and column, of values that are bold
 
 
@@ -167,40 +166,12 @@ def latex_cell(text: str) -> str:
     return "".join(LATEX.get(character, character) for character in one_line(text))
 
 
+FILTERS: Final = (markdown_cell, markdown_table, latex_cell, latex_table, one_line, text_table)
+
+
 def render(template: str, **values: object) -> str:
-    """The text of a template of this package. Values in HTML are escaped.
-
-    A page loads nothing, and its content policy forbids loading.
-    """
-    return _environment().get_template(template).render(values)
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    style, script = (_resource(f"report.{suffix}") for suffix in ("css", "js"))
-    made = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_resource),
-        autoescape=jinja2.select_autoescape(["html"]),
-        undefined=jinja2.StrictUndefined,
-        finalize=lambda value: spelled_out(value) if type(value) is str else value,  # not of what is escaped
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    filters = (markdown_cell, markdown_table, latex_cell, latex_table, one_line, text_table)
-    made.filters |= {each.__name__: each for each in filters}
-    made.globals |= {
-        "style": style,
-        "script": script,
-        "policy": content_policy(style, script),
-        "WORDS": WORDS,
-        "BEST": BEST,
-    }
-    return made
-
-
-def _resource(name: str) -> str:
-    return files("lm_benchmarks.reporting").joinpath("templates", name).read_text(encoding="utf-8")
+    """The text of a template of this package. Values in HTML are escaped."""
+    return render_template(Path(__file__).parent / "templates" / template, *FILTERS, **values)
 
 
 def _window(one: ByConvention) -> str:
@@ -259,7 +230,6 @@ def write_conventions(found: Sequence[ByConvention], form: str) -> str:
     return render(
         f"conventions.{form}",
         title=f"{made[0].model} by convention" if made else "Perplexity by convention",
-        refresh=0,
         frame=frame,
         narrow=frame.iloc[:, :4],  # what fits a terminal
         reasons=[one_line(f"{name}: {why}") for name, why in reasons],

@@ -13,7 +13,7 @@ from lm_benchmarks.choices import CONVENTIONS, PAPER
 from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records import Result, Trained, warnings_of
-from lm_benchmarks.reporting.formats import Column, exact, fixed, framed, mark_best
+from lm_benchmarks.reporting.formats import TITLES, Column, exact, fixed, framed, mark_best
 from lm_benchmarks.reporting.published import Published, decimals, note
 
 SAME: Final = ("convention", "text", "context", "vocabulary")  # of signatures: one in all rows of a table
@@ -135,10 +135,12 @@ class Table:
             for row in self.rows
         ]
         frame = framed(cells, {head: column.words for head, (column, _) in heads.items()})
+        frame.attrs[TITLES] = {}
         for place, one in enumerate(heads.values()):
+            ranks = {(number, place): self.rank(one, row) for number, row in enumerate(self.rows)}
+            frame.attrs[TITLES] |= {at: str(rank) for at, rank in ranks.items() if isinstance(rank, float)}
             if one[0].best(self):
-                rows = ((number, row) for number, row in enumerate(self.rows) if not row.is_broken)
-                mark_best(frame, {(number, place): self.rank(one, row) for number, row in rows})
+                mark_best(frame, {at: rank for at, rank in ranks.items() if not self.rows[at[0]].is_broken})
         return frame
 
     @property

@@ -52,6 +52,18 @@ def test_each_of_many_curves_looks_different():
     assert len(set(looks)) == 18
 
 
+def test_marks_and_names_that_are_cut_have_titles():
+    one, two = (f"a name that a legend has no room for, because it is longer than a line {n}" for n in "12")
+    many = [(float(n), 1.0) for n in range(9)]
+    curves: dict[str, list[tuple[float, float]]] = {one: [(1, 2.5)], "no": [], two: [(1, 2), (3, 1)]}
+    svg = line_chart("t", {**curves, "many": many}, x_label="x", y_label="y")
+    drawn = [one, f"{one}: 1, 2.5", two, f"{two}: 1, 2", f"{two}: 3, 1", "many"]
+    assert re.findall("<title>(.*?)</title>", svg) == ["t", *drawn, one, two]
+    assert len(re.findall(r"<use [^>]*><title>", svg)) == 3
+    cut = re.findall(r"([^<>]+…)<title>([^<]+)</title></text>", svg)
+    assert cut == [(f"{name[:47]}…", name) for name in (one, two)]
+
+
 def test_a_chart_has_the_same_bytes_again_and_hostile_names_are_text():
     name = '_$x$ <img src=x> "q" style="x" \x1b[2J 中'
     one, two = (line_chart(name, {name: [(1, 2)]}, x_label="x", y_label="y") for _ in range(2))
