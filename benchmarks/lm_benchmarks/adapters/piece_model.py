@@ -273,9 +273,9 @@ class PieceModel(ABC):
         """The number of pieces of some words, the first of which starts a line."""
         return sum(map(len, self.words.of_words(tokens.tolist())))
 
-    def facts(self, tokens: Tensor) -> dict[str, str]:
+    def facts(self, tokens: Tensor) -> dict[str, object]:
         """What the tokenizer does with a text, for signatures."""
-        return {"lines_cut_otherwise": str(self.words.lines_cut_otherwise(tokens.tolist()))}
+        return {"lines_cut_otherwise": self.words.lines_cut_otherwise(tokens.tolist())}
 
     def initial_state(self, batch_size: int) -> Past:
         """The start of a text: the model's own start."""

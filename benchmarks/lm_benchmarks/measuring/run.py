@@ -188,7 +188,7 @@ class _Run:
                 "vocabulary": f"{len(loaded.vocabulary)}+{vocabulary_hash(loaded.vocabulary)[:8]}",
                 "words": "open" if loaded.open_vocabulary else "closed",
                 "eos": "yes",
-                **facts,
+                **{key: str(value) for key, value in facts.items()},
             },
             score=partial(self._score_words, passages, whole, context, unit),
         )
