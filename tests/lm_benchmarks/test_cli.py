@@ -219,7 +219,7 @@ def test_check_says_which_law_is_broken(data, failed):
     assert run("check", "kn-5", "--data", data).split()[1:12:2] == ["kept"] * 6
     told = CliRunner().invoke(commands, ["check", "tests.lm_benchmarks.cheats:peeks", "--data", str(data)])
     assert re.search(r"^future +scores differ", told.stdout, re.MULTILINE)
-    assert str(told.exception) == "the model breaks 3 of 6 laws"  # which ones, the table has said
+    assert str(told.exception) == "the model violates 3 of 6 invariants"  # which ones, the table has said
     assert "random places" not in told.stdout  # the beginning has shown it
     assert failed("check", "tests.lm_benchmarks.cheats:peeks", "--data", data)
 
@@ -245,7 +245,7 @@ def long_data(data, tmp_path):
 def test_a_model_that_cheats_later_fails_but_its_record_says_why(long_data, tmp_path, cheat, context):
     path = tmp_path / "results.jsonl"
     arguments = ("run", f"tests.lm_benchmarks.cheats:{cheat}", "--data", long_data, "--results", path)
-    with pytest.raises(HarnessError, match=r"breaks .* of 6 laws; sum: .* sum to .* random places"):
+    with pytest.raises(HarnessError, match=r"violates .* of 6 invariants; sum: .* sum to .* random places"):
         run(*arguments, "--context", context)
     text = run(*arguments, "--context", context, "--allow-broken")
     assert "BREAKS sum" in text
@@ -319,7 +319,7 @@ def test_compare_all_for_programs(results):
     assert [float(row["p_adjusted"]) for row in rows] == [pair["p_adjusted"] for pair in found["pairs"]]
     assert [row["second_ranks"] for row in rows] == ["2", "3", "3"]
     text = run("compare", results, "--all")
-    assert "left out: tests.lm_benchmarks.cheats:peeks: breaks " in text
+    assert "left out: tests.lm_benchmarks.cheats:peeks: violates " in text
     assert "passages: too few for an interval." in text
     assert "all correct in" not in text
 

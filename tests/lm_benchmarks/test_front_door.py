@@ -168,7 +168,7 @@ def test_what_would_fail_later_is_refused_at_once(data):
     for wrong in ({"batch": 0}, {"chunk": 0}, {"samples": 0}, {"patience": math.nan}, {"context": "none"}):
         with pytest.raises(lb.HarnessError, match="expected"):
             lb.measure("unigram", data, convention="lm-eval", **wrong)
-    with pytest.raises(lb.HarnessError, match="laws need a text"):
+    with pytest.raises(lb.HarnessError, match="invariants need a text"):
         lb.check("unigram", data, tokens=0)
     with pytest.raises(lb.HarnessError, match=r"null byte; expected a program"):
         lb.measure("command:a\0b", data)

@@ -140,7 +140,7 @@ def _expect_same(loaded: LoadedModel, scores: Tensor, table: Tensor, tokens: Ten
     if not worst <= TOLERANCE:
         raise HarnessError(
             f"{loaded.name}: scores of the text differ by up to {float(worst):.3g} nats from those among all"
-            f" words; expected the same. `lm-benchmarks check` tries the laws"
+            f" words; expected the same. `lm-benchmarks check` checks the invariants"
         )
 
 

@@ -86,7 +86,7 @@ def check(
         HarnessError: The model is missing, does not fit the dataset, or its program fails.
     """
     if tokens < 1:
-        raise HarnessError(f"--tokens {tokens}: laws need a text; expected 1 or more")
+        raise HarnessError(f"--tokens {tokens}: invariants need a text; expected 1 or more")
     inputs = make_inputs(data, split, **opening)
     loaded = open_model(model, inputs)
     _, passages = read_passages(inputs.dataset, split, loaded.vocabulary)
@@ -376,5 +376,5 @@ def raise_if_broken(findings: Mapping[str, str], hint: str = "", *, listed: bool
     if broken := [f"; {law}: {found}" for law, found in findings.items() if found]:
         end = f". {hint}" if hint else ""
         traces = "".join(f"\n{trace}" for trace in getattr(findings, "traces", ()))
-        laws = f"the model breaks {len(broken)} of {len(findings)} laws"
-        raise HarnessError(f"{laws}{'' if listed else ''.join(broken)}{end}{traces}")
+        violated = f"the model violates {len(broken)} of {len(findings)} invariants"
+        raise HarnessError(f"{violated}{'' if listed else ''.join(broken)}{end}{traces}")

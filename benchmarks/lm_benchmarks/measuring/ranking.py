@@ -121,7 +121,7 @@ def _alike(
     groups: list[list[Result]] = []
     for one in results:
         if one.broken:
-            left_out[one.model] = f"breaks {', '.join(one.broken)}: its number means nothing"
+            left_out[one.model] = f"violates {', '.join(one.broken)}: its number is meaningless"
         elif (value := counted.of(one.total)) is None or not math.isfinite(value):
             left_out[one.model] = f"{metric} was not counted, or is too large to represent"
         elif fitting := [group for group in groups if not why_unlike(group[0], one, allow)]:

@@ -409,7 +409,7 @@ def test_an_open_vocabulary_is_said_and_divided_out(data):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("too_much", r"the model breaks . of 6 laws; .*sum to 2.*That is .*too_much; --no-check compares"),
+        ("too_much", r"violates . of 6 invariants; .*sum to 2.*That is .*too_much; --no-check compares"),
         ("shifted", "scores of the text differ by up to .* nats from those among all words"),
         ("later", r"later: the probabilities of \d+ words sum to 1\.010050 at token 256; expected 1"),
         ("zero", "gives a word a probability of 0 at token 0, so the divergence is infinite"),

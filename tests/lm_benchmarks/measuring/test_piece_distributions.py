@@ -161,7 +161,7 @@ def test_a_model_of_pieces_that_breaks_a_law_is_refused(dataset, pair, monkeypat
         lambda self, windows: [one + len(windows) for one in honest(self, windows)],
     )
     with pytest.raises(
-        HarnessError, match=r"breaks \d of 5 laws; .*batch.*That is first; --no-check compares"
+        HarnessError, match=r"violates \d of 5 invariants; .*batch.*That is first; --no-check compares"
     ):
         compare(pair[0], pair[1], dataset, window=64)
     assert compare(pair[0], pair[1], dataset, window=64, tokens=64, check=False).whole.positions == 31

@@ -170,7 +170,7 @@ def test_a_model_that_reads_the_future_is_an_error(folder, tmp_path):
     printed = CliRunner().invoke(commands, [*words, "--results", str(results)])
     assert printed.exit_code == 1
     assert isinstance(printed.exception, ToolkitError)
-    assert "breaks 2 of 5 laws; chunks: " in str(printed.exception)
+    assert "violates 2 of 5 invariants; chunks: " in str(printed.exception)
     (result,) = lb.read_results(results)
     assert set(result.broken) == {"chunks", "future"}
     for convention in ("gptq", "lm-eval"):
