@@ -39,9 +39,6 @@ def count(path: Path) -> tuple[SplitCounts, Counter[str]]:
 
     An article begins with a title that has a blank line on both sides: in the official files some paragraphs
     look like a title, but have none.
-
-    Raises:
-        BuilderError: The file cannot be read.
     """
     counts: Counter[str] = Counter()
     articles = lines = 0

@@ -31,12 +31,8 @@ def window_coverage(
     """The share of positions whose word is among the last L words, for each L from 1 to `longest`.
 
     The paper chose the pointer's window by it (section 2.2): how frequently the word at position t appears
-    within the last L words. It reads the text once; memory grows with the number of types.
-
-    Args:
-        tokens: A text in order, `<eos>` included.
-        longest: The largest L.
-        without: Words whose positions do not count; they still take their places in the window.
+    within the last L words. It reads the text, `<eos>` included, once; memory grows with the number of types.
+    Positions of words in `without` do not count; they still take their places in the window.
 
     >>> window_coverage("a b a b b".split(), longest=2)
     [0.2, 0.6]
@@ -111,11 +107,7 @@ def plot_window(
 def draw_zipf(
     corpora: Mapping[str, Mapping[str, int] | Sequence[int]], output: Path, *, overlay: bool = False
 ) -> None:
-    """Draw the plot of `plot_zipf` from how often each word occurs, by name: with the words or without.
-
-    Raises:
-        BuilderError: The suffix is another, or a corpus has no words.
-    """
+    """Draw the plot of `plot_zipf` from how often each word occurs, by name: with the words or without."""
     if not corpora:
         raise BuilderError(f"{output}: no corpus to plot; give at least one")
     curves = {name: rank_frequencies(name, counts) for name, counts in corpora.items()}
@@ -159,11 +151,7 @@ def spaced_ranks(last: int) -> list[int]:
 def draw_window(
     curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], output: Path, *, overlay: bool = False
 ) -> None:
-    """Draw the plot of `plot_window`, by name, from `window_coverage` with and without `<unk>` and `<eos>`.
-
-    Raises:
-        BuilderError: The suffix is another, or there is nothing to draw.
-    """
+    """Draw the plot of `plot_window`, by name, from its curves with and without `<unk>` and `<eos>`."""
     if not curves or not all(curve for pair in curves.values() for curve in pair):
         raise BuilderError(f"{output}: a curve is empty; give window_coverage of at least one file")
     with _figure(output, curves, overlay=overlay) as panels:

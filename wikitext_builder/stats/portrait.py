@@ -52,18 +52,18 @@ class Statistic:
     axes: str = ""  # of its chart: "linear", or which are logarithmic; "": no chart
     shown: str = "train"  # the split that its chart shows, if it is there
 
-    def of(self, *texts: Text | Words) -> Iterator[tuple[Part, float | str | None, float]]:
-        """Each number: its part, its x (None if it is not a curve), and its value."""
+    def of(self, *texts: Text | Words) -> Iterator[tuple[str, float | str | None, float, str]]:
+        """Each number: its name, its x (None if it is not a curve), its value and its unit."""
         function: Callable[..., Mapping[str, Any]] = getattr(
             import_module(f"wikitext_builder.stats.{self.group}"), self.key
         )
         found = function(*texts)
         for part in self.parts:
-            value = found.get(part.name)
+            name, value = f"{self.key}.{part.name}", found.get(part.name)
             if part.x:
-                yield from ((part, x, float(y)) for x, y in (value or {}).items())
+                yield from ((name, x, float(y), part.unit) for x, y in (value or {}).items())
             elif value is not None:
-                yield part, None, float(value)
+                yield name, None, float(value), part.unit
 
 
 @cache
@@ -89,11 +89,7 @@ def statistics_of_portrait() -> dict[str, Statistic]:
 def portrait(
     datasets: Mapping[str, Dataset], measures: Collection[str] = (ALL,), *, raw: bool = False
 ) -> pd.DataFrame:
-    """The rows of `statistics` with `measures`: one per number.
-
-    Raises:
-        BuilderError: There is no such statistic, or a file cannot be read.
-    """
+    """The rows of `statistics` with `measures`: one per number."""
     import pandas as pd
 
     chosen = chosen_statistics(measures)
@@ -103,32 +99,24 @@ def portrait(
         for one in chosen:
             if one.group != COMPARE:
                 for split in [split for split in texts if split in (one.splits or texts)]:
-                    rows += ((name, split, *_cells(one, *cells)) for cells in one.of(texts[split]))
+                    rows += ((name, split, *cells) for cells in one.of(texts[split]))
         text = next(iter(texts.values()))
         own = Words(text.words, text.counts)
         for other, words in first.items():
             for one in chosen:
                 if one.group == COMPARE:
                     corpus = f"{other} | {name}"
-                    rows += ((corpus, text.split, *_cells(one, *cells)) for cells in one.of(words, own))
+                    rows += ((corpus, text.split, *cells) for cells in one.of(words, own))
         first = first or {name: own}
     return pd.DataFrame(rows, columns=list(COLUMNS), dtype=object).astype({"value": float})
 
 
 def chosen_statistics(measures: Collection[str]) -> list[Statistic]:
-    """The statistics with some names.
-
-    Raises:
-        BuilderError: There is no such name.
-    """
+    """The statistics with some names."""
     known = statistics_of_portrait()
     if unknown := [name for name in measures if name not in known and name != ALL]:
         raise BuilderError(f"--measure {unknown[0]}: expected {ALL}, {', '.join(known)}")
     return [one for key, one in known.items() if key in measures or ALL in measures]
-
-
-def _cells(one: Statistic, part: Part, x: float | str | None, value: float) -> tuple[object, ...]:
-    return f"{one.key}.{part.name}", x, value, part.unit
 
 
 def figure(value: float, unit: str) -> str:

@@ -91,15 +91,9 @@ def statistics(
 
 
 def corpus_statistics(name: str, splits: Mapping[str, Path], *, title: str | None = None) -> pd.DataFrame:
-    """The rows of `statistics` for one dataset.
+    """The rows of `statistics` for a dataset, from the file of tokens of each split.
 
-    Args:
-        name: What the table calls the dataset.
-        splits: The file of tokens of each split.
-        title: Its own title, such as WikiText-2, which finds published figures; None: `name`.
-
-    Raises:
-        BuilderError: A file cannot be read.
+    Its title, such as WikiText-2, finds published figures; None: the name that the table calls it by.
     """
     import pandas as pd
 

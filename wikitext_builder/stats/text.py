@@ -121,12 +121,7 @@ class Text:
 def read_texts(dataset: Dataset, *, raw: bool = False) -> dict[str, Text]:
     """The splits of a dataset as ids, which are numbered in the order in which words first occur.
 
-    Args:
-        dataset: What to read.
-        raw: Read the text before rare words became `<unk>`.
-
-    Raises:
-        BuilderError: A file cannot be read, there is no raw file, or a split has no words.
+    `raw` is the text before rare words became `<unk>`. A split without words is an error.
     """
     ids: defaultdict[str, int] = defaultdict()
     ids.default_factory = ids.__len__
