@@ -20,7 +20,6 @@ from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.hashing import code_hash
 from wikitext_builder.pages.lock import LOCK, write_lock
 from wikitext_builder.pages.store import Rejected, Revision
-from wikitext_builder.wiki.languages import Language
 
 TITLES: Final = {"valid": "valid_titles.txt", "test": "test_titles.txt"}  # files of given titles, by split
 LEFT_OUT_COLUMNS = ("calls", "template", "pages", "examples", "went")
@@ -80,8 +79,9 @@ def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], v
         "card.md.jinja",
         recipe=plan.recipe,
         language=plan.language.text_language,
-        wiki=_wiki(plan.language),
+        wiki=re.sub(r"[`<>\[\]|\\]", "", plan.language.wiki).strip(),
         index=plan.language.index,
+        wikipedia=f"the `{plan.language.code}` Wikipedia",
         splits=names,
         table={label: one.cells(each[key] for each in columns) for label, (key, one) in labelled.items()},
         created=_days(plan.revisions, "created"),
@@ -93,15 +93,6 @@ def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], v
         size=_size_category(sum(splits[name].lines for name in names)),
     )
     (directory / CARD).write_text(text, encoding="utf-8", newline="\n")
-
-
-def _wiki(language: Language) -> str:
-    """The wiki in words: with its own name if that says more than its code, and its address if it has one."""
-    name = re.sub(r"[`<>\[\]|\\]", "", language.wiki).strip()
-    if language.index:
-        return f"{name or 'a wiki'} ({language.index}, language `{language.code}`)"
-    wikipedia = f"the `{language.code}` Wikipedia"
-    return wikipedia if name in ("", "Wikipedia") else f"{name}, {wikipedia},"
 
 
 def _days(revisions: Sequence[Revision], what: str) -> list[str]:

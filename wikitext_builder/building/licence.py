@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -24,18 +23,10 @@ NOTE: Final = (
 )
 
 
-def versions_of(timestamps: Iterable[str]) -> tuple[str, ...]:
-    """The versions of CC BY-SA that revisions of Wikipedia of these times are under.
-
-    >>> versions_of(["2023-06-06T23:59:59Z", "2023-06-07T00:00:00Z"]), versions_of(["2016-01-01T00:00:00Z"])
-    (('3.0', '4.0'), ('3.0',))
-    """
-    return tuple(sorted({"4.0" if time >= SINCE_4 else "3.0" for time in timestamps}))
-
-
 def licences_in(directory: Path) -> tuple[str, ...]:
-    """The versions of CC BY-SA in a dataset, by its attribution; today's if it has no article."""
-    return versions_of(one.timestamp for one in read_attribution(directory)) or ("4.0",)
+    """The versions of CC BY-SA in a dataset, by its attribution; that of today if it has no article."""
+    times = (one.timestamp for one in read_attribution(directory))
+    return tuple(sorted({"4.0" if time >= SINCE_4 else "3.0" for time in times})) or ("4.0",)
 
 
 def write_licence(directory: Path, plan: Plan) -> None:

@@ -177,7 +177,7 @@ def test_what_is_not_ours_in_place_of_the_working_folder_is_refused_and_stays(
 
 
 def test_a_dataset_says_its_licences_in_the_folder_in_archives_and_in_parquet(tmp_path: Path) -> None:
-    dates = {True: "2016-01-01T00:00:00Z", False: "2023-06-07T00:00:00Z"}
+    dates = {True: "2023-06-06T23:59:59Z", False: "2023-06-07T00:00:00Z"}
     pages = [replace(one, timestamp=dates[number % 2 == 0]) for number, one in enumerate(PAGES)]
     for name, some, versions in (("both", pages, ["3.0", "4.0"]), ("old", PAGES, ["3.0"])):
         out = tmp_path / name
