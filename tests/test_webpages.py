@@ -117,6 +117,8 @@ def test_tables_sort_by_keys_and_clicks(opened: Callable[..., Any], tmp_path: Pa
     assert column(tab, 1) == ["best", "24M", "1,234", "+2.5 [1, 3]", ""]
     tab.locator("thead button").nth(2).click()
     assert column(tab, 2) == ["x", "x", "x", "y", ""]
+    tab.emulate_media(media="print")
+    assert tab.locator("button").first.evaluate("one => getComputedStyle(one).display") == "contents"
     plain = opened(table_page(tmp_path), java_script_enabled=False)
     assert plain.locator("button").count() == 0
     assert column(plain, 1) == list(FRAME["number"])
