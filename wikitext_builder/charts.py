@@ -164,7 +164,7 @@ def bar_chart(
         axes.grid(visible=False, axis="x")
         _set_ticks(axes.yaxis, [], log=False)
 
-    return _inline(title, [*series, *([baseline] if baseline else [])], draw, said)
+    return _inline(title, [*([baseline] if baseline else []), *series], draw, said)
 
 
 def _inline(

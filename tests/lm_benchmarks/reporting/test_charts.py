@@ -62,6 +62,9 @@ def test_marks_and_names_that_are_cut_have_titles():
     assert len(re.findall(r"<use [^>]*><title>", svg)) == 3
     cut = re.findall(r"([^<>]+…)<title>([^<]+)</title></text>", svg)
     assert cut == [(f"{name[:47]}…", name) for name in (one, two)]
+    svg = bar_chart("t", ["a"], {two: [Bar(1.0)]}, y_label="y", baseline=one)
+    cut = re.findall(r">([^<>]+…)<title>([^<]+)</title></text>", svg)
+    assert cut == [(f"0: {one[:47]}…", one), (f"{two[:47]}…", two)]
 
 
 def test_a_chart_has_the_same_bytes_again_and_hostile_names_are_text():
