@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 PACKAGES = ("wikitext_builder", "ps_models", "lm_benchmarks")
 QUIET_SECONDS = 10.0  # between two lines of a stage, if there is no terminal
 UNITS = {  # what a stage counts; of a stage with several words the first one decides, if they are not here
-    "check": "laws",
+    "check": "invariants",
     "check places": "places",
     "compare": "bytes",
     "compare parts": "parts",
