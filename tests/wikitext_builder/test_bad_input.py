@@ -69,7 +69,7 @@ IMPOSSIBLE = [  # https://www.mediawiki.org/wiki/Manual:Page_title
 ]  # fmt: skip
 NAMES = re.compile(
     r"wiki\.(train|valid|test)\.(raw|tokens)|wikitext-demo(-raw)?-v1\.zip|(train|valid|test)-\d{5}-of-\d{5}\.parquet"
-    r"|README\.md|LICENSE|attribution\.tsv|rejected\.jsonl|left_out\.tsv|manifest\.json|out|parquet|raw|tokens"
+    r"|README\.md|LICENSE|croissant\.json|attribution\.tsv|rejected\.jsonl|left_out\.tsv|manifest\.json|out|parquet|raw|tokens"
     r"|dump\.xml|pages\.store(-wal|-shm)?|titles\.lock"
 )
 

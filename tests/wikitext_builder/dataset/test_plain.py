@@ -195,7 +195,7 @@ def test_the_number_of_workers_and_the_other_files_do_not_matter(
     wb.build("demo", store, tmp_path / "two", workers=2, articles=("jsonl", "parquet"))
     assert digests(tmp_path / "two") == digests(built)
     changed = {name for name, digest in digests(without).items() if digests(built)[name] != digest}
-    assert changed == {"README.md", "manifest.json"}
+    assert changed == {"README.md", "croissant.json", "manifest.json"}
     assert "articles/" not in (without / "README.md").read_text("utf-8")
 
 
