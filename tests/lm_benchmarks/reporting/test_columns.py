@@ -164,7 +164,7 @@ def test_columns_are_chosen_as_they_are_printed(report, wanted, csv, shown):
 
 def test_an_unknown_column_is_refused_with_the_list(report):
     for options in ({"columns": ["perplexity", "bit"]}, {"sort": "-bit"}):
-        with pytest.raises(HarnessError, match=r"no column 'bit'; there are: model; parameters; p.*; invariants"):
+        with pytest.raises(HarnessError, match=r"no column 'bit'; there are: model; .*; invariants"):
             arranged(report.tables, **options)
     with pytest.raises(HarnessError, match=r"no column 'perplexity test'; there are: data; .*; perplexity; "):
         arranged(report.tables, columns=["perplexity test"], csv=True)
