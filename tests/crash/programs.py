@@ -35,11 +35,11 @@ def with_sample(folder: Path) -> None:
 
 
 def store_content(folder: Path) -> list[str]:
-    """All that a store holds, without the order in which it came, and when a name of a template was asked."""
+    """All that a store holds, without order, when a name was asked, and the note that there was no news."""
     with sqlite3.connect(f"file:{folder / 'a.store'}?mode=ro", uri=True) as store:
         asked = re.compile(r"""(?<=^INSERT INTO "template_redirects").*(?=,'[0-9TZ:-]{20}'\))""")
         lines = (line if not (found := asked.search(line)) else found[0] for line in store.iterdump())
-        return sorted(lines)
+        return sorted(line for line in lines if " expanded'" not in line)
 
 
 def tree(folder: Path) -> dict[str, str]:

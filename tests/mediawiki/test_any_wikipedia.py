@@ -69,7 +69,7 @@ def test_good_and_featured_come_from_badges(
     assert built.manifest.recipe.language == code
     urls = {line.split("\t")[5] for line in (tmp_path / "a" / "attribution.tsv").read_text().splitlines()[1:]}
     assert all(url.startswith("http://wiki.example.org:8080/w/index.php?oldid=") for url in urls)
-    assert f"of {name}" in (tmp_path / "a" / "README.md").read_text("utf-8")
+    assert f"from {name} (" in (tmp_path / "a" / "README.md").read_text("utf-8")
 
 
 def test_another_machine_builds_the_same_bytes_by_the_lock(badged: Wiki, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_wiki_and_its_dump_give_the_same_dataset(
 
     for folder in (tmp_path / "a", tmp_path / "b"):
         assert all(check.passed for check in wb.verify(folder))
-        named = "of the `simple` Wikipedia" if code == "simple" else f"of {name}"
+        named = "from the `simple` Wikipedia" if code == "simple" else f"from {name}, the `{code}` Wikipedia,"
         assert named in (folder / "README.md").read_text("utf-8")
         assert f"{server}/w/index.php?oldid=" in (folder / "attribution.tsv").read_text("utf-8")
     lines = (tmp_path / "b" / "wiki.train.raw").read_text("utf-8").splitlines()

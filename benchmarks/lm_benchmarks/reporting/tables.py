@@ -356,7 +356,7 @@ COLUMNS: Final[tuple[ReportColumn, ...]] = (
         best=lambda _: True,
         last=True,
     ),
-    ReportColumn(key="laws", head="invariants", value=lambda cell: cell.row.laws, words=True),
+    ReportColumn(key="laws", head="laws", value=lambda cell: cell.row.laws, words=True),
     ReportColumn(
         key="flops_per_token",
         head="MFLOPs per token",

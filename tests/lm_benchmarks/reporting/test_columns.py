@@ -153,7 +153,7 @@ def test_rows_are_sorted_by_a_column(report, sort):
             False,
             ["model", "bits per byte test", "perplexity valid", "perplexity test"],
         ),
-        (["invariants", "model"], False, ["model", "invariants"]),
+        (["laws", "model"], False, ["model", "laws"]),
         (["perplexity", "split"], True, ["model", "perplexity", "split"]),
     ],
 )
@@ -164,7 +164,7 @@ def test_columns_are_chosen_as_they_are_printed(report, wanted, csv, shown):
 
 def test_an_unknown_column_is_refused_with_the_list(report):
     for options in ({"columns": ["perplexity", "bit"]}, {"sort": "-bit"}):
-        with pytest.raises(HarnessError, match=r"no column 'bit'; there are: model; .*; invariants"):
+        with pytest.raises(HarnessError, match=r"no column 'bit'; there are: model; .*; laws"):
             arranged(report.tables, **options)
     with pytest.raises(HarnessError, match=r"no column 'perplexity test'; there are: data; .*; perplexity; "):
         arranged(report.tables, columns=["perplexity test"], csv=True)
