@@ -114,7 +114,7 @@ def preset_of(kind: ModelKind, name: str | None) -> Preset:
     if name is None:
         return Preset(about="the defaults")
     if name not in kind.presets:
-        known = ", ".join(kind.presets) or "none"
+        known = ", ".join(kind.presets) or "none: those of a class of yours are in a TOML file beside its own"
         raise ModelError(
             f"{name}: no such preset of {kind.name}{nearest(name, kind.presets)}; there are {known}"
         )

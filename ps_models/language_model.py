@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
+RNNS = (nn.RNNBase, nn.RNNCellBase)
 State = TypeVar("State")
 AnyState = Any  # of a model whose class is unknown: each model has its own state
 
@@ -113,8 +114,9 @@ class Recurrent(LanguageModel[State], Protocol[State]):
 
 
 def reads_word_by_word(model: object) -> bool:
-    """Return True if a model reads one word after the other, as most `Recurrent` ones do."""
-    return isinstance(model, Recurrent) and not getattr(model, "reads_segments_whole", False)
+    """Return True if a model reads one word after the other, as most `Recurrent` ones and torch's RNNs do."""
+    has_rnn = isinstance(model, nn.Module) and any(isinstance(part, RNNS) for part in model.modules())
+    return (has_rnn or isinstance(model, Recurrent)) and not getattr(model, "reads_segments_whole", False)
 
 
 @runtime_checkable

@@ -70,6 +70,7 @@ def test_small_work_gets_one_thread_and_large_work_all():
     assert torch.get_num_threads() == 8, "afterwards as before"
     with evaluating(small):
         assert torch.get_num_threads() == 1
+    assert threads_of(torch.nn.Sequential(torch.nn.GRU(8, 8))) == 1, "a model of the user's"
     torch.set_num_threads(1)
     assert threads_of(small, 1000) == 1, "not more than torch would take"
 

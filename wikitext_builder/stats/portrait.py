@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ALL: Final = "all"
 COMPARE: Final = "compare"  # the group of statistics of two texts
-SHOWN: Final = 6  # points of a curve in a printed table
+SHOWN: Final = 7  # points of a curve in a printed table
 WORDS_SHOWN: Final = 20  # and of a row of words
 COLUMNS: Final = ("corpus", "split", "statistic", "x", "value", "unit")
 
