@@ -61,7 +61,7 @@ def explained() -> str:
 def described() -> str:
     curve = [(NASTY, "train", "heaps.curve", n, n * 0.5, "types") for n in (1000, 2000, 5000)]
     rows = [(NASTY, "train", "heaps.exponent", None, 0.5, ""), *curve]
-    return describe.page(pd.DataFrame(rows, columns=list(COLUMNS)), [NASTY])
+    return describe.page(pd.DataFrame(rows, columns=list(COLUMNS)), NASTY)
 
 
 PAGES: dict[str, Callable[[], str]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -49,7 +50,8 @@ def describe(*directories: str | Path, out: str | Path, names: Sequence[str] = (
         raise BuilderError(f"{out}: expected a name that ends in .html")
     datasets = load_named(directories, names)
     table = portrait(datasets, raw=raw)
-    out.write_text(page(table, [one.name for one in datasets.values()]), encoding="utf-8")
+    words = [*(one.name for one in datasets.values()), *(word for name in names for word in ("--name", name))]
+    out.write_text(page(table, shlex.join(words + ["--raw"] * raw)), encoding="utf-8")
     return out
 
 
@@ -110,8 +112,8 @@ def charts(one: Statistic, table: pd.DataFrame) -> dict[str, Chart]:
     return drawn
 
 
-def page(table: pd.DataFrame, directories: Sequence[str]) -> str:
-    """The HTML of a portrait of some folders."""
+def page(table: pd.DataFrame, words: str) -> str:
+    """The HTML of a portrait; `words` are those of a command that draws one of its charts alone."""
     corpora = [corpus for corpus in dict.fromkeys(table["corpus"]) if " | " not in corpus]
     shown = table.assign(value=[float(f"{value:.{DIGITS}g}") for value in table["value"]])
     rows = to_records(shown)
@@ -120,7 +122,7 @@ def page(table: pd.DataFrame, directories: Sequence[str]) -> str:
         Path(__file__).with_name("describe.html"),
         title=f"Portrait of {', '.join(corpora)}",
         corpora=corpora,
-        directories=directories,
+        words=words,
         groups=[(title, [_section(one, table) for one in found]) for title, found in groups_of(table)],
         not_measured=registry()["not_measured"],
         csv=_data(csv_text(rows)),

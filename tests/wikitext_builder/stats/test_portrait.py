@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import math
 import unicodedata
@@ -493,6 +494,12 @@ def test_the_page_fits_and_shows_its_charts(
     assert base64.b64decode(data).decode().startswith("corpus,split,statistic,x,value,unit\nfirst,train,")
     data = tab.get_attribute("a[download='portrait.json']", "href").partition("base64,")[2]
     assert json.loads(base64.b64decode(data))["columns"] == list(portrait.COLUMNS)
+
+
+def test_the_page_prints_commands_that_draw_its_charts(folder: Callable[..., Path], tmp_path: Path) -> None:
+    wb.describe(folder("first", 1), out=tmp_path / "portrait.html", names=["of 2016"])
+    text = html.unescape((tmp_path / "portrait.html").read_text(encoding="utf-8"))
+    assert "wikitext-builder plot statistic heaps first --name 'of 2016' --out heaps.pdf" in text
 
 
 @pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
