@@ -2,8 +2,9 @@
 
     import lm_benchmarks as lb
 
-    lb.measure(["kn-5", "runs/lstm"], "wikitext-2", results="results.jsonl") lb.compare("results.jsonl",
-    "kn-5", "runs/lstm").interval lb.report("results.jsonl", "report.html")
+    lb.measure(["kn-5", "runs/lstm"], "wikitext-2", results="results.jsonl")
+    lb.compare("results.jsonl", "kn-5", "runs/lstm").interval
+    lb.report("results.jsonl", "report.html")
 
 Each command of `lm-benchmarks` is one call to a name below. Names are imported when first used, and need the
 extra `models` (torch).

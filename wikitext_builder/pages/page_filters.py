@@ -267,18 +267,15 @@ def dated(language: Language) -> Language:
 
 
 CREATED, PROMOTED = (f"{what}-since:DATE[..DATE]" for what in PAGE_DATES)
+OF_FILES: Makers[Named] = {"titles:FILE": _titles, "lock:FILE": _lock, "dataset:FOLDER": _dataset}
 # `build` has the filters of revisions in a store, `import` those that ask no wiki, `fetch` all.
 STORED: Makers[Named | Dated] = {
-    "titles:FILE": _titles,
-    "lock:FILE": _lock,
-    "dataset:FOLDER": _dataset,
+    **OF_FILES,
     CREATED: lambda value, _language: Dated(what="created", span=parse_span(value)),
     PROMOTED: lambda value, _language: Dated(what="promoted", span=parse_span(value)),
 }
 WITHOUT_WIKI: Makers[Filter] = {
-    "titles:FILE": _titles,
-    "lock:FILE": _lock,
-    "dataset:FOLDER": _dataset,
+    **OF_FILES,
     "words:MIN-MAX": _length("words"),
     "bytes:MIN-MAX": _length("bytes"),
     "stubs": _stubs,
