@@ -65,9 +65,9 @@ def test_a_paced_fetch_is_never_refused_and_at_most_2_percent_longer(tmp_path: P
 @pytest.mark.slow
 @pytest.mark.parametrize(("parallel", "delay"), [(1, 0.0), (3, 0.3)])
 def test_so_it_is_in_real_time(tmp_path: Path, parallel: int, delay: float) -> None:
-    """How long it takes is another's load as well: 70 % leaves room for that, and none for 30 s of answers in turn.
+    """A loaded machine takes longer: 70 % leaves room for that, and none for 30 seconds of answers in turn.
 
-    Requests that a loaded machine sends late come closer to the next ones: a strict server refuses some of those.
+    Requests that it sends late come closer to the next ones, so that the server refuses some of those.
     """
     wiki = StrictWiki(pages=LoadedWiki(pages=98), delay=delay)
     with server(wiki, protocol="HTTP/1.1") as api:
