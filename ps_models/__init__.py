@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from ps_models.trained_model import generate as generate
     from ps_models.trained_model import load as load
     from ps_models.trained_model import score as score
-    from ps_models.training.loop import Pace as Pace
     from ps_models.training.loop import RunLimits as RunLimits
     from ps_models.training.loop import StoppedError as StoppedError
     from ps_models.training_run import TrainedRun as TrainedRun

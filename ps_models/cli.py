@@ -81,12 +81,6 @@ def model_name(context: click.Context, parameter: click.Parameter, value: str) -
     return value
 
 
-def no_cuda_graphs(context: click.Context, parameter: click.Parameter, value: bool) -> None:
-    """An option of version 0.1."""
-    if value:
-        raise click.BadParameter("torch's own graphs replace it: use --compile.", context, parameter)
-
-
 def passage_start(context: click.Context, parameter: click.Parameter, value: str) -> int | str:
     """A number of a token, or `best`."""
     if value != "best" and not (value.isascii() and value.isdecimal()):
@@ -132,8 +126,6 @@ def list_models(*, as_json: bool) -> None:
 @click.option("--max-updates", type=COUNT, help="Save and stop after this many updates.")
 @click.option("--max-minutes", type=RealRange(min=0), help="Save and stop after this many minutes from now.")
 @click.option("--compile", is_flag=True, help="Use torch.compile; on a GPU, with CUDA graphs.")
-@click.option("--cuda-graphs/--no-cuda-graphs", expose_value=False, callback=no_cuda_graphs, hidden=True)
-@click.option("--tensorboard", "log_events", is_flag=True, help="Same as --log-to tensorboard.")
 @click.option(
     "--log-to",
     type=click.Choice(("tensorboard", "wandb", "mlflow")),

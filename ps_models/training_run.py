@@ -57,10 +57,8 @@ def train(
     preset: str | None = None,
     settings: Mapping[str, object] | Iterable[str] = (),
     device: str = "auto",
-    log_events: bool = False,
     log_to: Collection[str] = (),
     limits: RunLimits = RunLimits(),  # noqa: B008 - it is frozen
-    pace: RunLimits | None = None,
     compile: bool = False,  # noqa: A002 - as torch names it
     progress: Progress = no_progress,
 ) -> TrainedRun:
@@ -76,10 +74,8 @@ def train(
         preset: One of the model's presets (of your own class: in my_model.toml); None: the model's defaults.
         settings: Hyperparameters that override the preset: `{"epochs": 3}`, or `key=value` texts.
         device: auto, cpu, cuda or cuda:1.
-        log_events: Also write TensorBoard events, as `log_to=["tensorboard"]`.
         log_to: Also log to these trackers: tensorboard, wandb, mlflow.
         limits: When to save, log and stop.
-        pace: The name of `limits` in version 0.1.
         compile: Compile the updates with torch.compile: minutes at the start, then faster updates, whose
             numbers differ in the last digits. On a GPU it uses CUDA graphs; no GPU has run it yet.
         progress: Called with the number of tokens done.
@@ -103,8 +99,7 @@ def train(
         made = _new_model(kind, texts, model_config, training.seed, world.rank, prepare=fresh).to(chosen)
         if world.rank == 0:
             keep_source(kind, out)
-        trackers = {*log_to, *(["tensorboard"] if log_events else ())}
-        with events_to(trackers, out) if trackers and world.rank == 0 else nullcontext() as events:
+        with events_to(log_to, out) if log_to and world.rank == 0 else nullcontext() as events:
             position = run_training(
                 *(made, texts, training, out),
                 resume=saved,
@@ -112,7 +107,7 @@ def train(
                 world=world,
                 progress=progress if world.rank == 0 else no_progress,
                 events=events,
-                limits=pace or limits,
+                limits=limits,
                 compiled=compile,
             )
     run = TrainedRun(folder=out, updates=position.update, losses=position.losses, rank=world.rank)

@@ -29,7 +29,6 @@ from ps_models.configs import PRESETS
 from tests.code_figures import FOLDERS, documented_in, modules
 from tests.command import COMMANDS, PROGRAMS, forked, run_program
 from tests.conftest import data
-from wikitext_builder.cli.options import RenamedOption
 from wikitext_builder.hashing import file_sha256
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -109,10 +108,9 @@ def test_every_command_and_option_is_documented(path: str) -> None:
     page = (DOCS / "cli.md").read_text(encoding="utf-8")
     section = page.split(f"## `{path}`\n", 1)[1].split("\n## ", 1)[0]
     for option in COMMANDS[path].params:
-        if isinstance(option, click.Option) and not option.hidden:  # names of older versions are hidden
+        if isinstance(option, click.Option):
             assert option.help, f"{path}: {option.name} has no help"
-            names = option.opts[:1] if isinstance(option, RenamedOption) else option.opts
-            for text in (*names, *option.secondary_opts):
+            for text in (*option.opts, *option.secondary_opts):
                 assert re.search(rf"{re.escape(text)}[ ,`]", section), text
 
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.invariant_checks import raise_if_broken as raise_if_broken
     from lm_benchmarks.measuring.loaded_model import Inputs as Inputs
     from lm_benchmarks.measuring.loaded_model import LoadedModel as LoadedModel
-    from lm_benchmarks.measuring.loaded_model import Opened as Opened
     from lm_benchmarks.measuring.measure import ByConvention as ByConvention
     from lm_benchmarks.measuring.measure import measure as measure
     from lm_benchmarks.measuring.measure import measure_conventions as measure_conventions

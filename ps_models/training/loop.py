@@ -73,10 +73,6 @@ class RunLimits:
     max_seconds: float | None = None
 
 
-Pace = RunLimits
-"""The name that `RunLimits` had before; it stays for a release."""
-
-
 def run_training(
     model: nn.Module,
     data: TrainingData,

@@ -37,13 +37,6 @@ def test_list_names_models_and_presets():
     assert "zaremba-medium" in json.loads(run("list", "--json"))["lstm"]
 
 
-def test_an_option_of_an_older_version_names_the_one_that_replaces_it(trained, tmp_path):
-    arguments = ["train", "lstm", str(trained[0]), "--out", str(tmp_path / "out"), "--cuda-graphs"]
-    result = CliRunner().invoke(commands, arguments)
-    assert result.exit_code == 2
-    assert "torch's own graphs replace it: use --compile" in result.stderr
-
-
 def test_evaluate_prints_the_perplexity_with_its_signature(trained):
     dataset, _, pointer = trained
     first, second = run("evaluate", pointer, dataset).splitlines()

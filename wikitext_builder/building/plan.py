@@ -22,7 +22,6 @@ from wikitext_builder.hashing import code_hash, lines_sha256
 from wikitext_builder.pages.lock import names_in_lock, read_lock, read_titles
 from wikitext_builder.pages.page_filters import chosen
 from wikitext_builder.pages.reading import templates_in
-from wikitext_builder.pages.rules import with_old_names
 from wikitext_builder.pages.store import Rejected, Revision, Store, items_of
 from wikitext_builder.pages.store_languages import language_in, stored_language
 from wikitext_builder.wiki.dates import parse_date
@@ -34,7 +33,7 @@ REJECTED = "rejected.jsonl"
 NO_TEXT = "no-text"  # the reason of a rejection that a template could change
 LONGEST_NAME = 255  # bytes, on the file systems of Linux and macOS
 # The others of `BuildOptions` are fields of a recipe.
-PAGE_OPTIONS = ("as_of", "lock", "include", "exclude", "within", "without", "valid_titles", "test_titles")
+PAGE_OPTIONS = ("as_of", "lock", "include", "exclude", "valid_titles", "test_titles")
 DECIDING_PACKAGES = ("pyarrow", "regex", "sacremoses")  # their versions decide bytes
 
 
@@ -88,10 +87,6 @@ class BuildOptions(TypedDict, total=False):
     """Keep only matching pages: `lock:FILE`, `titles:FILE`, `created-since:DATE` and the like."""
     exclude: str | Sequence[str]
     """Drop matching pages."""
-    within: str | Sequence[str]
-    """The old name of `include`."""
-    without: str | Sequence[str]
-    """The old name of `exclude`."""
     valid_titles: str | Path | None
     """File with the titles for valid, one per line."""
     test_titles: str | Path | None
@@ -135,9 +130,7 @@ def make_plan(
     found, older = _chosen_revisions(store, recipe.language, as_of, lock)
     if lock and (said := names_in_lock(Path(lock))):  # so that the same lock file gives the same bytes
         language = with_names(language_of(recipe.language), said)
-    old = options.get("within", ()), options.get("without", ())
-    include, exclude = with_old_names(options.get("include", ()), options.get("exclude", ()), *old)
-    revisions = chosen(found, include, exclude, language)
+    revisions = chosen(found, options.get("include", ()), options.get("exclude", ()), language)
     given_valid, given_test = _page_ids(valid_titles, revisions), _page_ids(test_titles, revisions)
     if given_valid and "valid" not in recipe.splits:
         raise BuilderError(f"--valid-titles: {recipe.name} has no valid; use another recipe")

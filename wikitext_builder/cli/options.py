@@ -261,25 +261,15 @@ stored_language_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-class RenamedOption(click.Option):
-    """An option that still has its old name, which help does not show."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """The option and its help, without the old name."""
-        record = super().get_help_record(ctx)
-        return record and (record[0].replace(f", {self.opts[-1]}", ""), record[1])
-
-
 def _filters(include: str, exclude: str) -> Callable[[Decorated], Decorated]:
     """The options `--include` and `--exclude`, with examples of what each takes."""
 
     def add(function: Decorated) -> Decorated:
-        for option, old, about in (
-            ("--exclude", "--without", f"Drop pages that match, such as {exclude}; repeatable."),
-            ("--include", "--within", f"Keep only pages that match, such as {include}; repeatable."),
+        for option, about in (
+            ("--exclude", f"Drop pages that match, such as {exclude}; repeatable."),
+            ("--include", f"Keep only pages that match, such as {include}; repeatable."),
         ):
-            names = (option, old, option[2:])
-            function = click.option(*names, cls=RenamedOption, multiple=True, help=about)(function)
+            function = click.option(option, multiple=True, help=about)(function)
         return function
 
     return add

@@ -20,7 +20,7 @@ from wikitext_builder.pages.expansions import (
 )
 from wikitext_builder.pages.lookup import Lookup, Selected, Selection, check_numbers
 from wikitext_builder.pages.page_history import WikiPast, exact_page, titled_page
-from wikitext_builder.pages.rules import ASKS, Texts, with_old_names
+from wikitext_builder.pages.rules import ASKS, Texts
 from wikitext_builder.pages.selections import (
     Choice,
     default_selections,
@@ -76,8 +76,6 @@ def fetch(
     select: str | Sequence[str] = (),
     include: Texts = (),
     exclude: Texts = (),
-    within: Texts = (),
-    without: Texts = (),
     contact: str = "",
     language: str = "en",
     api: str | None = None,
@@ -105,8 +103,6 @@ def fetch(
         include: What each page must be: in another selection, `words:MIN-MAX`, `bytes:MIN-MAX` or
             `quality:CLASS`.
         exclude: What no page may be: in another selection, `stubs` or `series`.
-        within: The old name of `include`.
-        without: The old name of `exclude`.
         contact: Your mail or web address, which the wiki sees. Wikimedia requires it.
         language: Code of the Wikipedia.
         api: URL of a wiki's `api.php`, instead of the language's Wikipedia.
@@ -133,7 +129,6 @@ def fetch(
         >>> wb.fetch("pages.store", select="good", contact="you@example.org", limit=100)  # doctest: +SKIP
     """
     wiki, date, shown = language_of(language), parse_date(as_of), WaitingProgress(progress)
-    include, exclude = with_old_names(include, exclude, within, without)
     selections, wishes = _selections(select, wiki), parse_wishes(include, exclude, wiki)
     check_numbers(limit, sample)
     url, wait = api or api_of(wiki), shown.wait

@@ -23,7 +23,7 @@ from wikitext_builder.pages.decompress import THREADS
 from wikitext_builder.pages.page_filters import parse_rules
 from wikitext_builder.pages.parts import Part, each_part, parts_in
 from wikitext_builder.pages.reading import StoredTemplates
-from wikitext_builder.pages.rules import First, Past, Rule, Texts, first_fault, with_old_names
+from wikitext_builder.pages.rules import First, Past, Rule, Texts, first_fault
 from wikitext_builder.pages.snapshot import DumpedPage
 from wikitext_builder.pages.store import Dates, Rejected, Store, add_dates, add_items, expect_wiki
 from wikitext_builder.pages.store_languages import add_redirects, note_names
@@ -95,8 +95,6 @@ def import_dump(
     as_of: str | None = None,
     include: Texts = (),
     exclude: Texts = (),
-    within: Texts = (),
-    without: Texts = (),
     workers: int | None = None,
     progress: Progress = no_progress,
 ) -> ImportReport:
@@ -111,8 +109,6 @@ def import_dump(
         as_of: For dumps with history: take the newest revisions up to this date or time.
         include: What each article must be, such as `words:300-`, `lock:FILE` or `created-since:DATE`.
         exclude: What no article may be, such as `stubs`, `lock:FILE` or `titles:FILE`.
-        within: The old name of `include`.
-        without: The old name of `exclude`.
         workers: Processes for the parts of a folder; None: one per core.
         progress: Called with the number of bytes read.
 
@@ -132,7 +128,6 @@ def import_dump(
             f"no marks of Good or Featured articles are known for the {wiki.code} Wikipedia; use --all, with"
             " --include titles:FILE for some of its articles"
         )
-    include, exclude = with_old_names(include, exclude, within, without)
     parse_rules(include, exclude, wiki)  # what is wrong is an error at once
     how: dict[str, Any] = {"keep": keep, "as_of": date, "include": include, "exclude": exclude}
     part: Callable[..., ImportReport] = partial(_import_part, store=Path(store), language=wiki, **how)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -132,13 +131,3 @@ def parse_all(
     return [
         (text, parse_kind(name, text, language, makers), yes) for name, texts, yes in given for text in texts
     ]
-
-
-def with_old_names(
-    include: Texts, exclude: Texts, within: Texts, without: Texts
-) -> tuple[list[str], list[str]]:
-    """Return the texts of `include` and `exclude`, and with a warning those of their old names."""
-    if within or without:
-        warnings.warn("`within` is now `include`, `without` is `exclude`", DeprecationWarning, stacklevel=3)
-    given = [[one] if isinstance(one, str) else list(one) for one in (include, within, exclude, without)]
-    return given[0] + given[1], given[2] + given[3]

@@ -89,17 +89,6 @@ level_option: Final = click.option(
 check_option: Final = click.option("--check/--no-check", default=True, help="Check the invariants of models.")
 
 
-def _note_ignored(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
-    del context
-    if value is not None:
-        click.echo(f"{parameter.opts[0]} has no effect now: intervals are computed, not drawn", err=True)
-
-
-def ignored_option(name: str) -> Callable[[Decorated], Decorated]:
-    """An option that earlier versions had for draws; it goes in the next one."""
-    return click.option(name, hidden=True, expose_value=False, callback=_note_ignored)
-
-
 def _type(one: ModelOption) -> click.ParamType[Any]:
     if one.choices:
         return click.Choice(one.choices)

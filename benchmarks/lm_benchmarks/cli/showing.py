@@ -19,10 +19,8 @@ from lm_benchmarks.cli.options import (
     EXISTING,
     OUTPUT_FILE,
     ModelCommand,
-    ignored_option,
     level_option,
 )
-from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS
 from ps_models.cli import split_option
 from wikitext_builder.cli.options import COUNT, SEED, RealRange, csv_option, json_option
@@ -39,8 +37,6 @@ LISTED: Final = 10  # models: of more, a terminal does not list the pairs
 @split_option("test")
 @click.option("--metric", type=click.Choice(list(METRICS)), default="perplexity", help="Metric to compare.")
 @level_option
-@ignored_option("--resamples")
-@ignored_option("--seed")
 @click.option(
     "--allow",
     multiple=True,
@@ -267,16 +263,6 @@ def rows(**options: Any) -> None:
     click.echo(lb.rows(**options))
 
 
-@click.command(hidden=True, context_settings={"ignore_unknown_options": True})
-@click.argument("words", nargs=-1, type=click.UNPROCESSED)
-def overlap(words: tuple[str, ...]) -> None:
-    """Say where the command is now."""
-    del words
-    raise HarnessError(
-        "`wikitext-builder overlap DATA` now measures how much of valid and test is also in train"
-    )
-
-
 @click.command("lm-eval-task", cls=ModelCommand)
 @click.argument("data", type=EXISTING)
 @click.option("--out", type=ANY_PATH, required=True, help="Folder for tasks; the new task is a subfolder.")
@@ -325,4 +311,4 @@ def reproduce(context: click.Context, /, *, as_json: bool, **options: Any) -> No
         click.echo(json.dumps(planned.fields()))
 
 
-COMMANDS: Final = (compare, power, report, rows, overlap, task, reproduce)
+COMMANDS: Final = (compare, power, report, rows, task, reproduce)

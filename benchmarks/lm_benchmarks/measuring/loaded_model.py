@@ -104,9 +104,6 @@ class LoadedModel:
         )
 
 
-Opened = LoadedModel
-"""The name that `LoadedModel` had before, which functions of users return; it stays for a release."""
-
 Maker = Callable[[str, Inputs], LoadedModel]
 
 

@@ -231,7 +231,7 @@ def test_an_error_of_any_process_is_said_and_ends_all(tiny_dataset, tmp_path):
 @pytest.mark.slow
 def test_tensorboard_can_read_all_updates_and_epochs(tiny_dataset, tmp_path):
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    _, *arguments = command("lstm", tiny_dataset, tmp_path / "out", SETTINGS, "--tensorboard")
+    _, *arguments = command("lstm", tiny_dataset, tmp_path / "out", SETTINGS, "--log-to", "tensorboard")
     CliRunner().invoke(commands, arguments[arguments.index("train") :], catch_exceptions=False)
     events = accumulator.EventAccumulator(str(tmp_path / "out" / "tensorboard"))
     events.Reload()
@@ -660,6 +660,5 @@ def test_a_best_checkpoint_without_its_run_is_not_replaced(tiny_dataset, run):
 
 
 def test_a_run_stops_after_its_time(tiny_dataset, tmp_path):
-    """By the argument's name of version 0.1."""
     with pytest.raises(StoppedError, match="after update 1;"):
-        train(tiny_dataset, tmp_path, *SETTINGS, pace=pm.Pace(max_seconds=0))
+        train(tiny_dataset, tmp_path, *SETTINGS, limits=pm.RunLimits(max_seconds=0))

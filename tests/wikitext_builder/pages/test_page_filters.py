@@ -1,12 +1,10 @@
 """Conditions without a wiki: how they are written, what they take, and in `import` and `build`."""
 
-import json
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +13,6 @@ from tests.cases import each
 from tests.conftest import ROOT
 from tests.dumps import numbered_page
 from wikitext_builder.article import Page
-from wikitext_builder.cli import cli
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import read_attribution, read_lock, write_lock
 from wikitext_builder.pages.page_filters import FILTERS, STORED, chosen, parse_rules
@@ -226,25 +223,6 @@ def test_other_conditions_make_a_rejected_page_missing_again(tmp_path: Path) -> 
         assert store.missing("en") == []
         store.ask_again("en", "another")  # also of pages that are not selected now
         assert store.missing("en") == [Wanted(title="A")]
-
-
-def test_the_old_names_of_arguments_and_options_work(tmp_path: Path) -> None:
-    with pytest.warns(DeprecationWarning, match="`within` is now `include`"):
-        old = wb.import_dump(tmp_path / "a.store", SAMPLE, within="words:1000-", without=["stubs"])
-    options = [
-        "--within",
-        "words:1000-",
-        "--without",
-        "stubs",
-        "--store",
-        str(tmp_path / "b.store"),
-        "--json",
-    ]
-    result = CliRunner().invoke(cli, ["import", str(SAMPLE), *options])
-    assert json.loads(result.stdout)["skipped"] == old.skipped
-    new = wb.import_dump(tmp_path / "a.store", SAMPLE, include="words:1000-", exclude="stubs")
-    assert new.finished_before, "a store knows an import by what it asked for"
-    assert "--within" not in CliRunner().invoke(cli, ["import", "--help"]).stdout
 
 
 def test_what_stores_note_of_filters_is_as_in_earlier_versions() -> None:
