@@ -25,6 +25,7 @@ from tests.conftest import ROOT, data
 from tests.extraction_eval.test_measure import shown_page
 from tests.lm_benchmarks.reporting.test_page import NASTY, PUBLISHED, RESULTS
 from tests.ps_models.analysis.test_page import CONTRAST
+from wikitext_builder.article import SPLITS
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.stats import describe
 from wikitext_builder.stats.portrait import COLUMNS
@@ -35,6 +36,8 @@ FRAME = pd.DataFrame(
     [("a", "24M", "x"), ("b", "1,234", ""), ("c", "", "y"), ("d", "+2.5 [1, 3]", "x"), ("e", "best", "x")],
     columns=["model", "number", "word"],
 )
+
+SCROLLING = "[...document.querySelectorAll('.wide')].filter(one => one.scrollWidth > one.clientWidth)"
 
 
 def explanation(words: int) -> Explanation:
@@ -59,8 +62,9 @@ def explained() -> str:
 
 
 def described() -> str:
-    curve = [(NASTY, "train", "heaps.curve", n, n * 0.5, "types") for n in (1000, 2000, 5000)]
-    rows = [(NASTY, "train", "heaps.exponent", None, 0.5, ""), *curve]
+    columns = [(corpus, split) for corpus in (NASTY, "Penn Treebank") for split in SPLITS]
+    curve = [(*one, "heaps.curve", n, n * 0.5, "types") for one in columns for n in (1000, 2000, 5000)]
+    rows = [*((*one, "heaps.exponent", None, 0.5, "") for one in columns), *curve]
     return describe.page(pd.DataFrame(rows, columns=list(COLUMNS)), NASTY)
 
 
@@ -86,6 +90,7 @@ def test_all_pages_have_one_look_and_can_be_read(name: str, opened: Callable[...
             tab = opened(text, width=width, color_scheme=scheme)
             assert tab.title() != "taken"
             assert tab.evaluate("document.documentElement.scrollWidth") <= width
+            assert width > 390 or tab.evaluate(SCROLLING) == []
             assert [(ratio, what) for ratio, what in tab.evaluate(CONTRAST) if ratio < 4.5] == []
             ground = tab.evaluate("getComputedStyle(document.body).backgroundColor")
             assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(30, 33, 41)"}[scheme]
@@ -96,10 +101,10 @@ def test_all_pages_have_one_look_and_can_be_read(name: str, opened: Callable[...
     assert tab.pdf().startswith(b"%PDF")
 
 
-def table_page(folder: Path) -> str:
+def table_page(folder: Path, frame: pd.DataFrame = FRAME) -> str:
     body = '{% from "table.html" import table %}{% block body %}{{ table(frame) }}{% endblock %}'
     (folder / "t.html").write_text('{% extends "page.html" %}' + body)
-    return render(folder / "t.html", title="T", frame=FRAME)
+    return render(folder / "t.html", title="T", frame=frame)
 
 
 def column(tab: Any, place: int) -> list[str]:
@@ -122,6 +127,16 @@ def test_tables_sort_by_keys_and_clicks(opened: Callable[..., Any], tmp_path: Pa
     plain = opened(table_page(tmp_path), java_script_enabled=False)
     assert plain.locator("button").count() == 0
     assert column(plain, 1) == list(FRAME["number"])
+
+
+def test_a_table_that_scrolls_fades_where_it_goes_on(opened: Callable[..., Any], tmp_path: Path) -> None:
+    wide = opened(table_page(tmp_path, pd.concat([FRAME] * 8, axis=1)), width=700)
+    fits = opened(table_page(tmp_path), width=700)
+    for tab, fades in ((wide, True), (fits, False)):
+        box = tab.locator(".wide")
+        assert (box.evaluate("one => getComputedStyle(one).maskImage") != "none") is fades
+    wide.locator(".wide").evaluate("one => one.scrollTo(one.scrollWidth, 0)")
+    wide.wait_for_function("getComputedStyle(document.querySelector('.wide')).maskImage === 'none'")
 
 
 def test_a_cell_says_on_hover_what_it_rounds() -> None:
