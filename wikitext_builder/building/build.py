@@ -38,6 +38,7 @@ from wikitext_builder.dataset.counts import NOTHING
 from wikitext_builder.dataset.manifest import Manifest
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.lock import read_attribution
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.dask import open_runners
@@ -199,7 +200,8 @@ def carry_out(
         ended("write")
         dataset = plan.work / "dataset"
         entries = join_files(plan, written, dataset, here, progress)
-        write_licence(dataset, plan)
+        days = sorted({one.timestamp[:10] for one in read_attribution(dataset)})
+        write_licence(dataset, plan, days)
         ended("join")
         splits = {
             name: sum((one.counts[name] for one in written), replace(NOTHING, types=types[name]))
@@ -211,11 +213,11 @@ def carry_out(
         card.write_source(dataset, plan)
         card.write_rejected(dataset, extracted.rejected)
         card.write_left_out(dataset, left_out)
-        card.write_card(dataset, plan, splits, len(vocabulary))
+        card.write_card(dataset, plan, splits, len(vocabulary), days)
         empty = any(one.reason == NO_TEXT for one in extracted.rejected)
         if not left_out and not empty and not any(one.expanded for one in written):
             identity = replace(identity, templates="")  # the dataset does not depend on them
-        manifest = finish(plan, identity, splits, len(vocabulary), entries, dataset)
+        manifest = finish(plan, identity, splits, len(vocabulary), entries, dataset, days)
         ended("describe")
     return BuildReport(
         manifest=manifest,

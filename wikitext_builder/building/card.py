@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from wikitext_builder.building.batches import LeftOutCalls
-from wikitext_builder.building.licence import licences_in, render
+from wikitext_builder.building.licence import licences_of, render
 from wikitext_builder.building.plan import LEFT_OUT, REJECTED, Plan
 from wikitext_builder.dataset.counts import STATISTICS, SplitCounts, figures
 from wikitext_builder.dataset.manifest import CARD
@@ -70,7 +70,9 @@ def write_left_out(directory: Path, left_out: Mapping[str, LeftOutCalls]) -> Non
     (directory / LEFT_OUT).write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
-def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], vocabulary: int) -> None:
+def write_card(
+    directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], vocabulary: int, days: Iterable[str]
+) -> None:
     """Write the dataset card, README.md, whose head the `datasets` library reads."""
     names = plan.recipe.splits
     columns = [figures(splits[name], vocabulary) for name in names]
@@ -87,7 +89,7 @@ def write_card(directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], v
         created=_days(plan.revisions, "created"),
         promoted=_days(plan.revisions, "promoted"),
         names="{" + ",".join(names) + "}" if len(names) > 1 else names[0],
-        licences=licences_in(directory),
+        licences=licences_of(days),
         rebuild=rebuild_commands(plan),
         code=code_hash(),
         size=_size_category(sum(splits[name].lines for name in names)),

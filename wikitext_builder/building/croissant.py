@@ -7,34 +7,32 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from wikitext_builder.building.exports import LINES, TABLES
-from wikitext_builder.building.licence import ADDRESS, GFDL, licences_in
+from wikitext_builder.building.licence import ADDRESS, GFDL, licences_of
 from wikitext_builder.building.plan import Plan
 from wikitext_builder.citation import cited_manifest
 from wikitext_builder.dataset.manifest import CARD, CROISSANT, Manifest
 from wikitext_builder.dataset.plain import ARTICLES
-from wikitext_builder.pages.lock import read_attribution
 
 SPLIT: Final = "splits/name"  # the field that says which split a record is of
 # A path names its split. mlcroissant applies this to what it found again, so it also matches the split alone.
 SPLIT_OF_PATH: Final = r"(?:.*[/.])?(train|valid|test)(?:[-.].*)?"
 
 
-def write_croissant(directory: Path, plan: Plan, manifest: Manifest) -> None:
-    """Write the description of a dataset whose other files are there already.
+def write_croissant(directory: Path, plan: Plan, manifest: Manifest, days: Sequence[str]) -> None:
+    """Write the description of a dataset whose other files are there; `days` are of its revisions, sorted.
 
     Its address is that of the wiki, because no build knows where the dataset will be published. It leaves out
     the card, to which `overlap` may add a section later.
     """
     terms = tomllib.loads((files("wikitext_builder.building") / "croissant.toml").read_text("utf-8"))
     index, host = plan.language.index_address, urlsplit(plan.language.index_address).netloc
-    days = sorted(one.timestamp[:10] for one in read_attribution(directory))
     articles = sum(one.articles for one in manifest.splits.values())
     sets = dict(_sets(plan))
 
@@ -49,7 +47,7 @@ def write_croissant(directory: Path, plan: Plan, manifest: Manifest) -> None:
         "description": f"{articles:,} articles of {host} for word-level language modelling, in the format of"
         f" WikiText, made by WikiText Builder. {CARD} says more.",
         "url": index.removesuffix("w/index.php"),
-        "license": [*map(ADDRESS.format, licences_in(directory)), GFDL],
+        "license": [*map(ADDRESS.format, licences_of(days)), GFDL],
         "creator": {"@type": "sc:Organization", "name": f"The editors of {host}"},
         "citeAs": cited_manifest(manifest, days[-1]).entry,
         "version": f"1.0.0+{manifest.source[:8]}",

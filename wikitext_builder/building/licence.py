@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -9,7 +10,7 @@ from typing import Final
 from jinja2 import Environment, StrictUndefined
 
 from wikitext_builder.building.plan import Plan
-from wikitext_builder.pages.lock import ATTRIBUTION, read_attribution
+from wikitext_builder.pages.lock import ATTRIBUTION
 
 LICENCE: Final = "LICENSE"
 # Terms of Use of the Wikimedia Foundation of this day, https://foundation.wikimedia.org/wiki/Policy:Terms_of_Use;
@@ -23,19 +24,18 @@ NOTE: Final = (
 )
 
 
-def licences_in(directory: Path) -> tuple[str, ...]:
-    """The versions of CC BY-SA in a dataset, by its attribution; that of today if it has no article."""
-    times = (one.timestamp for one in read_attribution(directory))
-    return tuple(sorted({"4.0" if time >= SINCE_4 else "3.0" for time in times})) or ("4.0",)
+def licences_of(days: Iterable[str]) -> tuple[str, ...]:
+    """The versions of CC BY-SA of revisions, by their days; that of today if there is none."""
+    return tuple(sorted({"4.0" if day >= SINCE_4 else "3.0" for day in days})) or ("4.0",)
 
 
-def write_licence(directory: Path, plan: Plan) -> None:
-    """Write the licence of a dataset, whose attribution is there already."""
+def write_licence(directory: Path, plan: Plan, days: Iterable[str]) -> None:
+    """Write the licence of a dataset with revisions of some days."""
     text = render(
         "licence.txt.jinja",
         name=plan.recipe.name,
         index=plan.language.index,
-        versions=licences_in(directory),
+        versions=licences_of(days),
         address=ADDRESS,
         gfdl=GFDL,
     )

@@ -192,6 +192,7 @@ def finish(
     types: int,
     entries: Entries,
     dataset: Path,
+    days: Sequence[str],
 ) -> Manifest:
     """Write the manifest last, bring everything to the disk, and give the dataset its name."""
     paths = sorted(path for path in dataset.rglob("*") if path.is_file())
@@ -204,7 +205,7 @@ def finish(
         splits=splits,
         files={path.relative_to(dataset).as_posix(): entries.get(path) or entry_of(path) for path in paths},
     )
-    write_croissant(dataset, plan, manifest)
+    write_croissant(dataset, plan, manifest, days)
     manifest = replace(manifest, files=manifest.files | {CROISSANT: entry_of(dataset / CROISSANT)})
     write_manifest(dataset, manifest)
     sync(dataset)
