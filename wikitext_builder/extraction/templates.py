@@ -24,10 +24,10 @@ from wikitext_builder.extraction.macros.parser_functions import (
 )
 from wikitext_builder.extraction.macros.php import ERROR, trimmed
 from wikitext_builder.extraction.macros.registry import (
-    AUTHORITY,
     COPIED,
     MACROS,
     REDIRECTS,
+    authorities,
     is_mark,
     is_removed,
     template_of,
@@ -264,7 +264,7 @@ def without_authority(language: Language) -> dict[str, UserMacro]:
     >>> sorted({"Circa", "Convert", "Abbr"} & without_authority(language_of("en")).keys())
     ['Circa']
     """
-    known = {*AUTHORITY, *local_templates(language.code).macros}
+    known = {*authorities(), *local_templates(language.code).macros}
     names = MACROS if language.is_english else COPIED
     return dict.fromkeys((name for name in names if name not in known), lambda _call: None)
 

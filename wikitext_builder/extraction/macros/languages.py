@@ -11,8 +11,9 @@ from wikitext_builder.extraction.macros.call import Call, Macro, changed, macro,
 from wikitext_builder.extraction.markers import GONE
 
 # English names of languages by their codes, as {{lang-…}} shows them; and those of Module:Lang by tags.
-LANGUAGE_NAMES: dict[str, str] = {code: name for code, name, _today in read_table("languages")}
-NAMES_TODAY = {code.lower(): today or name for code, name, today in read_table("languages")}
+LANGUAGES = read_table("languages")
+LANGUAGE_NAMES: dict[str, str] = {code: name for code, name, _today in LANGUAGES}
+NAMES_TODAY = {code.lower(): today or name for code, name, today in LANGUAGES}
 TAG = re.compile("([a-z]{2,3})(?:-[A-Z][a-z]{3})?(?:-(?:[A-Z]{2}|[0-9]{3}))?", re.IGNORECASE)
 ZH_LABELS = lookup("zh label")
 NAMED = lookup("language template")

@@ -6,7 +6,6 @@ A macro comes from a function of a family's module (`@macro("Convert")`), or fro
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
@@ -159,9 +158,7 @@ def _spellings(key: str) -> tuple[str, ...]:
 def _declare_tables() -> None:
     for cell, written, shared, source, family in read_table("patterns"):
         names = _names_in(cell)
-        alone = "" if re.search(r"\w", REFERENCE.sub("", written)) else "its arguments alone"
-        if (authority := source or alone) not in {"", "?"}:
-            AUTHORITY.update(dict.fromkeys(names, authority))
+        PATTERNS.append((names, written, source))
         if family:  # the text of today; the row before has the other one
             now = pattern(written)
             DECLARED.update({name: _dated(family, now, DECLARED[name]) for name in names})
@@ -174,9 +171,19 @@ def _declare_tables() -> None:
     for cell, unread, _source in read_table("unread"):
         UNREAD.update(dict.fromkeys(_all_of(cell), unread.split("|")))
     DECLARED.update({name: _careful(unread, DECLARED[name]) for name, unread in UNREAD.items()})
+
+
+@cache
+def authorities() -> dict[str, str]:
+    """What shows that a macro prints what its template does, where something does: by names of templates."""
+    found: dict[str, str] = {}
+    for names, written, source in PATTERNS:
+        alone = "" if re.search(r"\w", REFERENCE.sub("", written)) else "its arguments alone"
+        if (authority := source or alone) not in {"", "?"}:
+            found.update(dict.fromkeys(names, authority))
     for authority, cell in read_table("authorities"):
-        AUTHORITY.update(dict.fromkeys(_all_of(cell), authority))
-    AUTHORITY.update({alias: AUTHORITY[name] for alias, name in REDIRECTS.items() if name in AUTHORITY})
+        found.update(dict.fromkeys(_all_of(cell), authority))
+    return found | {alias: found[name] for alias, name in REDIRECTS.items() if name in found}
 
 
 def _names_in(cell: str) -> list[str]:
@@ -187,11 +194,12 @@ def _names_in(cell: str) -> list[str]:
 
 
 def _all_of(cell: str) -> list[str]:
-    """The names in a cell, in which * is for any characters, and those that lead to them."""
-    patterns = cell.split("|")
-    found = dict.fromkeys(
-        one for name in patterns for one in (fnmatch.filter(DECLARED, name) if "*" in name else [name])
-    )
+    """The names in a cell, with * for all names that begin so, and those that lead to them."""
+    found = {
+        one: None
+        for name in cell.split("|")
+        for one in ([one for one in DECLARED if one.startswith(name[:-1])] if name[-1] == "*" else [name])
+    }
     return [*found, *(alias for alias, name in REDIRECTS.items() if name in found)]
 
 
@@ -204,7 +212,7 @@ def _careful(unread: list[str], known: Macro) -> Macro:
     return lambda call: None if call.get(*unread) else known(call)
 
 
-AUTHORITY: dict[str, str] = {}  # what shows that a macro prints what its template does, where something does
+PATTERNS: list[tuple[list[str], str, str]] = []  # names, text and source of each row of patterns
 UNREAD: dict[str, list[str]] = {}  # parameters that templates read and their macros do not
 REDIRECTS: dict[str, str] = {}  # other names of the same templates
 _declare_tables()
