@@ -20,11 +20,11 @@ from wikitext_builder.extraction.macros.call import template_name
 from wikitext_builder.extraction.nodes import redirect_target
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.pages.decompress import THREADS
+from wikitext_builder.pages.dumped import DumpedPage
 from wikitext_builder.pages.page_filters import parse_rules
 from wikitext_builder.pages.parts import Part, each_part, parts_in
 from wikitext_builder.pages.reading import StoredTemplates
 from wikitext_builder.pages.rules import First, Past, Rule, Texts, first_fault
-from wikitext_builder.pages.snapshot import DumpedPage
 from wikitext_builder.pages.store import Dates, Rejected, Store, add_dates, add_items, expect_wiki
 from wikitext_builder.pages.store_languages import add_redirects, note_names
 from wikitext_builder.pages.xml_dump import Dump

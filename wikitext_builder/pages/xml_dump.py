@@ -20,15 +20,9 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError, reject
 from wikitext_builder.pages.database import sha1_of
 from wikitext_builder.pages.decompress import THREADS, DumpFile, decompressed
+from wikitext_builder.pages.dumped import ID_EXPECTED, TEXT_LIMIT, DumpedPage, DumpedSite
 from wikitext_builder.pages.lock import ID
-from wikitext_builder.pages.snapshot import (
-    ID_EXPECTED,
-    TEXT_LIMIT,
-    DumpedPage,
-    DumpedSite,
-    SnapshotReader,
-    files_in_tar,
-)
+from wikitext_builder.pages.snapshot import SnapshotReader, files_in_tar
 from wikitext_builder.pages.store import Rejected
 from wikitext_builder.wiki.dates import is_timestamp
 

@@ -22,9 +22,9 @@ from tests.dumps import COMPRESSIONS, END, export_xml, ndjson, numbered_page, pa
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages import importing
+from wikitext_builder.pages.dumped import DumpedPage, DumpedSite
 from wikitext_builder.pages.importing import ImportReport, Keep, import_into, why_skipped
 from wikitext_builder.pages.reading import StoredTemplates
-from wikitext_builder.pages.snapshot import DumpedPage, DumpedSite
 from wikitext_builder.pages.store import Rejected, Revision, Store, expect_wiki
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.languages import LANGUAGES

@@ -21,9 +21,9 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.pages import snapshot
+from wikitext_builder.pages.dumped import DumpedPage
 from wikitext_builder.pages.importing import ImportReport, import_dump
 from wikitext_builder.pages.reading import read_page, stored_pages
-from wikitext_builder.pages.snapshot import DumpedPage
 from wikitext_builder.pages.store import Rejected, Store
 from wikitext_builder.pages.xml_dump import read_pages
 

@@ -6,7 +6,7 @@ import pytest
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.pages.snapshot import DumpedSite
+from wikitext_builder.pages.dumped import DumpedSite
 from wikitext_builder.wiki.languages import CODES, LANGUAGES, OTHER_NAMES, OTHERS, Language, language_of
 from wikitext_builder.wiki.names import names_in_answer, names_said, with_names
 
