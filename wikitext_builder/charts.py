@@ -41,11 +41,10 @@ INLINE: Final[dict[str, Any]] = {
 }
 NO_METADATA: Final = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 HEIGHT, LEGEND = 4.2, 0.26  # inches, of the axes and of a line of the legend
-PALE: Final = 0.35  # opacity of a bar that says little
 LONGEST_NAME: Final = 48  # characters in a legend
 HIGHEST: Final = 1e150  # a value beyond has no place: its axis would reach to infinity
 LOWEST: Final = 1 / HIGHEST  # of what has a logarithm
-DASHES: Final = ("-", (0, (4, 2)), (0, (1, 1.5)))  # of curves, if there are more than colours
+DASHES: Final = ("-", (0, (4, 2)), (0, (1, 1.5)))  # of curves of one colour
 MARKS: Final = "osD"  # of their points, in the same way
 MARKED: Final = 6  # curves of no more points show them
 MARK: Final = re.compile("(<use [^>]*)/>")
@@ -82,10 +81,12 @@ def line_chart(
     y_label: str,
     log_x: bool = False,
     log_y: bool = False,
+    alike: int = 1,
 ) -> Chart:
     """SVG of curves over a common axis; "" if there is nothing to show. A screen reader says the title.
 
-    Points without a logarithm are left out on logarithmic axes.
+    Points without a logarithm are left out on logarithmic axes. Each `alike` successive curves share a colour
+    and differ in their dashes, such as data and its fit.
     """
     shown = {
         name: [(x, y) for x, y in points if _can_show(x, log=log_x) and _can_show(y, log=log_y)]
@@ -97,12 +98,14 @@ def line_chart(
 
     def draw(axes: Axes) -> None:
         for number, (name, curve) in enumerate(shown.items()):
+            again, color = divmod(number // alike, len(COLORS))
+            look = (again + number % alike) % len(DASHES)
             axes.plot(
                 *zip(*curve, strict=True) if curve else ([], []),
-                color=COLORS[number % len(COLORS)],
-                linestyle=DASHES[number // len(COLORS) % len(DASHES)],
+                color=COLORS[color],
+                linestyle=DASHES[look],
                 linewidth=2,
-                marker=MARKS[number // len(COLORS) % len(MARKS)] if len(curve) <= MARKED else "",
+                marker=MARKS[look] if len(curve) <= MARKED else "",
                 markersize=5,
                 label=legend_name(name),
                 gid="curve",
@@ -126,13 +129,12 @@ def bar_chart(
     series: Mapping[str, Sequence[Bar | None]],
     *,
     y_label: str,
-    pale: Sequence[bool] = (),
     baseline: str = "",
 ) -> Chart:
     """SVG of bars for each label, from zero; "" if there is nothing to show. None leaves a gap.
 
-    `pale` says by label whether its bars say little, `baseline` what zero is. A browser shows the numbers of
-    a bar when one points at it, and the title elsewhere; a screen reader says it.
+    `baseline` says what zero is. A browser shows the numbers of a bar when one points at it, and the title
+    elsewhere; a screen reader says it.
     """
     if not any(_has_place(bar) for row in series.values() for bar in row):
         return Chart()
@@ -143,13 +145,12 @@ def bar_chart(
         width = 0.8 / len(series)
         for number, (name, row) in enumerate(series.items()):
             look: dict[str, Any] = {"width": width, "align": "edge", "color": COLORS[number % len(COLORS)]}
-            axes.bar([0], [0], label=legend_name(name), **look)  # for the legend: never pale
+            axes.bar([0], [0], label=legend_name(name), **look)  # for the legend
             for place, bar in enumerate(row):
                 if bar is None or not _has_place(bar):
                     continue
                 left = place + (number - len(series) / 2) * width
-                faint = place < len(pale) and pale[place]
-                for patch in axes.bar([left], [bar.value], alpha=PALE if faint else 1, **look):
+                for patch in axes.bar([left], [bar.value], **look):
                     patch.set_gid("bar")
                     said.append([f"{name}, {labels[place]}: {bar.value:+.4f}"])
                 if bar.error is not None:

@@ -106,6 +106,7 @@ def charts(one: Statistic, table: pd.DataFrame) -> dict[str, Chart]:
             y_label=first.label + unit,
             log_x=one.axes in ("x", "xy"),
             log_y=one.axes == "xy",
+            alike=len(parts),
         )
         if chart:
             drawn[first.name] = chart
@@ -115,12 +116,14 @@ def charts(one: Statistic, table: pd.DataFrame) -> dict[str, Chart]:
 def page(table: pd.DataFrame, words: str) -> str:
     """The HTML of a portrait; `words` are those of a command that draws one of its charts alone."""
     corpora = [corpus for corpus in dict.fromkeys(table["corpus"]) if " | " not in corpus]
+    *others, last = corpora
+    listed = " and ".join(filter(None, (", ".join(others), last)))
     shown = table.assign(value=[float(f"{value:.{DIGITS}g}") for value in table["value"]])
     rows = to_records(shown)
     compact = {"columns": list(shown.columns), "rows": [list(row.values()) for row in rows]}
     return render(
         Path(__file__).with_name("describe.html"),
-        title=f"Portrait of {', '.join(corpora)}",
+        title=f"{listed} compared" if others else f"Portrait of {listed}",
         corpora=corpora,
         words=words,
         groups=[(title, [_section(one, table) for one in found]) for title, found in groups_of(table)],

@@ -41,7 +41,7 @@ from wikitext_builder.pictures import PICTURES
 from wikitext_builder.stats.plots import rank_frequencies, spaced_ranks
 
 ENDINGS: Final = (".md", ".tex", ".csv", ".html")
-FEW: Final = 500  # tokens: groups of fewer are pale; nats of one token vary by about 3, so a mean by 0.13
+FEW: Final = 500  # tokens: groups of fewer are not drawn; nats of one token vary by about 3, a mean by 0.13
 LEAST_PARTS: Final = 5  # of a text with tokens of a group: from fewer there is no error bar
 DRAWN: Final = 6  # models per chart: the number of colours
 MARKED: Final = 18  # models in a chart of points: each looks different
@@ -295,15 +295,20 @@ class Grouping:
     models: Mapping[str, Mapping[str, TokenGroup]]  # the groups by label; the best model first
 
     @property
+    def drawn(self) -> list[str]:
+        """The labels of groups that have enough tokens to say something."""
+        return [label for label, few in zip(self.tokens, self.few, strict=True) if not few]
+
+    @property
     def differences(self) -> dict[str, list[Bar | None]]:
-        """Nats per token above the best model, by model, with two standard errors where they are known."""
+        """Nats per token above the best model in what is drawn, by model, with two standard errors if known."""
         best, *others = self.models.values()
         return {
             name: [
                 Bar(_nats(own[label]) - _nats(best[label]), two_errors(own[label].parts, best[label].parts))
                 if label in own and label in best
                 else None
-                for label in self.tokens
+                for label in self.drawn
             ]
             for name, own in zip(list(self.models)[1:], others, strict=True)
         }
@@ -320,9 +325,9 @@ class Grouping:
         errors = any(bar and bar.error is not None for row in self.differences.values() for bar in row)
         return (
             f"{about[0].upper()}{about[1:]}. The numbers are nats per token; lower is better."
-            + (f" The chart shows nats per token above {best}, the best model." if others else "")
+            + (f" The chart shows nats per token above {best}, the best model." if others and self.drawn else "")
             + (" Error bars: two standard errors, paired over parts of the text." if errors else "")
-            + (f" Pale: fewer than {FEW:,} tokens." if any(self.few) else "")
+            + (f" Groups of fewer than {FEW:,} tokens say little and are not drawn." if any(self.few) else "")
         )
 
     @property
@@ -342,8 +347,7 @@ class Grouping:
         """Bars: how much worse the other models are than the best, per group; "" without others."""
         best, title = next(iter(self.models)), f"nats per token above the best model, by {self.by}"
         label = "nats per token above the best"
-        labels = list(self.tokens)
-        return bar_chart(title, labels, self.differences, y_label=label, pale=self.few, baseline=best)
+        return bar_chart(title, self.drawn, self.differences, y_label=label, baseline=best)
 
 
 def groupings_of(table: Table) -> list[Grouping]:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from itertools import pairwise
 from statistics import stdev
 
 import pytest
@@ -46,10 +47,14 @@ def test_ticks_of_a_perplexity_are_not_doubled():
     assert "1.5" not in labels(svg)  # half an epoch
 
 
-def test_each_of_many_curves_looks_different():
-    svg = line_chart("t", {f"{n}": [(1, n + 1), (2, n)] for n in range(18)}, x_label="x", y_label="y")
-    looks = re.findall(r'<g class="curve"><title>[^<]*</title>\s*<path d="[^"]+"([^>]*)/>', svg)
-    assert len(set(looks)) == 18
+def test_each_of_many_curves_looks_different_and_a_fit_has_the_colour_of_its_data():
+    for alike, count in ((1, 18), (2, 12), (3, 18)):
+        many = {f"{n}": [(1.0, n + 1.0), (2.0, n)] for n in range(count)}
+        svg = line_chart("t", many, x_label="x", y_label="y", alike=alike)
+        looks = re.findall(r'<g class="curve"><title>[^<]*</title>\s*<path d="[^"]+"([^>]*)/>', svg)
+        assert len(set(looks)) == count
+        colors = [re.findall(' stroke="([^"]+)"', look) for look in looks]
+        assert [a == b for a, b in pairwise(colors)] == [n % alike > 0 for n in range(1, count)]
 
 
 def test_marks_and_names_that_are_cut_have_titles():
@@ -76,14 +81,12 @@ def test_a_chart_has_the_same_bytes_again_and_hostile_names_are_text():
     assert not re.search(r'<[a-z][^<>]* style="', one)
 
 
-def test_bars_are_pale_and_have_error_bars_where_they_should():
+def test_bars_have_their_heights_and_error_bars_where_they_should():
     rows: dict[str, list[Bar | None]] = {
         "x": [Bar(2.0, 0.5), Bar(-1.0), None],
         "y": [Bar(1.0), Bar(float("nan")), Bar(3.0, 4.0)],
     }
-    svg = bar_chart("t", ["a", "b", "c"], rows, y_label="y", pale=[True, False, False])
-    looks = re.findall(r'<g class="bar"><title>[^<]*</title>\s*<path d="[^"]+"([^>]*)/>', svg)
-    assert ["opacity" in look for look in looks] == [True, False, True, False]
+    svg = bar_chart("t", ["a", "b", "c"], rows, y_label="y")
     heights = [max(y for _, y in bar) - min(y for _, y in bar) for bar in paths("bar", svg)]
     assert heights == pytest.approx([2 * heights[1], heights[1], heights[1], 3 * heights[1]], abs=0.2)
     errors = [abs(first[1] - second[1]) for first, second in paths("error", svg)]

@@ -194,10 +194,12 @@ def test_latex_compiles_and_a_table_of_usual_names_fits_a_page(report, tmp_path)
 def test_groups_say_their_units_and_which_say_little(report):
     for text in (report_text(report, ".html"), report_text(report, ".md")):
         assert "The numbers are nats per token; lower is better." in text
-        assert "Pale: fewer than 500 tokens." in text
+        assert "Groups of fewer than 500 tokens say little and are not drawn." in text
         assert "Error bars: two standard errors" in text
     text = report_text(report, ".html")
     assert re.findall(r'<tr class="few">\s*<th scope="row">([^<]+)', text) == ["1-9"]
+    (frequency,) = groupings_of(report.tables[0])
+    assert re.findall(r">(1-9|&lt;unk&gt;)</text>", frequency.chart) == ["&lt;unk&gt;"]
     assert text.count('class="error"') == 2  # KN-5 and the unchecked one in the group <unk>
 
 

@@ -488,7 +488,7 @@ def test_the_page_fits_and_shows_its_charts(
     titles = [one.get_attribute("aria-label") for one in tab.query_selector_all("svg[role=img]")]
     assert "Heaps: types by length of the text: types by words" in titles
     assert len(titles) >= 9
-    assert tab.inner_text("h1") == "Portrait of first, <second>"
+    assert tab.inner_text("h1") == "first and <second> compared"
     assert "Presidio" in tab.inner_text("#not-measured")
     data = tab.get_attribute("a[download='portrait.csv']", "href").partition("base64,")[2]
     assert base64.b64decode(data).decode().startswith("corpus,split,statistic,x,value,unit\nfirst,train,")
