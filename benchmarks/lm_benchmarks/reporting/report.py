@@ -301,7 +301,7 @@ class Grouping:
 
     @property
     def differences(self) -> dict[str, list[Bar | None]]:
-        """Nats per token above the best model in what is drawn, by model, with two standard errors if known."""
+        """By model: nats per token above the best in `drawn` groups, with two standard errors if known."""
         best, *others = self.models.values()
         return {
             name: [
@@ -321,11 +321,12 @@ class Grouping:
     @property
     def legend(self) -> str:
         """What the numbers of the table are, and what its chart shows."""
-        about, best, *others = GROUPINGS[self.by], *self.models
-        errors = any(bar and bar.error is not None for row in self.differences.values() for bar in row)
+        about, best = GROUPINGS[self.by], next(iter(self.models))
+        bars = [bar for row in self.differences.values() for bar in row if bar]
+        errors = any(bar.error is not None for bar in bars)
         return (
             f"{about[0].upper()}{about[1:]}. The numbers are nats per token; lower is better."
-            + (f" The chart shows nats per token above {best}, the best model." if others and self.drawn else "")
+            + (f" The chart shows nats per token above {best}, the best model." if bars else "")
             + (" Error bars: two standard errors, paired over parts of the text." if errors else "")
             + (f" Groups of fewer than {FEW:,} tokens say little and are not drawn." if any(self.few) else "")
         )
