@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -95,13 +94,12 @@ def train(
         if training.precision == "auto":
             before = saved.settings.get("precision") if saved else None
             training = replace(training, precision=before or best_precision(chosen))
-        fresh = saved is None
-        made = _new_model(kind, texts, model_config, training.seed, world.rank, prepare=fresh).to(chosen)
+        made = _new_model(kind, texts, model_config, training.seed, world.rank, prepare=saved is None)
         if world.rank == 0:
             keep_source(kind, out)
-        with events_to(log_to, out) if log_to and world.rank == 0 else nullcontext() as events:
+        with events_to(log_to if world.rank == 0 else (), out) as events:
             position = run_training(
-                *(made, texts, training, out),
+                *(made.to(chosen), texts, training, out),
                 resume=saved,
                 device=chosen,
                 world=world,

@@ -252,6 +252,7 @@ def measure_pages(
     rejected, left_out, red_links, count = Counter[str](), Counter[str](), Counter[str](), 0
     rendered, theirs = list[ArticleComparison](), list[ArticleComparison]()
     read = partial(extract, language=language, sections=sections, templates=templates)
+    read_html = partial(extract_rendered, language=language, sections=sections)
     for count, one in enumerate(pages, start=1):
         try:
             plain = read(one.page, expansions=one.expansions)
@@ -267,9 +268,7 @@ def measure_pages(
             if html is not None:
                 holes, own = "keep" if missing else "cut", dict.fromkeys(missing, lambda _call: "")
                 ours = read(one.page, expansions=one.expansions, macros=own, incomplete=holes)
-                shown = extract_rendered(
-                    html, one.page, language=language, sections=sections, incomplete=holes
-                )
+                shown = read_html(html, one.page, incomplete=holes)
                 red_links.update(name for name in map(call_name, shown.left_out) if name not in missing)
                 both = [tokenize_article(version, language=language).lines for version in (ours, shown)]
                 rendered.append(compare(one.page.title, *both))

@@ -148,8 +148,7 @@ class Explanation:
             ModelError: The path has another ending, or there are too many words.
         """
         path = Path(path)
-        _check_ending(path)
-        if path.suffix.lower() in PICTURES:
+        if _is_picture(path):
             save_picture(path, self.predictions, self.vocabulary, self.originals)
             return
         model = self.signature["model"].partition("+")[0]
@@ -184,8 +183,7 @@ def explain(
     """Show how a trained model predicts each word of a passage.
 
     >>> import ps_models as pm
-    >>> found = pm.explain("runs/pointer", "data/wikitext-2", out="page.html", start="best")  # doctest: +SKIP
-    >>> found.predictions[0].gain  # doctest: +SKIP
+    >>> pm.explain("runs/pointer", "data/wikitext-2", start="best").predictions[0].gain  # doctest: +SKIP
 
     Args:
         model: A checkpoint, a run's folder, or what `load` returned.
@@ -203,12 +201,10 @@ def explain(
         ModelError: The checkpoint is missing, damaged or not for the data; the text is shorter than `start`;
             `out` has an unknown ending; `start` is `best` and the model has no pointer.
     """
-    if out is not None:
-        _check_ending(Path(out))
+    of_page = None if out is not None and _is_picture(Path(out)) else WORDS
     if words is not None and words < 1:
         raise ModelError(f"--words {words}: expected 1 or more")
-    is_picture = out is not None and Path(out).suffix.lower() in PICTURES
-    length = words or (None if is_picture else WORDS)  # None: up to the end of the sentence
+    length = words or of_page  # None: up to the end of the sentence
     trained = loaded_model(model, device)
     dataset = open_data(data, trained.checkpoint)
     stream = read_stream(dataset, split, trained.vocabulary)
@@ -252,6 +248,7 @@ def _originals(
     return found if agree else ()
 
 
-def _check_ending(out: Path) -> None:
-    if out.suffix.lower() not in (*ENDINGS, *PICTURES):
+def _is_picture(out: Path) -> bool:
+    if (ending := out.suffix.lower()) not in (*ENDINGS, *PICTURES):
         raise ModelError(f"{out}: expected a name that ends in {', '.join((*ENDINGS, *PICTURES))}")
+    return ending in PICTURES

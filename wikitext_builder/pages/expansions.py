@@ -81,13 +81,10 @@ def fetch_expansions(
     fetch_redirects(store, wikipedia, revision_ids, renew=renew)
     language = stored_language(store, code)
     unsure = without_authority(language)
-    expanded = looked_at = 0
-    failed: Counter[str] = Counter()
-    rejected: Counter[str] = Counter()
+    expanded, pages, failed, rejected = 0, len(revision_ids), Counter[str](), Counter[str]()
 
     def pages_with_calls() -> Iterator[tuple[Page, tuple[str, ...]]]:
-        nonlocal looked_at
-        for stored in stored_pages(store, code, revision_ids):
+        for looked_at, stored in enumerate(stored_pages(store, code, revision_ids), start=1):
             calls: tuple[str, ...] = ()
             try:
                 with time_limit(SECONDS_PER_PAGE):
@@ -96,13 +93,12 @@ def fetch_expansions(
                 rejected[error.reason] += 1
             except Exception:  # an error of ours: `build` writes it into rejected.jsonl
                 rejected["extraction-failed"] += 1
-            looked_at += 1
             if calls:
                 yield stored.page, calls
-            progress("expanding", looked_at, len(revision_ids), f"{expanded} calls, {failed.total()} failed")
+            progress("expanding", looked_at, pages, f"{expanded} calls, {failed.total()} failed")
 
-    if revision_ids:
-        progress("expanding", 0, len(revision_ids))
+    if pages:
+        progress("expanding", 0, pages)
 
     def ask(asked: tuple[Page, tuple[str, ...]]) -> tuple[int, ExpandedCalls]:
         return asked[0].revision_id, expand_calls(wikipedia, *asked)
@@ -111,11 +107,11 @@ def fetch_expansions(
         store.add_expansions(code, revision_id, result.texts, result.failures)
         expanded += len(result.texts)
         failed.update(result.failures.values())
-    progress("expanding", looked_at, looked_at, f"{expanded} calls, {failed.total()} failed")
+    progress("expanding", pages, pages, f"{expanded} calls, {failed.total()} failed")
     if not (expanded or failed or rejected):
         store.set_note(note, looked_through)
     return ExpansionsReport(
-        pages=looked_at,
+        pages=pages,
         expanded=expanded,
         failed=dict(sorted(failed.items())),
         rejected=dict(sorted(rejected.items())),

@@ -28,6 +28,7 @@ from lm_benchmarks.choices import FEWEST, LEVEL, RESAMPLES
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.articles import (
     Dates,
+    Matching,
     Measured,
     Month,
     Step,
@@ -174,44 +175,48 @@ def contamination(
     dates = [dates_of(side, split) for side in sides]
     dated, months_of_sides = months_of(dates, by)
     shared = sides, split, months_of_sides, progress, {**options, "seed": seed}
-    old, new = _measured(model, *shared)
-    matching = match(old, new)
-    if len(matching.pairs) < FEWEST:
-        why = said_unmatched(matching.unmatched)
-        raise HarnessError(
-            f"{len(matching.pairs)} pairs of articles (without a partner: {why}); expected {FEWEST} or more:"
-            " use larger datasets"
-        )
-    others = _measured(reference, *shared) if reference else None
-    every, every_other = [*old, *new], [*others[0], *others[1]] if others else None
+    own = _measured(model, *shared)
+    matching = _matched(*own)
+    models = [own, _measured(reference, *shared)] if reference else [own]
+    every = [[*old, *new] for old, new in models]
+    pairs = [[[old[one], new[other]] for one, other in matching.pairs] for old, new in models]
     drawn: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
-    chosen = [[old[one], new[other]] for one, other in matching.pairs]
-    control = others and [[others[0][one], others[1][other]] for one, other in matching.pairs]
-    chance, least = chance_of_easier(chosen, control, **drawn)
+    chance, least = chance_of_easier(*pairs, **drawn)
     return Contamination(
         model=model,
         reference=reference,
         differences=tuple(
-            difference_of(name, metric, chosen, control, level=level)
+            difference_of(name, metric, *pairs, level=level)
             for name, metric in (("bits-per-byte", METRICS["bits-per-byte"]), ("bits-per-word", PER_WORD))
         ),
         chance=chance,
         least=least,
-        pairs=tuple((one.title, other.title) for one, other in chosen),
-        articles=(len(old), len(new)),
+        pairs=tuple((one.title, other.title) for one, other in pairs[0]),
+        articles=(len(own[0]), len(own[1])),
         matched_by=matching.by,
         unmatched=matching.unmatched,
-        rows=tuple(_rows((old, new), others, dates, matching.pairs)),
+        rows=tuple(_rows(models, dates, matching.pairs)),
         dated=dated,
-        months=tuple(by_month(every, every_other, level=level)),
-        step=find_step(every, every_other, **drawn),
+        months=tuple(by_month(*every, level=level)),
+        step=find_step(*every, **drawn),
         **drawn,
     )
 
 
+def _matched(before: Sequence[Measured], after: Sequence[Measured]) -> Matching:
+    if len((found := match(before, after)).pairs) < FEWEST:
+        why = said_unmatched(found.unmatched)
+        raise HarnessError(
+            f"{len(found.pairs)} pairs of articles (without a partner: {why}); expected {FEWEST} or more:"
+            " use larger datasets"
+        )
+    return found
+
+
 def _rows(
-    sides: Pairs, others: Pairs | None, dates: Sequence[Sequence[Dates]], pairs: Iterable[tuple[int, int]]
+    models: Sequence[Pairs], dates: Sequence[Sequence[Dates]], pairs: Iterable[tuple[int, int]]
 ) -> Iterator[ArticleRow]:
+    sides, *others = models
     partners: tuple[dict[int, str], dict[int, str]] = ({}, {})
     for old, new in pairs:
         partners[0][old], partners[1][new] = sides[1][new].title, sides[0][old].title
@@ -225,7 +230,7 @@ def _rows(
                 tokens=one.sums.tokens,
                 bytes=one.sums.text_bytes,
                 bits_per_byte=one.bits_per_byte,
-                reference_bits_per_byte=others[side][number].bits_per_byte if others else None,
+                reference_bits_per_byte=others[0][side][number].bits_per_byte if others else None,
             )
 
 
