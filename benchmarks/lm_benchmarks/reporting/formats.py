@@ -38,6 +38,7 @@ LATEX: Final = {
 }
 WORDS: Final = "words"  # attribute of a frame: the headings of columns that are aligned to the left
 TITLES: Final = "titles"  # attribute of a frame: what pages show on hover, by place: values that are rounded
+MANY, LONG = 6, 24  # columns of a LaTeX table, and characters of a name, that a page has no room for
 BEST: Final = "best"  # attribute of a frame: the places, row and column, of values that are bold
 
 
@@ -138,7 +139,10 @@ def markdown_table(frame: pd.DataFrame, words: Collection[str] = ()) -> str:
 
 
 def latex_table(frame: pd.DataFrame) -> str:
-    """A LaTeX tabular, for the package booktabs. Headings are no wider than the cells below them."""
+    """A LaTeX tabular, for the package booktabs. Headings are no wider than the cells below them.
+
+    Beside many columns long names in the first one are cut into lines.
+    """
     _, rows = _lines(frame, latex_cell, r"\textbf{{{}}}")
     left = _left(frame, frame.attrs.get(WORDS, ()))
     letters = "".join("l" if place in left else "r" for place in range(len(frame.columns)))
@@ -147,6 +151,9 @@ def latex_table(frame: pd.DataFrame) -> str:
         parts = textwrap.wrap(one_line(str(name)), max([8, *cells.map(len)]), break_long_words=False)
         text = r"\\".join(f"{{{latex_cell(part)}}}" for part in parts)  # \\[ would be a length
         head.append(rf"\shortstack[{letter}]{{{text}}}" if len(parts) > 1 else latex_cell(str(name)))
+    if len(letters) >= MANY and frame.iloc[:, 0].map(len).max() > LONG:
+        letters = f"p{{9em}}{letters[1:]}"
+        rows = [[rf"\raggedright\hangindent=1em {name}", *cells] for name, *cells in rows]
     body = [" & ".join(line) + r" \\" for line in (head, *rows)]
     start = [rf"\begin{{tabular}}{{{letters}}}", r"\toprule", body[0], r"\midrule"]
     return "\n".join([*start, *body[1:], r"\bottomrule", r"\end{tabular}"])

@@ -24,6 +24,7 @@ from lm_benchmarks.reporting.published import PUBLISHED, Published
 from lm_benchmarks.reporting.tables import (
     CPU,
     PIECES,
+    RANKS,
     Table,
     core_hours,
     gpu_hours,
@@ -138,7 +139,7 @@ def report_text(report: Report, ending: str) -> str:
     """A report in a format, by the ending of its file. Numbers in CSV are not rounded."""
     if ending == ".csv":
         return csv_table(*(table.numbers for table in report.tables))
-    named = {"title": report.title, "refresh": report.refresh, "groupings_of": groupings_of}
+    named = {"title": report.title, "refresh": report.refresh, "ranks": RANKS, "groupings_of": groupings_of}
     return render(f"report{ending}", report=report, metrics=METRICS.values(), **named)
 
 

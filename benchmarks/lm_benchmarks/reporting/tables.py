@@ -50,7 +50,7 @@ class ReportRow:
         return self.paper.parameters if self.paper else ""
 
     @property
-    def laws(self) -> str:
+    def invariants(self) -> str:
         """Which invariants the model violates; or `kept`, or `not tried`.
 
         The words of an open vocabulary sum to less than one, so its perplexity per word is an upper bound.
@@ -170,14 +170,16 @@ class Table:
 
     @property
     def caption(self) -> str:
-        """What the numbers are, and what divides them."""
+        """What the numbers are, and what divides them: what a paper says below its table."""
         metric, bits = METRICS[self.metric], METRICS[self.bytes_metric]
-        what = f"{metric.label} = exp({metric.numerator} / {metric.denominator})"
+        what = f"{metric.label[0].upper()}{metric.label[1:]}: exp({metric.numerator} / {metric.denominator})"
         if own := WINDOWS.get(self.kind["convention"]):
-            what = f"the number of {own.name}. Scored: {own.scored}; divided by {own.normaliser}"
-        what += f"; {bits.label} = {bits.numerator} / {bits.denominator}"
+            what = f"Number of {own.name}. Scored: {own.scored}; divided by {own.normaliser}"
+        if any(head.startswith(bits.label) for head in only(self.wanted, self.heads)):
+            what += f"; {bits.label}: {bits.numerator} / {bits.denominator}"
         kind = {**self.kind, "vocabulary": _said_vocabulary(self.kind["vocabulary"])}
-        return f"{self.title}: {what}. All rows: {', '.join(map(' '.join, kind.items()))}."
+        *first, last = (f"{name} ({value})" for name, value in kind.items())
+        return f"Language models on {self.title}. {what}. All rows share {', '.join(first)} and {last}."
 
 
 def only(wanted: Sequence[str], there: Mapping[str, Shown]) -> dict[str, Shown]:
@@ -189,7 +191,7 @@ def only(wanted: Sequence[str], there: Mapping[str, Shown]) -> dict[str, Shown]:
 def _said_vocabulary(value: str) -> str:
     """The vocabulary of a signature, without its hash."""
     size, _, hashed = value.partition("+")
-    return f"of {int(size):,} words" if hashed and size.isdigit() else value
+    return f"{int(size):,} words" if hashed and size.isdigit() else value
 
 
 def value_of(row: ReportRow, split: str, metric: str) -> float | None:
@@ -356,7 +358,7 @@ COLUMNS: Final[tuple[ReportColumn, ...]] = (
         best=lambda _: True,
         last=True,
     ),
-    ReportColumn(key="laws", head="laws", value=lambda cell: cell.row.laws, words=True),
+    ReportColumn(key="invariants", head="invariants", value=lambda cell: cell.row.invariants, words=True),
     ReportColumn(
         key="flops_per_token",
         head="MFLOPs per token",
