@@ -1,22 +1,24 @@
 """Time, memory and disk of whole commands, up to the size of WikiText-103 and to a million short pages.
 
     python benchmarks/speed/build.py [--pages N ...] [--workers N ...] [--out FOLDER]
-    python benchmarks/speed/build.py --generated articles|stubs [--pages N ...] [--folder DIR]
+    python benchmarks/speed/build.py --generated articles|stubs|excerpts [--pages N ...] [--folder DIR]
     python benchmarks/speed/build.py --draw FILE.svg
 
 The shared real pages are repeated with new titles and ids up to each number of pages, and built. With
 --generated the pages are made from seeds, the same on every machine: 0.7 to 1.5 kB of wikitext with what
-short articles have, or one sentence; import, status, lock and build are measured. A million of them need 7 GB
-of disk below DIR, stubs 2. Each command runs in an empty folder. Processor time is that of all its processes.
-Memory, sampled a few times per second, is the largest sum of their proportional set sizes (Pss), and the
-peaks of the main process and of the largest worker (VmHWM); disk is the largest size of the folder. A table
-goes to stdout, records to FOLDER/build.jsonl or load.jsonl; --draw draws the former.
+short articles have, or one sentence; excerpts are paragraphs of the shared pages, 5 kB on average. Import,
+status, lock and build are measured. A million need 7 GB of disk below DIR, stubs 2, excerpts 30. Each command
+runs in an empty folder. Processor time is that of all its processes. Memory, sampled a few times per second,
+is the largest sum of their proportional set sizes (Pss), and the peaks of the main process and of the largest
+worker (VmHWM); disk is the largest size of the folder. A table goes to stdout, records to FOLDER/build.jsonl
+or load.jsonl; --draw draws the former.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import struct
 import sys
 import tempfile
@@ -76,7 +78,8 @@ STUB = """'''{name}''' is a {0} {1} in [[{2}]], {km} km from the {3}.
 
 [[Category:{0}s in {1}]]
 """
-TEMPLATES = {"articles": ARTICLE, "stubs": STUB}
+TEMPLATES = {"articles": ARTICLE, "stubs": STUB, "excerpts": ""}
+EXCERPT = 4_000  # characters; the length of a usual article in the English Wikipedia
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er")]
 TYPES = 30_000  # besides the names of the pages
 
@@ -123,8 +126,22 @@ def name_of(number: int) -> str:
     return "".join(syllables).capitalize()
 
 
+@lru_cache(maxsize=1)
+def excerpts() -> list[str]:
+    """Consecutive paragraphs of the shared articles, as many as a usual article has text."""
+    found = [""]
+    for page in real_pages():
+        for paragraph in re.split(r"(?<=\n\n)", page.wikitext):
+            found[-1] += paragraph
+            if len(found[-1]) >= EXCERPT:
+                found.append("")
+    return found[:-1]
+
+
 def page_of(number: int, template: str = ARTICLE) -> tuple[str, str]:
     """The title and the wikitext of a page."""
+    if not template:
+        return name_of(TYPES + number), excerpts()[number % len(excerpts())]
     draws = struct.unpack("<190H", hashlib.shake_128(b"%d" % number).digest(380))
     known = words()
     drawn = [known[draw] for draw in draws[: 90 + number * 37 % 101]]

@@ -1,10 +1,11 @@
 """A fetch of many pages from a server with faults: is anything missing, and is the etiquette kept?
 
-    python -m tests.mediawiki.load [--pages 30000] [--dated]
+    python -m tests.mediawiki.load [--pages 30000] [--dated] [--first-wait 1]
 
 The server answers as MediaWiki's API does for generated pages. One request in a hundred meets each kind of
 fault; which ones depends on their numbers only. The server itself looks at each request and notes what breaks
-the etiquette. With --dated the fetch is of revisions up to a date, with a request per page. Prints JSON.
+the etiquette. With --dated the fetch is of revisions up to a date, with a request per page;
+--first-wait has the seconds before a request is first sent again, if the server does not say. Prints JSON.
 """
 
 import argparse
@@ -184,8 +185,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=30_000)
     parser.add_argument("--dated", action="store_true")
+    parser.add_argument("--first-wait", type=float, default=1.0)
     options = parser.parse_args()
-    wiki = LoadedWiki(pages=options.pages)
+    wiki = LoadedWiki(pages=options.pages, first_wait=options.first_wait)
     begin, processor = time.monotonic(), time.process_time()
     with tempfile.TemporaryDirectory() as name:
         report = fetch_all(wiki, Path(name), dated=options.dated)
