@@ -33,7 +33,7 @@ from wikitext_builder.building.stages import (
     warnings_of,
     write_batches,
 )
-from wikitext_builder.building.work_folder import disk_errors, remove_leftovers, working_folder
+from wikitext_builder.building.work_folder import disk_errors, remove_leftovers, state_disk, working_folder
 from wikitext_builder.dataset.counts import NOTHING
 from wikitext_builder.dataset.manifest import Manifest
 from wikitext_builder.dataset.recipes import Recipe
@@ -184,6 +184,7 @@ def carry_out(
         warnings = tuple(warnings_of(plan, built.splits))
         return BuildReport(manifest=built, already_built=True, older=plan.older, warnings=warnings)
     with disk_errors(plan.out), working_folder(plan, identity) as location:
+        state_disk(plan)
         found = blobs.count_files(f"{location}/shards")
         seconds, start = dict[str, float](), time.perf_counter()
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 import os
 import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from rich.filesize import decimal
+
 from wikitext_builder.building.plan import Identity, Plan
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.store import Store
 from wikitext_builder.runners import blobs
 
+LOG = logging.getLogger(__name__)
 MARK = "a build of wikitext-builder works in this folder\n"  # in the lock of a working folder
 OURS = re.compile(r"lock|dataset|[0-9a-f]{24}")  # what a build makes in it; the last: results of an identity
 
@@ -85,6 +90,25 @@ def disk_errors(out: Path) -> Iterator[None]:
             f"{error.filename or out}: {error.strerror or error}; check disk space and permissions, then run"
             " it again to resume"
         ) from error
+
+
+def state_disk(plan: Plan) -> None:
+    """Say how much disk a large build needs while it works, or one that may not have enough.
+
+    A compressed page of 16 kB becomes 10 times its size: pieces, and then text, tokens, archives and Parquet.
+    Each format of whole articles adds 3.5 times (`benchmarks/speed/build.py`, English pages).
+    """
+    with Store.open(plan.store) as store:
+        pages = len(plan.revisions) * store.average_size(plan.recipe.language)
+    needed = round(pages * (10.5 + 3.5 * len(plan.recipe.articles)))
+    free = shutil.disk_usage(plan.out.parent).free
+    if needed > min(free, 10**9):
+        LOG.warning(
+            "the build needs about %s of disk beside %s; %s are free",
+            decimal(needed),
+            plan.out,
+            decimal(free),
+        )
 
 
 def sync(folder: Path) -> None:

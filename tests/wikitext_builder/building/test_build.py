@@ -39,6 +39,7 @@ from tests.wikitext_builder.datasets import (
 from wikitext_builder.article import Page
 from wikitext_builder.building import shards
 from wikitext_builder.building.build import carry_out
+from wikitext_builder.building.work_folder import state_disk
 from wikitext_builder.dataset.load import load
 from wikitext_builder.dataset.manifest import read_articles
 from wikitext_builder.dataset.recipes import RECIPES
@@ -342,6 +343,17 @@ def test_two_builds_of_one_dataset_at_once_are_one_too_many(small: Path, tmp_pat
             carry_out(plan)
 
     carry_out(plan, at_report(1, second))
+
+
+def test_a_large_build_says_how_much_disk_it_needs(
+    small: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A hundred pages, of which 360 bytes each are stored, times 10.5."""
+    plan = plan_of(small / "pages.store", tmp_path / "out")
+    state_disk(plan)
+    assert not caplog.text
+    state_disk(replace(plan, revisions=list(plan.revisions) * 10**4))
+    assert re.search(r"needs about [34]\.[0-9] GB of disk beside .*out; [0-9.]+ .?B are free", caplog.text)
 
 
 def test_what_is_built_is_not_built_again_and_nothing_else_is_overwritten(
