@@ -50,6 +50,32 @@ def failed(monkeypatch, capsys):
     return lines
 
 
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ("run kn-5", "nothing was kept: with --results FILE the same command resumes"),
+        ("run kn-5 --results r", "what is finished is in r: run the same command again to resume"),
+        ("run kn-5 --no-resume --results r", "… is in r: run it again without --no-resume to resume"),
+        ("reproduce --table ptb --out runs", "… is in runs: run the same command again to resume"),
+        ("check kn-5", "nothing was kept: run the same command again"),
+    ],
+)
+def test_control_c_says_what_is_kept(words, kept, data, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["lm-benchmarks", *words.split(), "--data", str(data)])
+    for name in ("measure", "reproduce", "check"):
+        monkeypatch.setattr(f"lm_benchmarks.{name}", stop)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    said = capsys.readouterr().err.strip()
+    assert said == f"lm-benchmarks: stopped; {kept.replace('…', 'what is finished')}"
+
+
+def stop(*_, **__):
+    raise KeyboardInterrupt
+
+
 def trained_model(model, data, out, *more):
     sizes = ("hidden_size", "layers") if model == "sum-product-network" else ()  # it has none
     chosen = [one for one in settings_of(model, *more) if not one.startswith(sizes)]

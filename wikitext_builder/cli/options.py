@@ -146,7 +146,7 @@ def _set(context: click.Context, _option: click.Parameter, verbose: bool | None)
 def run(program: click.Command, *, stopped: str = "stopped") -> None:
     """Run a command line; an error that the user can mend is one paragraph, with exit status 1.
 
-    Ctrl-C prints `stopped`.
+    Ctrl-C prints `stopped`, or what its `KeyboardInterrupt` says.
     """
     name = program.name or ""
     for stream in (sys.stdout, sys.stderr):  # the format is UTF-8 whatever the machine's locale says
@@ -161,8 +161,8 @@ def run(program: click.Command, *, stopped: str = "stopped") -> None:
         sys.exit(error.exit_code)
     except (ToolkitError, RejectedError) as error:
         _fail(name, str(error), 1)
-    except (KeyboardInterrupt, click.Abort):
-        _fail(name, stopped, 130)
+    except (KeyboardInterrupt, click.Abort) as error:
+        _fail(name, str(error.__cause__ or error) or stopped, 130)
     except (BrokenPipeError, SystemExit) as error:  # click raises the second for the first
         if isinstance(error, SystemExit) and not error.code:  # … and when it has completed a word
             raise

@@ -19,6 +19,7 @@ from wikitext_builder.progress import Progress, shown_progress
 EXISTING: Final = click.Path(exists=True, path_type=Path)
 ANY_PATH: Final = click.Path(path_type=Path)
 PROGRAM: Final = "lm-benchmarks"
+KEPT_IN: Final = {"run": "results", "conventions": "results", "reproduce": "out"}  # options, by command
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
@@ -44,14 +45,30 @@ OUTPUT_FILE: Final = _OutputFile(path_type=Path, dir_okay=False, writable=True)
 
 
 class ModelCommand(click.Command):
-    """A command that runs models: it sets up the processor. Its help needs no torch."""
+    """A command that runs models: it sets up the processor, and says after Ctrl-C what is kept.
+
+    Its help needs no torch.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - what a command returns
         """Run the command with the threads that the program was given."""
         with needed_packages():
             from ps_models.processor import use_processor
         use_processor(ctx.find_root().params["threads"])
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(_stopped(ctx.params, KEPT_IN.get(self.name or ""))) from None
+
+
+def _stopped(options: dict[str, Any], keeps: str | None) -> str:
+    """What a command that was stopped has kept, and how to continue it."""
+    if keeps is None:
+        return "stopped; nothing was kept: run the same command again"
+    if (place := options[keeps]) is None:
+        return f"stopped; nothing was kept: with --{keeps} FILE the same command resumes"
+    how = "run the same command again" if options.get("resume", True) else "run it again without --no-resume"
+    return f"stopped; what is finished is in {place}: {how} to resume"
 
 
 class Bars(ExitStack):
