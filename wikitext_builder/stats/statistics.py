@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -125,22 +126,25 @@ def to_records(table: pd.DataFrame) -> list[dict[str, str | int | float | None]]
 
 
 def as_text(table: pd.DataFrame) -> str:
-    """`statistics` as plain text: Table 1 for each dataset, the paper's figures below ours."""
-    blocks = [_corpus_as_text(str(name), rows) for name, rows in table.groupby("corpus", sort=False)]
-    notes = table[table["note"] != ""].groupby(["corpus", "note"], sort=False)
-    return "\n\n".join([*blocks, *(f"{corpus}: {note}." for (corpus, note), _ in notes)]) + "\n"
-
-
-def _corpus_as_text(name: str, table: pd.DataFrame) -> str:
-    """The table of one dataset, without its notes."""
-    rows = [[name, *(split.capitalize() for split in table["split"])]]
+    """`statistics` as plain text: Table 1, datasets beside each other, the paper's figures below ours."""
+    corpora = {str(name): rows for name, rows in table.groupby("corpus", sort=False)}
+    splits = [[split.capitalize() for split in rows["split"]] for rows in corpora.values()]
+    if len(corpora) == 1:
+        rows = [[*corpora, *splits[0]]]
+    else:
+        names = ([name, *[""] * (len(own) - 1)] for name, own in zip(corpora, splits, strict=True))
+        rows = [["", *chain(*names)], ["", *chain(*splits)]]
+    heads = len(rows)
     for key, one in STATISTICS.items():
         lines = [(one.label, key, one.form)] if one.label else []
         if key in PAPER:
             lines.append(("  paper", f"paper_{key}", one.paper_form))
         for label, column, form in lines:
-            cells = one.cells(table[column].astype(object).where(table[column].notna(), None), form)
+            values = (own[column].astype(object) for own in corpora.values())
+            cells = [cell for own in values for cell in one.cells(own.where(own.notna(), None), form)]
             if label == one.label or {*cells} - {"-", ""}:
                 rows.append([label, *cells])
-    head, *lines_below = aligned(rows)
-    return "\n".join([head, "-" * len(head), *lines_below])
+    lined = aligned(rows)
+    notes = table[table["note"] != ""].groupby(["corpus", "note"], sort=False)
+    shown = "\n".join([*lined[:heads], "-" * max(map(len, lined)), *lined[heads:]])
+    return "\n\n".join([shown, *(f"{corpus}: {note}." for (corpus, note), _ in notes)]) + "\n"
