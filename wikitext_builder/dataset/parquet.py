@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -14,6 +15,9 @@ import msgspec
 from wikitext_builder.errors import RejectedError
 
 MEMORY: Final = 2**30  # bytes, besides twice those of the file
+# The limit counts what is only reserved, too: a gigabyte by Arrow's usual allocator, 8 MB by each thread.
+SMALL: Final = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OMP_NUM_THREADS": "1", "ARROW_IO_THREADS": "1"}
+BATCH: Final = 64  # rows
 VALUE_LIMIT: Final = 2**26  # bytes of a row, as of a line of JSON
 
 
@@ -24,7 +28,9 @@ def parquet_lines(path: Path, column: str | None = None) -> Iterator[bytes]:
     column, or unpacks to much more than it has.
     """
     command = [sys.executable, "-m", __name__, str(path), *([] if column is None else [column])]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:  # noqa: S603
+    with subprocess.Popen(  # noqa: S603
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | SMALL
+    ) as child:
         for line in child.stdout or ():
             if line.startswith(b"["):
                 raise RejectedError(*msgspec.json.decode(line))
@@ -42,9 +48,10 @@ def _rows(path: Path, column: str | None) -> Iterator[Any]:
             nested = [file.schema.column(number).path for number in range(len(file.schema))]
             if column not in (None, *file.schema_arrow.names, *nested):
                 raise RejectedError("no-column", f"no column {column!r}; found {', '.join(nested[:20])}")
-            for batch in file.iter_batches(batch_size=64, columns=None if column is None else [column]):
-                for place in range(len(batch)):
-                    yield from batch.slice(place, 1).to_pylist()
+            for batch in file.iter_batches(batch_size=BATCH, columns=None if column is None else [column]):
+                step = 1 if batch.nbytes > VALUE_LIMIT else BATCH
+                for place in range(0, len(batch), step):
+                    yield from batch.slice(place, step).to_pylist()
     except MemoryError as error:
         raise RejectedError("too-large", "it fills the memory; no text is packed so small") from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:

@@ -17,6 +17,7 @@ import zstandard
 import wikitext_builder as wb
 from tests.dumps import export_xml, numbered_page, page_xml, revision_xml
 from tests.wikitext_builder.datasets import PAGES, store_of
+from wikitext_builder.dataset.parquet import parquet_lines
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.sample import SAMPLE_DUMP
 from wikitext_builder.text_overlap.result import as_text
@@ -109,6 +110,13 @@ def test_files_of_arrow_are_no_text(tmp_path: Path, suffix: str) -> None:
     with new(path, table.schema, options=options) as writer:
         writer.write_table(table)
     expect_little_memory(path, "text", "binary")
+
+
+def test_a_large_parquet_file_is_not_called_damaged(tmp_path: Path) -> None:
+    """Arrow's usual allocator reserves a gigabyte for it, which is the limit of memory."""
+    rows, path = [f"{number} " + "x" * 10_000 for number in range(4_500)], tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": rows}), path, use_dictionary=False, compression="none")
+    assert sum(len(line) for line in parquet_lines(path, "text")) > path.stat().st_size > 45_000_000
 
 
 def test_a_parquet_file_that_ends_its_reader_is_a_reject(
