@@ -19,7 +19,7 @@ from ps_models.data.dataset import read_texts, text_of_lines, vocabulary_hash
 from ps_models.devices import autocast, choose_device, use_products
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import each_evaluating, evaluating, score_texts, token_nats
-from ps_models.evaluation.signature import Score, Signature, signature_value
+from ps_models.evaluation.signature import Score, Signature, hashed_name, signature_value
 from ps_models.language_model import Generative, LanguageModel, Recurrent, State
 from ps_models.models.add_ons import Maskable, MonteCarloDropout, NeuralCache, NeuralCacheConfig
 from ps_models.own_models import saved_kind
@@ -34,7 +34,6 @@ from ps_models.training.checkpoint import (
 from wikitext_builder.dataset.load import FILE, Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
-from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
 LOG = logging.getLogger(__name__)
@@ -221,7 +220,7 @@ def checkpoint_signature(
     if checkpoint.source_sha256:
         extra["code"] = checkpoint.source_sha256[:8]
     return Signature(
-        data=f"{signature_value(dataset.name)}+{file_sha256(dataset.file(split))[:8]}",
+        data=hashed_name(dataset.name, dataset.file(split)),
         split=split if dataset.layout != FILE else FILE,
         vocabulary=f"{len(checkpoint.vocabulary)}+{vocabulary_hash(checkpoint.vocabulary)[:8]}",
         eos="yes",

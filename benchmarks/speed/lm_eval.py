@@ -16,14 +16,10 @@ import importlib
 import json
 import math
 import os
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,20 +27,14 @@ import click
 import lm_benchmarks as lb
 import tokenizers
 import torch
-from speed.processes import head, row
+from speed.processes import Ran, head, row, run
 
 END = "<|end|>"
 
 transformers: Any = importlib.import_module("transformers")  # its classes have no types
 
 
-@dataclass(frozen=True)
-class Ran:
-    """What one run of a command took and found."""
-
-    wall: float  # seconds
-    processor: float  # seconds, of the user and the system
-    perplexity: float  # per word of the raw pages
+Found = tuple[Ran, float]  # what a command took, and the perplexity per word of the raw pages
 
 
 def make_model(text: Path, folder: Path) -> Path:
@@ -60,39 +50,31 @@ def make_model(text: Path, folder: Path) -> Path:
     return folder
 
 
-def run(command: Sequence[str]) -> tuple[float, float]:
-    """Seconds of wall time and of processor time of a command with one thread."""
+def run_alone(command: Sequence[str]) -> Ran:
+    """Run a command with one thread."""
     one = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
     offline = {"PYTHONPATH": "", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    environment = os.environ | one | offline
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
-    wall, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        raise click.ClickException(
-            f"{' '.join(command)} ended with status {done.returncode}: {done.stderr[-2000:]}"
-        )
-    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return run(command, environment=os.environ | one | offline)
 
 
-def ours(model: Path, raw: Path, split: str, out: Path) -> Ran:
+def ours(model: Path, raw: Path, split: str, out: Path) -> Found:
     """Our command."""
     results = out / "results.jsonl"
     words = ["run", f"transformers:{model}", "--data", str(raw), "--split", split, "--convention", "lm-eval"]
     program = [sys.executable, "-m", "lm_benchmarks", "--threads", "1"]
-    wall, processor = run([*program, *words, "--no-check", "--results", str(results)])
+    ran = run_alone([*program, *words, "--no-check", "--results", str(results)])
     (found,) = lb.read_results(results)
-    return Ran(wall, processor, math.exp(found.total.nats / found.total.page_words))
+    return ran, math.exp(found.total.nats / found.total.page_words)
 
 
-def theirs(python: str, model: Path, task: Path, batch: int, out: Path) -> Ran:
+def theirs(python: str, model: Path, task: Path, batch: int, out: Path) -> Found:
     """The program of lm-evaluation-harness."""
     words = ["--model", "hf", "--model_args", f"pretrained={model}", "--device", "cpu"]
     words += ["--batch_size", str(batch)]
     where = ["--tasks", task.name, "--include_path", str(task.parent), "--output_path", str(out)]
-    wall, processor = run([python, "-m", "lm_eval", *words, *where])
+    ran = run_alone([python, "-m", "lm_eval", *words, *where])
     (file,) = out.rglob("results_*.json")
-    return Ran(wall, processor, json.loads(file.read_text())["results"][task.name]["word_perplexity,none"])
+    return ran, json.loads(file.read_text())["results"][task.name]["word_perplexity,none"]
 
 
 @click.command()
@@ -107,7 +89,7 @@ def main(raw: Path, python: str, split: str, rounds: int, batch: str) -> None:
         folder = Path(name)
         model = make_model(raw / f"wiki.{split}.raw", folder / "model")
         task = lb.lm_eval_task(raw, folder / "tasks", split=split)
-        ran: dict[str, list[Ran]] = {}
+        ran: dict[str, list[Found]] = {}
         for number in range(rounds):
             for size in map(int, batch.split(",")):
                 found = theirs(python, model, task, size, folder / f"theirs-{number}-{size}")
@@ -116,10 +98,10 @@ def main(raw: Path, python: str, split: str, rounds: int, batch: str) -> None:
             ran.setdefault("lm-benchmarks run", []).append(ours(model, raw, split, folder / f"ours-{number}"))
     head(["command", "wall s", "processor s", "each round", "word perplexity"])
     for title, runs in ran.items():
-        wall = statistics.median(one.wall for one in runs)
-        processor = statistics.median(one.processor for one in runs)
-        every = ", ".join(f"{one.processor:.1f}" for one in runs)
-        row(title, f"{wall:.1f}", f"{processor:.1f}", every, f"{runs[0].perplexity:,.4f}")
+        wall = statistics.median(one.seconds for one, _ in runs)
+        processor = statistics.median(one.processor_seconds for one, _ in runs)
+        every = ", ".join(f"{one.processor_seconds:.1f}" for one, _ in runs)
+        row(title, f"{wall:.1f}", f"{processor:.1f}", every, f"{runs[0][1]:,.4f}")
 
 
 if __name__ == "__main__":

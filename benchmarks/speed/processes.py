@@ -6,9 +6,10 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import click
@@ -37,20 +38,23 @@ def run(
     *,
     out: Path = Path(os.devnull),
     watch: Callable[[int], None] | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> Ran:
     """Run a command; meanwhile `watch` is called with its number, five times per second."""
     started = time.perf_counter()
-    with out.open("w") as file:
-        child = subprocess.Popen(command, stdout=file, stderr=subprocess.DEVNULL)  # noqa: S603
+    with out.open("w") as file, TemporaryFile() as errors:
+        child = subprocess.Popen(command, stdout=file, stderr=errors, env=environment)  # noqa: S603
         done = 0
         while not done:
             if watch is not None:
                 watch(child.pid)
             done, status, usage = os.wait4(child.pid, os.WNOHANG if watch else 0)
             time.sleep(0 if done else 0.2)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise click.ClickException(f"{' '.join(command)} ended with status {child.returncode}")
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            errors.seek(0)
+            said = errors.read()[-2000:].decode(errors="replace")
+            raise click.ClickException(f"{' '.join(command)} ended with status {child.returncode}: {said}")
     seconds, spent = time.perf_counter() - started, usage.ru_utime + usage.ru_stime
     return Ran(seconds=seconds, processor_seconds=spent, peak=usage.ru_maxrss * 1024)
 

@@ -9,7 +9,10 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
+
+from wikitext_builder.hashing import file_sha256
 
 VALUE = re.compile(r"[\w.+-]+", re.ASCII)
 KEY = re.compile(r"[a-z][a-z0-9_]*")
@@ -71,6 +74,11 @@ def signature_value(text: str) -> str:
     'my-data-new'
     """
     return re.sub(r"[^\w.+-]+", "-", text, flags=re.ASCII).strip("-") or "none"
+
+
+def hashed_name(name: str, path: Path) -> str:
+    """A name with the beginning of its file's sha256, as a value of a signature."""
+    return f"{signature_value(name)}+{file_sha256(path)[:8]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -463,12 +463,3 @@ def test_names_of_a_stranger_do_not_steer_the_terminal(tmp_path):
     text = run("compare", tmp_path / "r.jsonl", "a\x1b[2J", "b\r\nc")
     assert all(character.isprintable() or character == "\n" for character in text)
     assert "a\\x1b[2J" in text
-
-
-def test_options_of_draws_do_nothing_and_say_so(results):
-    words = ["compare", str(results), "KN-5", "KN-5 + cache"]
-    result = CliRunner().invoke(commands, [*words, "--resamples", "500", "--seed", "2"])
-    assert (result.exit_code, result.stdout) == (0, run(*words))
-    assert "--resamples has no effect now: intervals are computed, not drawn\n" in result.stderr
-    assert "--seed has no effect now" in result.stderr
-    assert "--resamples" not in run("compare", "--help")

@@ -198,7 +198,6 @@ def _fail(name: str, message: str, status: int) -> None:
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
-DUMP = click.Path(path_type=Path, exists=True, dir_okay=False)
 ANY = click.Path(path_type=Path, exists=True)
 COUNT, WHOLE = click.IntRange(min=1), click.IntRange(min=0)
 SEED = click.IntRange(0, 2**63 - 1)  # what numpy and torch both take

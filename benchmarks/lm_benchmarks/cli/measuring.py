@@ -14,7 +14,6 @@ import msgspec
 import lm_benchmarks as lb
 from lm_benchmarks.choices import BATCH, CHECKED, CHUNK, CONVENTIONS, DATES, FORMATS, PAPER, RESAMPLES
 from lm_benchmarks.cli.options import (
-    EXISTING,
     OUTPUT_FILE,
     PROGRAM,
     Bars,
@@ -29,7 +28,7 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS
 from ps_models.cli import context_option, precision_option, split_option
 from wikitext_builder.article import SPLITS
-from wikitext_builder.cli.options import COUNT, csv_option, json_option
+from wikitext_builder.cli.options import ANY, COUNT, csv_option, json_option
 from wikitext_builder.pictures import ENDINGS, expect_picture
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import csv_text
@@ -60,7 +59,7 @@ def list_models(*, as_json: bool) -> None:
 
 @click.command(cls=ModelCommand)
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
-@click.option("--data", type=EXISTING, required=True, help="The dataset.")
+@click.option("--data", type=ANY, required=True, help="The dataset.")
 @click.option("--results", type=OUTPUT_FILE, help="File of JSON lines to append the results to.")
 @click.option(
     "--split",
@@ -97,7 +96,7 @@ def run(*, models: tuple[str, ...], as_json: bool, **options: Any) -> None:
 
 @click.command(cls=ModelCommand)
 @click.argument("model")
-@click.option("--data", type=EXISTING, required=True, help="The dataset to check the model on.")
+@click.option("--data", type=ANY, required=True, help="The dataset to check the model on.")
 @split_option("test")
 @click.option("--tokens", default=CHECKED, type=COUNT, help="Tokens that the model reads.")
 @model_options
@@ -119,7 +118,7 @@ def check(*, model: str, as_json: bool, **options: Any) -> None:
 @click.command("compare-distributions", cls=ModelCommand)
 @click.argument("first")
 @click.argument("second")
-@click.option("--data", type=EXISTING, required=True, help="The dataset; subword models need its raw files.")
+@click.option("--data", type=ANY, required=True, help="The dataset; subword models need its raw files.")
 @split_option("test")
 @click.option("--tokens", type=COUNT, help="Read only the first N tokens of the split.")
 @click.option("--plot", type=OUTPUT_FILE, help="Plot KL by frequency and position: .pdf, .svg or .png.")
@@ -178,7 +177,7 @@ def _print_result(result: Result, *, as_json: bool) -> None:
 
 @click.command(cls=ModelCommand)
 @click.argument("model")
-@click.option("--data", type=EXISTING, required=True, help="The dataset, including its raw files.")
+@click.option("--data", type=ANY, required=True, help="The dataset, including its raw files.")
 @split_option("test")
 @click.option(
     "--convention",
@@ -210,7 +209,7 @@ def conventions(*, form: str, out: Path | None, **options: Any) -> None:
 
 @click.command(cls=ModelCommand)
 @click.argument("model")
-@click.option("--data", type=EXISTING, required=True, help="The dataset, including its raw files.")
+@click.option("--data", type=ANY, required=True, help="The dataset, including its raw files.")
 @split_option("test")
 @click.option("--window", "windows", type=click.IntRange(min=4), multiple=True, help="Tokens; repeatable.")
 @click.option("--out", type=OUTPUT_FILE, required=True, help=f"Picture to write: {ENDINGS}.")
@@ -233,8 +232,8 @@ def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
 
 @click.command(cls=ModelCommand)
 @click.argument("model")
-@click.option("--before", type=EXISTING, required=True, help="Dataset from before the cutoff date.")
-@click.option("--after", type=EXISTING, required=True, help="Dataset from after the cutoff date.")
+@click.option("--before", type=ANY, required=True, help="Dataset from before the cutoff date.")
+@click.option("--after", type=ANY, required=True, help="Dataset from after the cutoff date.")
 @split_option("test")
 @click.option("--reference", default="", help="A model that has read neither; its difference is subtracted.")
 @click.option("--plot", type=OUTPUT_FILE, help=f"Plot bits per byte by month: {ENDINGS}.")

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, cast
 
 import click
 
 from lm_benchmarks.choices import LEVEL, OPTIONS, ModelOption
 from ps_models.errors import needed_packages
-from wikitext_builder.cli.options import SEED, RealRange
+from wikitext_builder.cli.options import SEED, Decorated, RealRange
 from wikitext_builder.progress import Progress, shown_progress
 
-EXISTING: Final = click.Path(exists=True, path_type=Path)
-ANY_PATH: Final = click.Path(path_type=Path)
 PROGRAM: Final = "lm-benchmarks"
 KEPT_IN: Final = {"run": "results", "conventions": "results", "reproduce": "out"}  # options, by command
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 class _OutputFile(click.Path):

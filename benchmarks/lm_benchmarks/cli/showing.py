@@ -15,15 +15,13 @@ import msgspec
 import lm_benchmarks as lb
 from lm_benchmarks.choices import COMPARE_ONLY, ENOUGH, MOST, MUST_AGREE, SIZES, SKEWED, TITLE
 from lm_benchmarks.cli.options import (
-    ANY_PATH,
-    EXISTING,
     OUTPUT_FILE,
     ModelCommand,
     level_option,
 )
 from lm_benchmarks.metrics import METRICS
-from ps_models.cli import split_option
-from wikitext_builder.cli.options import COUNT, SEED, RealRange, csv_option, json_option
+from ps_models.cli import NEW, split_option
+from wikitext_builder.cli.options import ANY, COUNT, SEED, RealRange, csv_option, json_option
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import aligned, csv_text, one_line
 
@@ -31,7 +29,7 @@ LISTED: Final = 10  # models: of more, a terminal does not list the pairs
 
 
 @click.command(cls=ModelCommand)
-@click.argument("results", type=EXISTING)
+@click.argument("results", type=ANY)
 @click.argument("models", nargs=-1, metavar="FIRST SECOND")
 @click.option("--all", "every", is_flag=True, help="Compare all models, or the named ones, pairwise.")
 @split_option("test")
@@ -161,14 +159,14 @@ def _pair_lines(found: lb.Ranking) -> list[tuple[str, ...]]:
 
 
 @click.command(cls=ModelCommand)
-@click.argument("data", type=EXISTING)
+@click.argument("data", type=ANY)
 @click.option("--difference", required=True, help="Improvement to detect: 1% of perplexity, or 0.5 points.")
 @click.option(
     "--perplexity", type=RealRange(1, min_open=True), help="Their approximate perplexity; needed for points."
 )
 @click.option(
     "--results",
-    type=EXISTING,
+    type=ANY,
     multiple=True,
     help="Results to estimate from how unevenly models differ; repeatable.  [default: our records]",
 )
@@ -233,17 +231,15 @@ def _rounded_up(number: float) -> str:
 
 
 @click.command(cls=ModelCommand)
-@click.argument("results", type=EXISTING, nargs=-1, required=True)
+@click.argument("results", type=ANY, nargs=-1, required=True)
 @click.option("--out", type=OUTPUT_FILE, required=True, help="Report to write: .md, .tex, .csv or .html.")
 @click.option("--title", default=TITLE, help="Report title.")
-@click.option("--data", type=EXISTING, help="Dataset whose word frequencies to plot.")
+@click.option("--data", type=ANY, help="Dataset whose word frequencies to plot.")
 @click.option("--published/--no-published", default=True, help="Include published numbers.")
-@click.option(
-    "--log", "logs", type=EXISTING, multiple=True, help="Training run of ps-models to plot; repeatable."
-)
+@click.option("--log", "logs", type=ANY, multiple=True, help="Training run of ps-models to plot; repeatable.")
 @click.option("--columns", metavar="A,B,…", default="", help="Table columns to show, by their printed names.")
 @click.option("--sort", metavar="COLUMN", default="", help="Sort ascending; -COLUMN: descending.")
-@click.option("--figures", type=ANY_PATH, help="Also save each chart in this folder, as .png, .svg and .pdf.")
+@click.option("--figures", type=NEW, help="Also save each chart in this folder, as .png, .svg and .pdf.")
 def report(columns: str, **options: Any) -> None:
     """Write a report of all RESULTS with tables, charts and signatures, best model first.
 
@@ -253,7 +249,7 @@ def report(columns: str, **options: Any) -> None:
 
 
 @click.command(cls=ModelCommand)
-@click.argument("folder", type=EXISTING)
+@click.argument("folder", type=ANY)
 @click.option("--out", type=OUTPUT_FILE, required=True, help="Page to write, .md; or only its numbers, .csv.")
 def rows(**options: Any) -> None:
     """Write the table of all rows (published, small, full, our training) from the records in FOLDER.
@@ -264,8 +260,8 @@ def rows(**options: Any) -> None:
 
 
 @click.command("lm-eval-task", cls=ModelCommand)
-@click.argument("data", type=EXISTING)
-@click.option("--out", type=ANY_PATH, required=True, help="Folder for tasks; the new task is a subfolder.")
+@click.argument("data", type=ANY)
+@click.option("--out", type=NEW, required=True, help="Folder for tasks; the new task is a subfolder.")
 @split_option("test")
 def task(**options: Any) -> None:
     """Write an lm-evaluation-harness task for a split of DATA, and print the command that runs it.
@@ -279,8 +275,8 @@ def task(**options: Any) -> None:
 
 @click.command(cls=ModelCommand)
 @click.option("--table", type=click.Choice(["ptb", "wikitext-2"]), required=True, help="Table to reproduce.")
-@click.option("--data", type=EXISTING, required=True, help="Folder with the official dataset files.")
-@click.option("--out", type=ANY_PATH, required=True, help="Folder for runs, records and the report.")
+@click.option("--data", type=ANY, required=True, help="Folder with the official dataset files.")
+@click.option("--out", type=NEW, required=True, help="Folder for runs, records and the report.")
 @click.option("--size", type=click.Choice(list(SIZES)), default="own", help="Model size for each row.")
 @click.option("--rows", multiple=True, metavar="NAME", help="Train only this row; repeatable.")
 @click.option("--seed", "seeds", type=SEED, multiple=True, default=(1,), help="Training seed; repeatable.")

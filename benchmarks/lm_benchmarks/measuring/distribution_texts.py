@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -35,10 +34,9 @@ from lm_benchmarks.measuring.passages import label_order, read_passages
 from lm_benchmarks.measuring.run_samples import WatchedReader, try_windows
 from ps_models.evaluation.evaluate import evaluating
 from ps_models.evaluation.frequency import decades, span, train_counts
-from ps_models.evaluation.signature import signature_value
+from ps_models.evaluation.signature import hashed_name
 from ps_models.invariants import SUMS, Trial, copies
 from ps_models.language_model import AnyState, Distributed, join_states, tensors_of
-from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
 NUMBERS: Final = 2**23  # tokens x words of a block: 64 MB in float64, a few times per model
@@ -239,7 +237,7 @@ def read_words(
         passages=numbers,
         groupings=groupings,
         fields={
-            "data": _data(inputs, inputs.dataset.file(split)),
+            "data": hashed_name(inputs.dataset.name, inputs.dataset.file(split)),
             "unit": "words",
             "vocabulary": len(one.vocabulary),
             "passage": unit,
@@ -305,12 +303,12 @@ def read_pieces(
         article_of, titles = _articles(text.text, known[0].cut(text.text, marks=True).ends)
         passage, numbers = "article", article_of[scored]
         groupings = {"position": _by_decade(_places(article_of)[scored]), "article": (numbers, titles)}
-    fields = {"data": _data(inputs, path), "unit": "pieces", "vocabulary": size, "outside": (0.0, 0.0)}
+    fields = {"unit": "pieces", "vocabulary": size, "passage": passage, "window": length}
     return ComparedText(
         values=torch.cat(found, dim=1).numpy(),
         passages=numbers,
         groupings=groupings,
-        fields={**fields, "passage": passage, "window": length},
+        fields={"data": hashed_name(inputs.dataset.name, path), **fields, "outside": (0.0, 0.0)},
     )
 
 
@@ -392,8 +390,3 @@ def _articles(text: str, ends: Sequence[int]) -> tuple[Ints, dict[int, str]]:
     starts = list(accumulate([first, *(len(page.encode()) + 1 for page in pages[:-1])]))
     found = np.searchsorted(np.array(starts), np.array(ends) - 1, side="right") - 1
     return np.maximum(found, 0), {number: title_of(page) for number, page in enumerate(pages)}
-
-
-def _data(inputs: Inputs, path: Path) -> str:
-    """The data, as signatures name it."""
-    return f"{signature_value(inputs.dataset.name)}+{file_sha256(path)[:8]}"

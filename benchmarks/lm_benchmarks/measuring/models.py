@@ -37,7 +37,7 @@ from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.records import training_of
 from ps_models.data.dataset import Text, read_texts, read_train
 from ps_models.devices import choose_device
-from ps_models.evaluation.signature import Signature, signature_value
+from ps_models.evaluation.signature import Signature, hashed_name, signature_value
 from ps_models.language_model import Recurrent
 from ps_models.models.add_ons import GRID, Maskable, MonteCarloDropout, cache_grid, tuned_neural_cache
 from ps_models.models.baselines import BASELINES, NGram
@@ -221,7 +221,7 @@ def _baseline(name: str, inputs: Inputs) -> LoadedModel:
         facts["tuned"] = _tuned(inputs)
     return LoadedModel(
         name=BASELINES[name].title,
-        identity=f"{name}+{file_sha256(inputs.dataset.file('train'))[:8]}",
+        identity=hashed_name(name, inputs.dataset.file("train")),
         model=model,
         vocabulary=inputs.vocabulary,
         parameters=_table_size(model),
@@ -282,7 +282,7 @@ def _united(members: Sequence[LoadedModel]) -> dict[str, str]:
 
 def _tuned(inputs: Inputs) -> str:
     """The text that a model was tuned on, in signatures."""
-    return f"valid+{file_sha256(inputs.dataset.file('valid'))[:8]}"
+    return hashed_name("valid", inputs.dataset.file("valid"))
 
 
 def _valid(inputs: Inputs, vocabulary: Vocabulary) -> list[Text]:
@@ -304,7 +304,7 @@ def _of_grams(kind: str, read: Callable[[Path], NGrams], path: str, inputs: Inpu
     model = NGramFile(read(file), inputs.vocabulary, unknown=unknown)
     return LoadedModel(
         name=file.name,
-        identity=f"{kind}+{file_sha256(file)[:8]}",
+        identity=hashed_name(kind, file),
         model=model,
         vocabulary=model.vocabulary,
         words=inputs.vocabulary if model.missing else None,

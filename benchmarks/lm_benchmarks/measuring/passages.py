@@ -25,12 +25,11 @@ from lm_benchmarks.metrics import lines_of
 from lm_benchmarks.records import TokenGroup
 from ps_models.data.dataset import Text, read_texts, text_of_lines
 from ps_models.evaluation.frequency import decades, span
-from ps_models.evaluation.signature import signature_value
+from ps_models.evaluation.signature import hashed_name, signature_value
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.plain import ARTICLES
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
-from wikitext_builder.hashing import file_sha256
 from wikitext_builder.tables import one_line
 
 LOG: Final = logging.getLogger(__name__)
@@ -194,7 +193,7 @@ def lm_eval_task(data: str | Path, out: str | Path, *, split: str = "test") -> P
     name = signature_value(dataset.name)
     task = f"{name}-{split}"
     version = CONVENTIONS[LM_EVAL].rpartition(".")[2]
-    signature = signature_value(f"{name}+{file_sha256(path)[:8]}")
+    signature = hashed_name(name, path)
     texts = files("lm_benchmarks.measuring")
     config, reader = (
         texts.joinpath(one).read_text(encoding="utf-8") for one in ("lm_eval_task.yaml", "lm_eval_pages.txt")

@@ -34,9 +34,9 @@ from ps_models.data.dataset import vocabulary_hash
 from ps_models.devices import autocast, device_name
 from ps_models.evaluation.evaluate import evaluating, token_nats
 from ps_models.evaluation.frequency import train_counts
-from ps_models.evaluation.signature import CONTEXTS, Signature, signature_value
+from ps_models.evaluation.signature import CONTEXTS, Signature, hashed_name, signature_value
 from ps_models.language_model import LanguageModel
-from wikitext_builder.hashing import commit, file_sha256
+from wikitext_builder.hashing import commit
 from wikitext_builder.progress import Progress, no_progress
 
 LOG: Final = logging.getLogger(__name__)
@@ -150,7 +150,7 @@ class _Run:
         """All that decides the number, first the data."""
         inputs, facts = self.inputs, {**self.loaded.facts, **way.facts}.items()
         return Signature(
-            data=f"{signature_value(inputs.dataset.name)}+{file_sha256(way.data)[:8]}",
+            data=hashed_name(inputs.dataset.name, way.data),
             split=self.protocol.split if inputs.dataset.layout != "file" else "file",
             convention=CONVENTIONS[self.protocol.convention],
             **way.fields,
