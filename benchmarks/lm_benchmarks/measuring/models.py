@@ -109,7 +109,7 @@ def _checkpoint(specification: str, inputs: Inputs) -> LoadedModel:
     facts = {"preset": signature_value(preset)} if preset else {}
     facts |= {"code": found.source_sha256[:8]} if found.source_sha256 else {}
     return LoadedModel(
-        name=f"{found.model} {preset}" if preset else found.model,
+        name=f"{found.model.rpartition(':')[2]} {preset}".strip(),  # of a user's model the class
         identity=found.name,
         model=model,  # type: ignore[arg-type] # a module meets the protocol by its forward
         vocabulary=found.vocabulary,
