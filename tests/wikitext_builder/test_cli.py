@@ -97,6 +97,17 @@ def test_an_import_that_keeps_nothing_says_how_to_keep_all(tmp_path: Path) -> No
     )
 
 
+def test_a_dump_of_another_language_than_the_stores_is_named_with_both(store: Path, tmp_path: Path) -> None:
+    (dump := tmp_path / "dump.xml").write_bytes(
+        export_xml([page_xml(numbered_page(1, "Tee."))], language="de")
+    )
+    own = store_of(tmp_path / "own.store", [numbered_page(1, "Tea.")])
+    said = f"{dump}: holds pages of the Wikipedia 'de', this import is for 'en'; take --language de"
+    beside = f", with a --store of its own: {own} holds en"
+    assert refused("import", dump, "--store", own).strip() == f"wikitext-builder: {said}{beside}"
+    assert refused("import", dump, "--store", tmp_path / "new").strip() == f"wikitext-builder: {said}"
+
+
 def test_status(store: Path, tmp_path: Path) -> None:
     assert call("status", "--store", store).stdout.startswith("en: 28 pages, 28 revisions\n")
     (row,) = as_json("status", "--store", store)

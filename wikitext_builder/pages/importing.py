@@ -190,7 +190,7 @@ def import_into(
     templates = StoredTemplates(store, language.code)
     total = path.stat().st_size if path.is_file() else None
     for batch in _batches(dump, language, keep, rules):
-        _expect_language(dump, language)
+        _expect_language(dump, language, store)
         if batch.seen:
             expect_wiki(store, language.code, dump.site.dbname, str(path), dumped=True)
             note_names(store, with_names(language, dump.site.names))
@@ -337,12 +337,14 @@ def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str) -> None:
             batch.items[content.page_id] = dumped.wikidata_id
 
 
-def _expect_language(dump: Dump, language: Language) -> None:
+def _expect_language(dump: Dump, language: Language, store: Store) -> None:
     found = dump.site.language
     if found and found != language.code:
+        held = store.languages()
+        beside = f", with a --store of its own: {store.path} holds {', '.join(held)}"
         raise BuilderError(
-            f"{dump.path}: expected a dump of {language.code!r}, found one of {found!r}; take"
-            f" --language {found} or another dump"
+            f"{dump.path}: holds pages of the Wikipedia {found!r}, this import is for {language.code!r}; take"
+            f" --language {found}{beside if held and found not in held else ''}"
         )
 
 
