@@ -121,9 +121,7 @@ def _of_pointer(word: int, softmax: Tensor, gate: float, words: Tensor, attentio
         vocabulary=_distribution(softmax, word),
         pointer=_distribution(copied / copied.sum().clamp(min=sys.float_info.min), word),
         gate=gate,
-        attention=tuple(
-            sorted((each for each in shares if each[1] >= LEAST_ATTENTION), key=lambda pair: -pair[1])
-        ),
+        attention=tuple(sorted(shares, key=lambda pair: -pair[1])),
         window=tuple(int(seen) for seen in words if seen != NO_WORD),
     )
 

@@ -27,7 +27,7 @@ from ps_models.language_model import AnyState, detach
 from ps_models.layers.products import wide
 from ps_models.layers.window import NO_WORD, look_back, windows
 from ps_models.models.lstm import LSTM, LSTMConfig
-from ps_models.models.stream import Masks, scored_and_advance
+from ps_models.models.stream import Masks, StreamModel, scored_and_advance
 
 Inner = Any  # the model inside, and its configuration: of any class, see `PointerSentinel`
 
@@ -60,7 +60,7 @@ class Inspection(NamedTuple):
     hidden_BTH: Tensor  # outputs; `vocab_log_probs` computes the softmax over all words from them
 
 
-class PointerSentinel(nn.Module):
+class PointerSentinel(StreamModel[PointerSentinelState]):
     """Mixes the softmax of the inner model with a pointer to the words of a window.
 
     The inner model has `initial_state`, `score` and `softmax`, and a `run` as `LSTM.run`. Names of its
@@ -100,17 +100,13 @@ class PointerSentinel(nn.Module):
         hidden_BWH = wide(self.sentinel.new_zeros(batch_size, W - 1, len(self.sentinel)))
         return PointerSentinelState(inner, words_BW, hidden_BWH)
 
-    def forward(self, tokens: Tensor, state: PointerSentinelState) -> tuple[Tensor, PointerSentinelState]:
-        """Score tokens (batch, time); see `LanguageModel`."""
-        log_probs_BT, _, state = self.scores_and_hidden(tokens, state)
-        return log_probs_BT, state
-
     def scores_and_hidden(
-        self, tokens: Tensor, state: PointerSentinelState
+        self, tokens: Tensor, state: PointerSentinelState, masks: Masks | None = None
     ) -> tuple[Tensor, Tensor, PointerSentinelState]:
         """Scores and the outputs that they came from; see `Recurrent`."""
         T = tokens.shape[1]
-        past_BSH, words_BS, next_state = self._run(tokens, state, at=T)
+        given: dict[str, Any] = {} if masks is None else {"masks": masks}
+        past_BSH, words_BS, next_state = self._run(tokens, state, at=T, **given)
         return self._mixture(past_BSH, words_BS, tokens), past_BSH[:, -T:], next_state
 
     def loss(
@@ -125,7 +121,8 @@ class PointerSentinel(nn.Module):
         With `scored` + W - 1 tokens or more, every window consists of outputs computed in this call.
         """
         scored, advance = scored_and_advance(tokens, scored, advance)
-        return self._loss(self._outputs(tokens, state.inner, advance), tokens, state, scored, advance)
+        outputs = self.inner.run(tokens, state.inner, at=advance)
+        return self._loss(outputs, tokens, state, scored, advance)
 
     @torch.no_grad()
     def next_log_probs(self, state: PointerSentinelState) -> Tensor:
@@ -173,15 +170,10 @@ class PointerSentinel(nn.Module):
         )
         return parts, next_state
 
-    def _outputs(self, tokens_BT: Tensor, state: AnyState, at: int) -> tuple[Tensor, AnyState]:
-        """The outputs of the model inside that predict each token, and its state after `at` of them."""
-        found: tuple[Tensor, AnyState] = self.inner.run(tokens_BT, state, at=at)
-        return found
-
     def _run(
-        self, tokens_BT: Tensor, state: PointerSentinelState, at: int
+        self, tokens_BT: Tensor, state: PointerSentinelState, at: int, **given: Any
     ) -> tuple[Tensor, Tensor, PointerSentinelState]:
-        return self._past(self._outputs(tokens_BT, state.inner, at), tokens_BT, state, at)
+        return self._past(self.inner.run(tokens_BT, state.inner, at=at, **given), tokens_BT, state, at)
 
     def _past(
         self, outputs: tuple[Tensor, AnyState], tokens_BT: Tensor, state: PointerSentinelState, at: int
@@ -231,15 +223,6 @@ class PointerSentinelLSTM(PointerSentinel):
 
     def __init__(self, config: PointerSentinelConfig) -> None:
         super().__init__("lstm", LSTM(config), config, size=config.hidden_size, window=config.window)
-
-    def forward(
-        self, tokens: Tensor, state: PointerSentinelState, masks: Masks | None = None
-    ) -> tuple[Tensor, PointerSentinelState]:
-        """Score tokens (batch, time), also with given masks; see `LanguageModel` and `MonteCarloDropout`."""
-        T = tokens.shape[1]
-        outputs = self.inner.run(tokens, state.inner, at=T, masks=masks)
-        past_BSH, words_BS, next_state = self._past(outputs, tokens, state, at=T)
-        return self._mixture(past_BSH, words_BS, tokens), next_state
 
     def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
         """Those of the LSTM; see `MonteCarloDropout`."""

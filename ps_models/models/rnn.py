@@ -90,10 +90,8 @@ class RNN(StreamModel[RNNState]):
         hidden_BTH = torch.stack(steps[1:], dim=1)
         if self.deep_output is not None:
             hidden_BTH = torch.sigmoid(wide(self.deep_output(hidden_BTH)))
-        if self.training:
-            mask = dropout_mask(self.config.dropout, tuple(hidden_BTH.shape), hidden_BTH)
-            hidden_BTH = masked(hidden_BTH, mask)
-        return hidden_BTH, RNNState(token_B, steps[at])
+        mask = dropout_mask(self.config.dropout * self.training, tuple(hidden_BTH.shape), hidden_BTH)
+        return masked(hidden_BTH, mask), RNNState(token_B, steps[at])
 
     def _step(self, x_BH: Tensor, h_BH: Tensor) -> Tensor:
         new_BH = torch.sigmoid(wide(x_BH + self.recurrent(h_BH)))
@@ -168,10 +166,8 @@ class RNNLDA(StreamModel[RNNLDAState]):
         for x_BH in (self.embedding(read_BT) + self.topics(topics_BTK)).unbind(dim=1):
             steps.append(torch.sigmoid(wide(x_BH + self.recurrent(steps[-1]))))
         hidden_BTH = torch.stack(steps[1:], dim=1)
-        if self.training:
-            mask = dropout_mask(self.config.dropout, tuple(hidden_BTH.shape), hidden_BTH)
-            hidden_BTH = masked(hidden_BTH, mask)
-        both_BTX = torch.cat([hidden_BTH, topics_BTK], dim=-1)
+        mask = dropout_mask(self.config.dropout * self.training, tuple(hidden_BTH.shape), hidden_BTH)
+        both_BTX = torch.cat([masked(hidden_BTH, mask), topics_BTK], dim=-1)
         return both_BTX, RNNLDAState(token_B, steps[at], logs[at])
 
     def _logs_of_topics(self, read_BT: Tensor, topics_BK: Tensor) -> list[Tensor]:

@@ -119,12 +119,10 @@ def make_plan(
     """Decide what to build: the recipe, the revisions, and the given articles of valid and test."""
     as_of, lock = options.get("as_of"), options.get("lock")
     valid_titles, test_titles = options.get("valid_titles"), options.get("test_titles")
-    given, recipe = (
-        recipe,
-        _changed(recipe, {name: value for name, value in options.items() if name not in PAGE_OPTIONS}),
-    )
+    changes = {name: value for name, value in options.items() if name not in PAGE_OPTIONS}
+    is_named, recipe = isinstance(recipe, str), _changed(recipe, changes)
     with Store.open(store) as opened:
-        if isinstance(given, str):
+        if is_named:
             recipe = replace(recipe, language=language_in(opened, options.get("language")))
         language = stored_language(opened, recipe.language)
     found, older = _chosen_revisions(store, recipe.language, as_of, lock)
