@@ -150,9 +150,8 @@ def bar_chart(
                 if bar is None or not _has_place(bar):
                     continue
                 left = place + (number - len(series) / 2) * width
-                for patch in axes.bar([left], [bar.value], **look):
-                    patch.set_gid("bar")
-                    said.append([f"{name}, {labels[place]}: {bar.value:+.4f}"])
+                axes.bar([left], [bar.value], **look)[0].set_gid("bar")
+                said.append([f"{name}, {labels[place]}: {bar.value:+.4f}"])
                 if bar.error is not None:
                     ends = axes.errorbar(
                         left + width / 2, bar.value, bar.error, fmt="none", ecolor=INK, capsize=2

@@ -86,18 +86,15 @@ def charts(one: Statistic, table: pd.DataFrame) -> dict[str, Chart]:
     drawn = dict[str, Chart]()
     curves = [part for part in one.parts if part.x] if one.axes else []
     for axes in dict.fromkeys((part.x, part.unit) for part in curves):
-        parts = [part for part in curves if (part.x, part.unit) == axes]
+        parts = {f"{one.key}.{part.name}": part for part in curves if (part.x, part.unit) == axes}
         own = dict[str, list[tuple[float, float]]]()
-        of_parts = {part: table[table["statistic"] == f"{one.key}.{part.name}"] for part in parts}
-        for corpus in dict.fromkeys(table["corpus"]):
-            for part, rows in of_parts.items():
-                of_corpus = rows[rows["corpus"] == corpus]
-                splits = sorted(set(of_corpus["split"]), key=lambda split: (split != one.shown, split))
-                points = of_corpus[of_corpus["split"] == (splits or [""])[0]]
-                if len(points):
-                    label = f"{corpus}, {splits[0]}" + (f": {part.label}" if len(parts) > 1 else "")
-                    own[label] = list(zip(points["x"].astype(float), points["value"], strict=True))
-        first = parts[0]
+        rows = table[table["statistic"].isin(parts)]
+        for (corpus, name), every in rows.groupby(["corpus", "statistic"], sort=False):
+            split = min(every["split"], key=lambda split: (split != one.shown, split))
+            points = every[every["split"] == split]
+            label = f"{corpus}, {split}" + (f": {parts[str(name)].label}" if len(parts) > 1 else "")
+            own[label] = list(zip(points["x"].astype(float), points["value"], strict=True))
+        first = next(iter(parts.values()))
         unit = f" ({first.unit})" if first.unit not in ("", "share", first.label) else ""
         chart = line_chart(
             f"{one.title}: {first.label} by {first.x}",

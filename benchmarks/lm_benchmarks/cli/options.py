@@ -54,17 +54,11 @@ class ModelCommand(click.Command):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(_stopped(ctx.params, KEPT_IN.get(self.name or ""))) from None
-
-
-def _stopped(options: dict[str, Any], keeps: str | None) -> str:
-    """What a command that was stopped has kept, and how to continue it."""
-    if keeps is None:
-        return "stopped; nothing was kept: run the same command again"
-    if (place := options[keeps]) is None:
-        return f"stopped; nothing was kept: with --{keeps} FILE the same command resumes"
-    how = "run the same command again" if options.get("resume", True) else "run it again without --no-resume"
-    return f"stopped; what is finished is in {place}: {how} to resume"
+            said = "nothing was kept: run the same command again"
+            if option := KEPT_IN.get(self.name or ""):
+                kept = f"what is finished is in {ctx.params[option]}: run the same command again to resume"
+                said = kept if ctx.params[option] else f"{said}, with --{option} FILE to resume next time"
+            raise KeyboardInterrupt(f"stopped; {said}") from None
 
 
 class Bars(ExitStack):

@@ -89,11 +89,6 @@ class Table:
         return f"{self.data.rpartition('+')[0]}, version {self.version}" if self.version else self.data
 
     @property
-    def has_intervals(self) -> bool:
-        """Returns True if a difference has an interval."""
-        return any("[" in row.difference for row in self.rows)
-
-    @property
     def names(self) -> dict[str, str]:
         """What the columns are called."""
         windows = self.kind["convention"] in WINDOWS
@@ -102,7 +97,7 @@ class Table:
             "label": "number" if windows else METRICS[self.metric].label,
             "bytes_metric": self.bytes_metric,
             "bytes_label": METRICS[self.bytes_metric].label,
-            "interval": " [95 %]" if self.has_intervals else "",
+            "interval": " [95 %]" if any("[" in row.difference for row in self.rows) else "",
         }
 
     @property
