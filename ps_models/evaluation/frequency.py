@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ps_models.errors import ModelError
 from wikitext_builder.dataset.load import FILE, Dataset
-from wikitext_builder.dataset.manifest import read_lines
+from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 
 
@@ -22,12 +22,8 @@ def train_counts(dataset: Dataset, vocabulary: Vocabulary) -> Tensor | None:
     """The count of each word in train, (vocabulary,); None if there is no train file."""
     if dataset.layout == FILE or "train" not in dataset.files:
         return None
-    counts: Counter[str] = Counter()
-    for line in read_lines(dataset.file("train")):
-        counts.update(line.split())
-        counts[EOS] += 1
     total = torch.zeros(len(vocabulary), dtype=torch.int64)
-    for word, count in counts.items():
+    for word, count in Counter(read_tokens(dataset.file("train"))).items():
         total[vocabulary.ids.get(word, 0)] += count
     return total
 

@@ -5,14 +5,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from tests.conftest import hear_control_c
 from wikitext_builder.pages.categories import Category
 from wikitext_builder.pages.fetch import PagesReport, fetch_choice
-from wikitext_builder.pages.lock import write_lock
+from wikitext_builder.pages.lock import lock_lines
 from wikitext_builder.pages.lookup import Lookup, Selection
 from wikitext_builder.pages.selections import TitlesFile, Wish, select_pages
 from wikitext_builder.pages.store import Store, check_wiki
@@ -98,9 +97,7 @@ def titles(path: Path, *lines: str) -> TitlesFile:
 
 def lock_text(store: Store) -> str:
     """The lock file of all that is in a store."""
-    file = StringIO()
-    write_lock(store.all_revisions("en"), file, language="en")
-    return file.getvalue()
+    return "".join(lock_lines(store.all_revisions("en"), LANGUAGES["en"]))
 
 
 def child(

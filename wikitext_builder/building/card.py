@@ -18,7 +18,7 @@ from wikitext_builder.dataset.counts import STATISTICS, SplitCounts, figures
 from wikitext_builder.dataset.manifest import CARD
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.hashing import code_hash
-from wikitext_builder.pages.lock import LOCK, write_lock
+from wikitext_builder.pages.lock import LOCK, lock_lines
 from wikitext_builder.pages.store import Rejected, Revision
 
 TITLES: Final = {"valid": "valid_titles.txt", "test": "test_titles.txt"}  # files of given titles, by split
@@ -36,7 +36,7 @@ def write_source(directory: Path, plan: Plan) -> None:
     The lock file does not name the wiki, so it has the same bytes from whatever store the revisions come.
     """
     with (directory / LOCK).open("w", encoding="utf-8", newline="") as file:
-        write_lock(plan.revisions, file, language=plan.language)
+        file.writelines(lock_lines(plan.revisions, plan.language))
     for split, page_ids in _given(plan):
         titles = sorted(one.title for one in plan.revisions if one.page_id in page_ids)
         text = "".join(f"{title}\n" for title in titles)

@@ -50,22 +50,15 @@ def lock(store: str | Path, *, language: str | None = None, as_of: str | None = 
                 f"{store}: no pages of {language!r}{f' up to {as_of}' if as_of else ''} to lock;"
                 " `wikitext-builder status` shows what is there"
             )
-        return "".join(_lines(revisions, stored_language(opened, language), opened.wiki(language) or "-"))
+        lines = lock_lines(revisions, stored_language(opened, language), opened.wiki(language) or "-")
+        return "".join(lines)
 
 
-def write_lock(
-    revisions: Sequence[Revision], file: TextIO, *, language: str | Language, wiki: str = "-"
-) -> int:
-    """Write revisions, one per line, in the order of titles and revision ids; return how many.
+def lock_lines(revisions: Sequence[Revision], language: Language, wiki: str = "-") -> Iterator[str]:
+    """The lines of a lock file: of each revision one, in the order of titles and revision ids.
 
-    The file is open without translation of newlines. `wiki` is the name that the wiki gives itself, `-` if it
-    is not known; what it says else of itself goes into the file too.
+    `wiki` is the name that the wiki gives itself, `-` if it is not known.
     """
-    file.writelines(_lines(revisions, language_of(language), wiki))
-    return len(revisions)
-
-
-def _lines(revisions: Sequence[Revision], language: Language, wiki: str) -> Iterator[str]:
     columns = DATED if any(one.created or one.promoted for one in revisions) else COLUMNS
     yield f"# {FORMAT}; language {language.code}; wiki {' '.join(wiki.split())}\n"
     if said := names_said(language):

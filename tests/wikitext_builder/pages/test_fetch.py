@@ -9,7 +9,7 @@ from wikitext_builder.cli.pages import fetch as command
 from wikitext_builder.pages.database import sha1_of
 from wikitext_builder.pages.expansions import marked, split_at_marks
 from wikitext_builder.pages.fetch import WaitingProgress, fetch, revisions_to_build
-from wikitext_builder.pages.lock import write_lock
+from wikitext_builder.pages.lock import lock_lines
 from wikitext_builder.pages.lookup import Lookup
 from wikitext_builder.pages.selections import SELECTIONS, LockFile
 from wikitext_builder.pages.store import Revision, Store
@@ -68,7 +68,7 @@ def test_templates_are_expanded_in_the_revisions_that_a_build_takes(tmp_path: Pa
         for one in (PAGES[0], page(3, 30, "2016-01-01T00:00:00Z"))  # the last is not in the store
     ]
     with lock.open("w", encoding="utf-8", newline="\n") as file:
-        write_lock(locked, file, language="en")
+        file.writelines(lock_lines(locked, LANGUAGES["en"]))
     with (
         Store.create(tmp_path / "a.store") as store,
         Wikipedia("http://127.0.0.1:9/api.php", language=LANGUAGES["en"]) as wikipedia,

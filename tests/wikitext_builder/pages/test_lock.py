@@ -1,7 +1,6 @@
 """Lock files and files of titles: what is written is read, and nothing else is."""
 
 import random
-from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,10 @@ from hypothesis import strategies as st
 
 from tests.cases import each
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.lock import names_in_lock, read_lock, read_titles, write_lock
+from wikitext_builder.pages.lock import lock_lines, names_in_lock, read_lock, read_titles
 from wikitext_builder.pages.store import Revision
 from wikitext_builder.wiki.classify import title_fault
+from wikitext_builder.wiki.languages import LANGUAGES
 
 SHA1 = "0123456789abcdef0123456789abcdef01234567"
 GOOD = (
@@ -37,9 +37,7 @@ REVISIONS = st.lists(
 
 
 def written(revisions: list[Revision]) -> str:
-    file = StringIO()
-    assert write_lock(revisions, file, language="en", wiki="enwiki") == len(revisions)
-    return file.getvalue()
+    return "".join(lock_lines(revisions, LANGUAGES["en"], "enwiki"))
 
 
 @given(revisions=REVISIONS, seed=st.integers(0, 9))
@@ -72,9 +70,8 @@ def test_names_of_a_wiki_that_cannot_be_read_are_named(tmp_path: Path, said: byt
 
 
 def test_a_wiki_can_have_any_name(tmp_path: Path) -> None:
-    file, path = StringIO(), tmp_path / "a.lock"
-    write_lock([], file, language="en", wiki="my own\nwiki")
-    path.write_text(file.getvalue(), encoding="utf-8")
+    path = tmp_path / "a.lock"
+    path.write_text("".join(lock_lines([], LANGUAGES["en"], "my own\nwiki")), encoding="utf-8")
     assert path.read_text(encoding="utf-8").startswith(
         "# wikitext-builder lock 1; language en; wiki my own wiki\n"
     )

@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 from tests.dumps import numbered_page
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.lock import read_attribution, read_lock, write_lock
+from wikitext_builder.pages.lock import lock_lines, read_attribution, read_lock
 from wikitext_builder.pages.page_filters import FILTERS, STORED, chosen, parse_rules
 from wikitext_builder.pages.rules import First, Past, first_fault, parse_kind
 from wikitext_builder.pages.store import Rejected, Revision, Store, Wanted
@@ -148,7 +148,7 @@ def test_dates_in_a_lock_file_are_read_back(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     for revisions, columns in (([*DATED, revision(3)], 7), ([revision(3)], 5)):
         with path.open("w", encoding="utf-8", newline="") as file:
-            write_lock(revisions, file, language="en")
+            file.writelines(lock_lines(revisions, EN))
         assert len(path.read_text(encoding="utf-8").splitlines()[1].split("\t")) == columns
         found = read_lock(path, language="en")
         assert [(one, one.created, one.promoted) for one in found] == [
@@ -168,7 +168,7 @@ def test_a_build_takes_what_is_included_and_not_excluded(
     Path("titles.txt").write_text("Page 3\n", encoding="utf-8")
     Path("small.txt").write_text("page_3\n", encoding="utf-8")  # MediaWiki takes it for the same title
     with Path("some.lock").open("w", encoding="utf-8", newline="") as file:
-        write_lock([revision(1)], file, language="en")
+        file.writelines(lock_lines([revision(1)], EN))
     found = chosen([*DATED, revision(3)], include, exclude, "en")
     assert [one.page_id for one in found] == pages
 
@@ -176,7 +176,7 @@ def test_a_build_takes_what_is_included_and_not_excluded(
 def test_a_lock_file_knows_a_page_that_was_moved(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     with path.open("w", encoding="utf-8", newline="") as file:
-        write_lock([revision(1)], file, language="en")
+        file.writelines(lock_lines([revision(1)], EN))
     condition = parse_kind("exclude", f"lock:{path}", EN, STORED)
     moved = Revision(title="Another", page_id=1, revision_id=5, timestamp="", sha1="")
     assert condition.why_not(moved) is None  # it is one of these pages
