@@ -51,13 +51,7 @@ raw_option = click.option("--raw", is_flag=True, help="Portrait of the text befo
 @json_option
 @csv_option
 def stats(
-    directories: tuple[Path, ...],
-    everything: bool,
-    measures: tuple[str, ...],
-    raw: bool,
-    names: tuple[str, ...],
-    as_json: bool,
-    as_csv: bool,
+    directories: tuple[Path, ...], *, everything: bool, as_json: bool, as_csv: bool, **options: Any
 ) -> None:
     """Print the paper's Table 1: articles, tokens, vocabulary and OoV rate per split.
 
@@ -68,10 +62,10 @@ def stats(
     """
     from wikitext_builder.stats import statistics
 
-    measures = ("all",) if everything else measures
-    if raw and not measures:
+    options["measures"] = measures = ("all",) if everything else options["measures"]
+    if options["raw"] and not measures:
         raise click.UsageError("--raw: give --all or --measure too; Table 1 is of the text with <unk>.")
-    table = wb.statistics(*directories, names=names, measures=measures, raw=raw)
+    table = wb.statistics(*directories, **options)
     if as_json:
         click.echo(json.dumps(statistics.to_records(table), ensure_ascii=not measures))
     elif as_csv:

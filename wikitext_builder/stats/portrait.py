@@ -159,12 +159,8 @@ def numbers_of(
     part: Part, rows: pd.DataFrame, columns: Sequence[tuple[str, str]], points: int
 ) -> list[list[str]]:
     """Lines of a table: what it is, and the number of each column; a curve has some points."""
-    values = {
-        (corpus, split, x): value
-        for corpus, split, x, value in zip(
-            rows["corpus"], rows["split"], rows["x"], rows["value"], strict=True
-        )
-    }
+    places = zip(rows["corpus"], rows["split"], rows["x"], strict=True)
+    values = dict(zip(places, rows["value"], strict=True))
     steps = list(dict.fromkeys(rows["x"]))
     if len(steps) > points and not isinstance(steps[0], str):
         steps = [steps[round(n * (len(steps) - 1) / (points - 1))] for n in range(points)]
