@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 SPLITS = ("train", "valid", "test")
+SECTIONS = ("official", "clean")  # which sections stay: see extraction/blocks.py
 INCOMPLETE = ("cut", "keep")  # what happens to sentences that lack the words of a call
 HEADING = re.compile(r"(?P<marks>=(?: =){0,5}|={1,6}) (?P<text>.*\S) (?P=marks)")  # bounded: linear time
 

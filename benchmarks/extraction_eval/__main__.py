@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wikitext_builder.article import SECTIONS
 from wikitext_builder.cli.options import FILE, SECTIONS_HELP, json_option, language_option, listed, run
 from wikitext_builder.progress import shown_progress
 
@@ -34,7 +35,7 @@ KINDS = {
 @click.option("--official", type=FILE, help="WikiText file with articles of the same titles.")
 @click.option("--calls", type=FILE, help="JSON lines: wikitext of a template call, its text, page.")
 @language_option
-@click.option("--sections", type=click.Choice(["official", "clean"]), default="official", help=SECTIONS_HELP)
+@click.option("--sections", type=click.Choice(SECTIONS), default=SECTIONS[0], help=SECTIONS_HELP)
 @click.option("--limit", type=click.IntRange(min=1), help="The largest number of pages.")
 @click.option("--title", default="", show_default=False, help="Only the page of this title.")
 @click.option(

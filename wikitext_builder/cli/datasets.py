@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import wikitext_builder as wb
-from wikitext_builder.article import INCOMPLETE, SPLITS
+from wikitext_builder.article import INCOMPLETE, SECTIONS, SPLITS
 from wikitext_builder.cli.options import (
     ANY,
     COUNT,
@@ -32,7 +32,7 @@ from wikitext_builder.cli.options import (
     stored_filters,
     stored_language_option,
 )
-from wikitext_builder.dataset.recipes import ARTICLES, RECIPES, SECTIONS, SOURCES
+from wikitext_builder.dataset.recipes import ARTICLES, RECIPES, SOURCES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import is_quiet, shown_progress
 from wikitext_builder.sample import SAMPLE_DUMP

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import wikitext_builder as wb
-from wikitext_builder.article import INCOMPLETE
+from wikitext_builder.article import INCOMPLETE, SECTIONS
 from wikitext_builder.cli.options import (
     COUNT,
     FILE,
@@ -30,7 +30,6 @@ from wikitext_builder.cli.options import (
     store_option,
     stored_language_option,
 )
-from wikitext_builder.dataset.recipes import SECTIONS
 from wikitext_builder.errors import UNANSWERED, BuilderError
 from wikitext_builder.progress import duration, shown_progress
 from wikitext_builder.wiki.languages import language_of

@@ -8,13 +8,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from wikitext_builder.article import INCOMPLETE, SPLITS
+from wikitext_builder.article import INCOMPLETE, SECTIONS, SPLITS
 from wikitext_builder.errors import BuilderError
 
 NAME = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9._~-]{0,99}")  # it is part of file names and of a YAML head
 
 SOURCES = ("wikitext", "rendered")  # of the lines of an article
-SECTIONS = ("official", "clean")
 ARTICLES = ("jsonl", "parquet")
 
 

@@ -190,7 +190,6 @@ JOINT = re.compile(r"\s*(?:[,;/&、]|\b(?:and|und|et|y|e|en|i|och|и)\b|及|と)
 HEADINGS = re.compile(r"^=.*=[ \t]*$", re.MULTILINE)
 PAIRS = (("{{", "}}"), ("[[", "]]"), ("{|", "|}"), ("efbegin", "efend"))
 ALONE = re.compile(r"<(?:br|hr|wbr)\b")
-SECTION_MODES = ("official", "clean")
 
 
 def select_sections(found: Sequence[Block], *, removed: Sequence[str], mode: str) -> list[Block]:

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from wikitext_builder.article import INCOMPLETE, Article, Page
+from wikitext_builder.article import INCOMPLETE, SECTIONS, Article, Page
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.extraction.blocks import SECTION_MODES, Block, cut_lists, select_sections, split_blocks
+from wikitext_builder.extraction.blocks import Block, cut_lists, select_sections, split_blocks
 from wikitext_builder.extraction.expander import Expander, Templates
 from wikitext_builder.extraction.holes import close_calls
 from wikitext_builder.extraction.macros.call import Macro
@@ -103,7 +103,7 @@ def extract(
 
 def check_choices(sections: str, incomplete: str) -> None:
     """Raise a BuilderError if one of them is unknown."""
-    for name, value, known in (("sections", sections, SECTION_MODES), ("incomplete", incomplete, INCOMPLETE)):
+    for name, value, known in (("sections", sections, SECTIONS), ("incomplete", incomplete, INCOMPLETE)):
         if value not in known:
             raise BuilderError(f"{name}={value!r} is unknown; use one of {', '.join(known)}")
 

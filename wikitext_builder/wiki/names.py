@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from wikitext_builder.wiki.languages import LANGUAGES, WIKIPEDIA_HOST, Language, language_of
+from wikitext_builder.wiki.languages import LANGUAGES, OTHER_NAMES, WIKIPEDIA_HOST, Language, language_of
 
 NAMESPACES: Final = {"file_namespaces": 6, "category_namespaces": 14, "template_namespaces": 10}
-SAID: Final = ("index", "wiki", *NAMESPACES, "redirect_words", "picture_options", "switches")
+SAID: Final = ("index", "wiki", *OTHER_NAMES)
 REDIRECTS: Final = "redirects"  # said of any language, also of those with a table
 # The magic words that put a picture in a block of its own: thumb, frame and the four places.
 PLACES: Final = ("thumbnail", "framed", "left", "right", "center", "none")
@@ -41,7 +41,7 @@ def with_names(language: Language, said: Mapping[str, Any]) -> Language:
     if language.code in LANGUAGES and not index:
         return language
     lists: dict[str, Any] = {
-        name: _joined(getattr(given, name), getattr(language, name), name in said) for name in SAID[2:]
+        name: _joined(getattr(given, name), getattr(language, name), name in said) for name in OTHER_NAMES
     }
     wiki = " ".join(given.wiki.split())[:LONGEST_NAME]
     return replace(language, index=index, wiki=wiki or language.wiki, **lists)
