@@ -114,9 +114,21 @@ def _kind(kind: tuple[tuple[int, ...], str] | None) -> str:
     return "is missing" if kind is None else f"has shape {kind[0]} of {kind[1].removeprefix('torch.')}"
 
 
+def tensors_digest(tensors: Mapping[str, Tensor], head: bytes = b"") -> str:
+    """The sha256 over a head, and names, kinds and numbers of tensors."""
+    digest = hashlib.sha256(head)
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().contiguous().cpu()
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        # Of one number the stride may be any; `view` needs 1.
+        numbers = tensor.as_strided((tensor.numel(),), (1,))
+        digest.update(numbers.view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> Checkpoint:
     """Write a whole checkpoint or none; returns it with its digest."""
-    digest = _digest(checkpoint.weights)
+    digest = tensors_digest(checkpoint.weights)
     words = "\n".join(checkpoint.vocabulary.tokens).encode()
     tensors = {WEIGHTS + name: tensor.contiguous().cpu() for name, tensor in checkpoint.weights.items()}
     tensors["vocabulary"] = _bytes_tensor(words)
@@ -182,7 +194,7 @@ def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
         )
     ours = {name: tensor for name, tensor in tensors.items() if name.startswith(WEIGHTS)}
     weights = {name.removeprefix(WEIGHTS): tensor for name, tensor in ours.items()}
-    if _digest(weights) != header.get("digest") or _check(header, tensors) != header.get("check"):
+    if tensors_digest(weights) != header.get("digest") or _check(header, tensors) != header.get("check"):
         raise _damaged(path, "its sha256 is not the one in its header")
     try:
         vocabulary = Vocabulary(tuple(tensors["vocabulary"].numpy().tobytes().decode().split("\n")))
@@ -274,22 +286,11 @@ def _mapping(value: object) -> dict[str, Any]:
     return value
 
 
-def _digest(tensors: Mapping[str, Tensor]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(tensors):
-        tensor = tensors[name].detach().contiguous().cpu()
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        # Of one number the stride may be any; `view` needs 1.
-        numbers = tensor.as_strided((tensor.numel(),), (1,))
-        digest.update(numbers.view(torch.uint8).numpy().data)
-    return digest.hexdigest()
-
-
 def _check(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
     """sha256 of everything except the weights, which have their own."""
     fields = sorted((key, value) for key, value in header.items() if key != "check")
     rest = {name: tensor for name, tensor in tensors.items() if not name.startswith(WEIGHTS)}
-    return hashlib.sha256(f"{json.dumps(fields)} {_digest(rest)}".encode()).hexdigest()
+    return hashlib.sha256(f"{json.dumps(fields)} {tensors_digest(rest)}".encode()).hexdigest()
 
 
 def _bytes_tensor(content: bytes) -> Tensor:

@@ -146,7 +146,7 @@ def _sealed(
     tensors |= {"vocabulary": checkpoints._bytes_tensor(words or b"<unk>"), **(more or {})}
     header = {"format": checkpoints.FORMAT, "model": model, "config": config, "facts": facts}
     header |= {checkpoints.TRAINING: training} if training else {}
-    header["digest"] = checkpoints._digest(weights)
+    header["digest"] = checkpoints.tensors_digest(weights)
     header["check"] = checkpoints._check(header, tensors)
     path = HERE / "sealed.safetensors"
     save_file(tensors, path, header)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import inspect
 import json
@@ -20,6 +19,7 @@ from torch import Tensor
 from lm_benchmarks.adapters.piece_model import PieceModel, rules_of
 from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError
+from ps_models.training.checkpoint import tensors_digest
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.progress import is_quiet
 
@@ -58,11 +58,8 @@ class CausalModel(PieceModel):
         """sha256 over tokenizer, configuration and weights: it identifies the model on any data."""
         config = {key: value for key, value in self._module.config.to_dict().items() if key not in OF_FILES}
         settings = json.dumps([self._begin, config], sort_keys=True, default=str)
-        digest = hashlib.sha256(f"{rules_of(self._tokenizer)}\n{settings}".encode())
-        for name, tensor in sorted(self._module.state_dict().items()):
-            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-            digest.update(tensor.detach().contiguous().cpu().reshape(-1).view(torch.uint8).numpy().data)
-        return digest.hexdigest()
+        head = f"{rules_of(self._tokenizer)}\n{settings}".encode()
+        return tensors_digest(self._module.state_dict(), head)
 
     @property
     def parameters(self) -> int:

@@ -1,8 +1,5 @@
 """A wiki that makes us wait is not silent: the real command and a real server, with a log and a terminal."""
 
-import contextlib
-import os
-import pty
 import re
 import subprocess
 import threading
@@ -13,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import COMMAND, environment, run
+from tests.wikitext_builder.test_progress import on_terminal
 
 FAULTS = [(503, ""), (429, "2")]  # status, Retry-After; after them there is no such wiki
 WAITS = ["waiting 1 s (503), attempt 2 of 8", "waiting 2 s (429), attempt 3 of 8"]
@@ -59,29 +57,10 @@ def test_quiet_is_silent_but_for_the_error_and_verbose_says_each_request(api: st
 
 @pytest.mark.parametrize("columns", [80, 200])
 def test_the_bar_of_a_terminal_says_how_long_and_why(api: str, tmp_path: Path, columns: int) -> None:
-    ours, its = pty.openpty()
-    pieces: list[bytes] = []
-
-    def read() -> None:
-        with contextlib.suppress(OSError):  # Linux reports that the other side is closed as an error
-            while piece := os.read(ours, 1 << 16):
-                pieces.append(piece)
-
-    reader = threading.Thread(target=read)
-    reader.start()
     command = [*COMMAND, "fetch", "--store", str(tmp_path / "pages.store"), "--api", api]
-    subprocess.run(
-        command,
-        env=environment(COLUMNS=str(columns), TERM="xterm"),
-        stdin=its,
-        stdout=its,
-        stderr=its,
-        check=False,
-        timeout=60,
-    )
-    os.close(its)
-    reader.join()
-    os.close(ours)
+    size = environment(COLUMNS=str(columns), TERM="xterm")
+    with on_terminal() as (end, pieces):
+        subprocess.run(command, env=size, stdin=end, stdout=end, stderr=end, check=False, timeout=60)
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", b"".join(pieces).decode())
     for wait in WAITS:
         assert wait in plain
