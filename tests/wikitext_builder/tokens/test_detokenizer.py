@@ -28,7 +28,9 @@ TEXTS = [
     ("hi", "क्या आप जानते हैं? हाँ।"), ("ta", "தமிழ் மொழி, இது."), ("bn", "বাংলা ভাষা কি?"), ("kn", "ಕನ್ನಡ ಭಾಷೆ."),
     ("fa", "می‌خواهم، بله؟"), ("ja", "東京は、日本の「首都」である。"), ("simple", "It's AT&T."),
     ("en", "R&B by AT&T for US$5, or $5 & more."), ("en", "It’s ‘fine’ at 12:30, O’Neill “said”."),
-    ("en", "€50"),
+    ("en", "€50"), ("da", "Han sagde »ja« til det."), ("hu", "A »könyv« jó."),
+    ("sl", "Rekel je »da« in šel."), ("hr", "Rekao je »da« i otišao."),
+    ("de", "Er rief: „Das ist ‚gut’“ und ging."),
 ]  # fmt: skip
 
 
