@@ -83,7 +83,7 @@ def test_run_gives_the_number_of_the_table(found, dataset, folders, kind, tmp_pa
     assert stored.signature == gptq.result.signature
     report = lb.report([path], tmp_path / "report.md", published=False).read_text()
     assert f"{gptq.number:,.2f}" in report
-    assert "the number of gptq" in report
+    assert "Number of gptq" in report
     assert "number test" in report
 
 
