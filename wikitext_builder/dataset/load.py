@@ -200,8 +200,8 @@ def load(path: str | Path) -> Dataset:
 def load_named(directories: Sequence[str | Path], names: Sequence[str] = ()) -> dict[str, Dataset]:
     """Open datasets under distinct names, for tables and plots that compare them.
 
-    The default names are titles, such as WikiText-2; datasets with the same title are named by the ends of
-    their paths that differ, such as `2016/wikitext-2` and `today/wikitext-2`.
+    The default names are titles, such as WikiText-2; datasets with the same title, which may differ in case,
+    are named by the ends of their paths that differ, such as `2016/wikitext-2` and `today/wikitext-2`.
 
     Args:
         directories: Folders; a single file of tokens has no splits to compare and is refused.
@@ -228,16 +228,17 @@ def load_named(directories: Sequence[str | Path], names: Sequence[str] = ()) -> 
 
 def _distinct_names(datasets: Sequence[Dataset]) -> list[str]:
     """The titles; for those that occur twice the shortest ends of their paths that differ."""
-    titles = Counter(one.title for one in datasets)
+    titles = [one.title.casefold() for one in datasets]
     paths = [one.path.resolve().parts for one in datasets]
     deepest = max(map(len, paths))
 
     def name(index: int) -> str:
-        title = datasets[index].title
-        if titles[title] == 1:
-            return title
-        same = [path for path, other in zip(paths, datasets, strict=True) if other.title == title]
-        lengths = (n for n in range(1, deepest) if len({path[-n:] for path in same}) == len(same))
+        same = [path for path, title in zip(paths, titles, strict=True) if title == titles[index]]
+        if len(same) == 1:
+            return datasets[index].title
+        lengths = (
+            n for n in range(1, deepest) if len({str(path[-n:]).casefold() for path in same}) == len(same)
+        )
         return str(Path(*paths[index][-next(lengths, deepest) :]))
 
     return [name(index) for index in range(len(datasets))]

@@ -50,7 +50,7 @@ def describe(*directories: str | Path, out: str | Path, names: Sequence[str] = (
         raise BuilderError(f"{out}: expected a name that ends in .html")
     datasets = load_named(directories, names)
     table = portrait(datasets, raw=raw)
-    words = [*(one.name for one in datasets.values()), *(word for name in names for word in ("--name", name))]
+    words = [*map(str, directories), *(word for name in names for word in ("--name", name))]
     out.write_text(page(table, shlex.join(words + ["--raw"] * raw)), encoding="utf-8")
     return out
 

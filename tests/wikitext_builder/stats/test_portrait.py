@@ -497,9 +497,10 @@ def test_the_page_fits_and_shows_its_charts(
 
 
 def test_the_page_prints_commands_that_draw_its_charts(folder: Callable[..., Path], tmp_path: Path) -> None:
-    wb.describe(folder("first", 1), out=tmp_path / "portrait.html", names=["of 2016"])
+    first = folder("first", 1)
+    wb.describe(first, out=tmp_path / "portrait.html", names=["of 2016"])
     text = html.unescape((tmp_path / "portrait.html").read_text(encoding="utf-8"))
-    assert "wikitext-builder plot statistic heaps first --name 'of 2016' --out heaps.pdf" in text
+    assert f"wikitext-builder plot statistic heaps {first} --name 'of 2016' --out heaps.pdf" in text
 
 
 @pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])

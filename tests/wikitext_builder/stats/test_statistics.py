@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -153,9 +154,9 @@ def test_statistics_need_a_folder(tmp_path: Path) -> None:
         statistics()
 
 
-def folders(tmp_path: Path, *names: str) -> list[Path]:
+def folders(tmp_path: Path, *names: str, below: Sequence[str] = ("wikitext-2", "wikitext-2")) -> list[Path]:
     """Datasets of one title, in folders of other names above."""
-    found = [tmp_path / name / "wikitext-2" for name in names]
+    found = [tmp_path / name / one for name, one in zip(names, below, strict=True)]
     for number, folder in enumerate(found, start=1):
         folder.mkdir(parents=True)
         (folder / "wiki.train.tokens").write_text("a b <unk>\n" * number, encoding="utf-8")
@@ -168,6 +169,12 @@ def test_datasets_of_one_title_are_named_by_what_differs(tmp_path: Path) -> None
     assert table["lines"].tolist() == [1, 1, 2, 2]
     assert table["paper_vocabulary"].tolist() == [33_278] * 4  # still found by the title
     assert table.index.tolist() == [0, 1, 2, 3]
+
+
+def test_titles_that_differ_only_in_case_are_one_title(tmp_path: Path) -> None:
+    """A build has the recipe's name, wikitext-2, and the official files have the paper's."""
+    table = statistics(*folders(tmp_path, "official", "mine", below=("wikitext", "WikiText")))
+    assert list(dict.fromkeys(table["corpus"])) == ["official/wikitext", "mine/WikiText"]
 
 
 def test_names_come_from_the_user(tmp_path: Path) -> None:
