@@ -13,18 +13,20 @@ import inspect
 import logging
 import re
 import sys
-from dataclasses import fields
+from contextlib import suppress
+from dataclasses import fields, replace
 from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, get_type_hints
+from typing import Any, Final, cast, get_type_hints
 
 import click
+import torch
 from torch import nn
 
-from ps_models.configs import KINDS, ModelKind, kind_of, presets_of
+from ps_models.configs import KINDS, ModelKind, kind_of, make_model, presets_of
 from ps_models.errors import ModelError
-from ps_models.hyperparameters import TrainingConfig
+from ps_models.hyperparameters import Config, TrainingConfig
 from ps_models.invariants import BrokenLawError, check_generative, check_language_model, check_trainable
 from ps_models.training.checkpoint import Checkpoint
 from wikitext_builder.hashing import file_sha256
@@ -124,8 +126,12 @@ def keep_source(kind: ModelKind, folder: Path) -> None:
         raise ModelError(f"{copy}: is not {kind.source}, which is kept beside checkpoints; use another --out")
 
 
-def check_laws(kind: ModelKind, model: nn.Module, words: int) -> None:
-    """Check the invariants of a user's model with fresh weights, in seconds."""
+def check_laws(kind: ModelKind, model: nn.Module, config: Config, words: int) -> None:
+    """Check the invariants of a user's model with fresh weights, in seconds.
+
+    Sums over few of many words are far below one, whatever the model does. One call of `next_log_probs` has
+    all; else a model of few words is tried, or if it cannot be made, the sum of all words one by one.
+    """
     tried: Any = model.eval()
     few = min(words, WORDS)
     try:
@@ -133,12 +139,25 @@ def check_laws(kind: ModelKind, model: nn.Module, words: int) -> None:
         check_trainable(tried, few)
         if few == words and hasattr(tried, "next_log_probs"):
             check_generative(tried, words)
+        elif few < words:
+            _check_whole_sums(kind, tried, config, words)
     except BrokenLawError as error:
         raise ModelError(
             f"{kind.name} violates an invariant of language models: {error}; nothing was trained"
         ) from None
     finally:
         model.train()
+
+
+def _check_whole_sums(kind: ModelKind, model: Any, config: Any, words: int) -> None:  # noqa: ANN401 - the user's
+    if not hasattr(model, "next_log_probs"):
+        with suppress(ModelError, RuntimeError, ValueError, IndexError):  # its class may need more words
+            small = make_model(kind, replace(config, vocab_size=WORDS)).eval()
+            with torch.no_grad():  # so that predictions differ from word to word, as those of a trained one
+                for parameter in small.parameters():
+                    parameter.add_(torch.randn_like(parameter), alpha=0.1)
+            return check_language_model(cast("Any", small), WORDS)
+    return check_language_model(model, words)
 
 
 def _of_module(name: str) -> Path | None:

@@ -140,7 +140,7 @@ def _new_model(
     if prepare and isinstance(made, Prepared):
         made.prepare(texts.stream, texts.describe.vocabulary, seed)
     if prepare and kind.source:
-        check_laws(kind, made, len(texts.describe.vocabulary))
+        check_laws(kind, made, config, len(texts.describe.vocabulary))
     torch.manual_seed(seed + rank)  # each process draws masks of its own
     return made
 

@@ -197,6 +197,24 @@ def test_a_model_that_breaks_a_law_is_not_trained(dataset, here):
     assert not list((here / "run").glob("*.safetensors"))
 
 
+@pytest.mark.parametrize("knows_all", [True, False])
+def test_a_model_that_reads_the_word_it_scores_is_not_trained(here, knows_all):
+    """Of more words than are tried before a training; with fresh weights they are nearly as likely as any."""
+    source = (here / "min_lstm.py").read_text()
+    shifted = "torch.cat([word[:, None], tokens[:, :-1]], dim=1)"
+    assert shifted in source
+    source = source if knows_all else source.replace("next_log_probs", "next")
+    (here / "min_lstm.py").write_text(source.replace(shifted, "tokens"))
+    words = "".join(f" w{number} w{number} w{number}" for number in range(3 * own_models.WORDS))
+    (here / "wide").mkdir()
+    for split in ("train", "valid", "test"):
+        (here / "wide" / f"wiki.{split}.tokens").write_text(f" \n = Words = \n \n{words} <unk> \n")
+    with pytest.raises(
+        pm.ModelError, match=r"min_lstm\.py:MinLSTM violates .*: sum: .*; nothing was trained"
+    ):
+        train(here / "wide", here / "run", "width=8", model="min_lstm.py:MinLSTM")
+
+
 def test_what_the_users_code_raises_stays_as_it_is(dataset, here):
     with pytest.raises(RuntimeError, match="my own words"):
         train(dataset, here / "run", model="own.py:Double")
