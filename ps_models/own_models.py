@@ -134,12 +134,14 @@ def check_laws(kind: ModelKind, model: nn.Module, config: Config, words: int) ->
     """
     tried: Any = model.eval()
     few = min(words, WORDS)
+    knows_all = hasattr(tried, "next_log_probs")
+    whole = knows_all or few == words
     try:
-        check_language_model(tried, few, open_vocabulary=few < words)
+        check_language_model(tried, words if whole else few, open_vocabulary=not whole)
         check_trainable(tried, few)
-        if few == words and hasattr(tried, "next_log_probs"):
+        if knows_all and few == words:
             check_generative(tried, words)
-        elif few < words:
+        if not whole:
             _check_whole_sums(kind, tried, config, words)
     except BrokenLawError as error:
         raise ModelError(
@@ -150,13 +152,12 @@ def check_laws(kind: ModelKind, model: nn.Module, config: Config, words: int) ->
 
 
 def _check_whole_sums(kind: ModelKind, model: Any, config: Any, words: int) -> None:  # noqa: ANN401 - the user's
-    if not hasattr(model, "next_log_probs"):
-        with suppress(ModelError, RuntimeError, ValueError, IndexError):  # its class may need more words
-            small = make_model(kind, replace(config, vocab_size=WORDS)).eval()
-            with torch.no_grad():  # so that predictions differ from word to word, as those of a trained one
-                for parameter in small.parameters():
-                    parameter.add_(torch.randn_like(parameter), alpha=0.1)
-            return check_language_model(cast("Any", small), WORDS)
+    with suppress(ModelError, RuntimeError, ValueError, IndexError):  # its class may need more words
+        small = make_model(kind, replace(config, vocab_size=WORDS)).eval()
+        with torch.no_grad():  # so that predictions differ from word to word, as those of a trained one
+            for parameter in small.parameters():
+                parameter.add_(torch.randn_like(parameter), alpha=0.1)
+        return check_language_model(cast("Any", small), WORDS)
     return check_language_model(model, words)
 
 
