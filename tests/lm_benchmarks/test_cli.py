@@ -56,6 +56,10 @@ def failed(monkeypatch, capsys):
         ("run kn-5", "nothing was kept: run the same command again, with --results FILE to resume next time"),
         ("run kn-5 --results r", "what is finished is in r: run the same command again to resume"),
         (
+            "run kn-5 --results r --no-resume",
+            "what is finished is in r: run it again without --no-resume to resume",
+        ),
+        (
             "reproduce --table ptb --out runs",
             "what is finished is in runs: run the same command again to resume",
         ),

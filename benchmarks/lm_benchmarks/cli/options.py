@@ -56,7 +56,9 @@ class ModelCommand(click.Command):
         except KeyboardInterrupt:
             said = "nothing was kept: run the same command again"
             if option := KEPT_IN.get(self.name or ""):
-                kept = f"what is finished is in {ctx.params[option]}: run the same command again to resume"
+                anew = ctx.params.get("resume") is False
+                again = "run it again without --no-resume" if anew else "run the same command again"
+                kept = f"what is finished is in {ctx.params[option]}: {again} to resume"
                 said = kept if ctx.params[option] else f"{said}, with --{option} FILE to resume next time"
             raise KeyboardInterrupt(f"stopped; {said}") from None
 
