@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 import torch
@@ -66,10 +67,7 @@ class Softmax(nn.Module):
             words_S, targets_N, offset_S = _sample(chances_V, targets_N, self.most_drawn)
             weight_VH = weight_VH.index_select(0, words_S)
             bias_V = offset_S if bias_V is None else bias_V.index_select(0, words_S) + offset_S
-        kept = torch.is_grad_enabled() and len(hidden_NH) * len(weight_VH) <= KEPT
-        scores: Any = _TargetLogProbs.apply
-        log_probs_N: Tensor = scores(hidden_NH, weight_VH, bias_V, targets_N, product_type(hidden_NH), kept)
-        return log_probs_N
+        return _target_log_probs(hidden_NH, weight_VH, bias_V, targets_N)
 
     def log_probs(self, hidden_NH: Tensor) -> Tensor:
         """Natural log-probabilities of all words, (N, V)."""
@@ -117,6 +115,15 @@ def _sample(chances_V: Tensor, targets_N: Tensor, most: int) -> tuple[Tensor, Te
     is_drawn_S = torch.arange(size, device=words_S.device) <= places_V[-1]
     offset_S = offset_V[words_S].float().masked_fill(~is_drawn_S, -math.inf)
     return words_S, places_V[targets_N], offset_S
+
+
+def _target_log_probs(
+    hidden_NH: Tensor, weight_VH: Tensor, bias_V: Tensor | None, targets_N: Tensor
+) -> Tensor:
+    kept = torch.is_grad_enabled() and len(hidden_NH) * len(weight_VH) <= KEPT
+    scores: Any = _TargetLogProbs.apply
+    log_probs_N: Tensor = scores(hidden_NH, weight_VH, bias_V, targets_N, product_type(hidden_NH), kept)
+    return log_probs_N
 
 
 class _TargetLogProbs(torch.autograd.Function):
@@ -246,12 +253,35 @@ class AdaptiveSoftmax(nn.Module):
     def forward(self, hidden_NH: Tensor, targets_N: Tensor) -> Tensor:
         """Natural log-probability of each target."""
         with torch.autocast(hidden_NH.device.type, enabled=False):
-            log_probs_N: Tensor = self.words(wide(hidden_NH), targets_N).output
-            if torch.is_grad_enabled():  # clusters without a target have gradients too, of zeros
-                log_probs_N = log_probs_N + 0.0 * sum(weight.sum() for weight in self.words.tail.parameters())
+            hidden_NH, head_targets_N, clusters = wide(hidden_NH), targets_N, []
+            tail: Any = self.words.tail
+            for number, (begin, end) in enumerate(pairwise(self.words.cutoffs)):
+                inside_N = (targets_N >= begin) & (targets_N < end)
+                head_targets_N = head_targets_N.masked_fill(inside_N, self.words.shortlist_size + number)
+                rows_R = _rows_to_score(inside_N)
+                shrink, words = tail[number]
+                places_R = (targets_N[rows_R] - begin).clamp(0, end - begin - 1)
+                scores_R = _target_log_probs(shrink(hidden_NH[rows_R]), words.weight, None, places_R)
+                clusters.append((rows_R, scores_R.masked_fill(~inside_N[rows_R], 0.0)))
+            head = self.words.head
+            log_probs_N = _target_log_probs(hidden_NH, head.weight, head.bias, head_targets_N)
+            for rows_R, scores_R in clusters:
+                log_probs_N = log_probs_N.index_add(0, rows_R, scores_R)
             return log_probs_N
 
     def log_probs(self, hidden_NH: Tensor) -> Tensor:
         """Natural log-probabilities of all words, (N, V)."""
         with torch.autocast(hidden_NH.device.type, enabled=False):
             return self.words.log_prob(wide(hidden_NH))
+
+
+def _rows_to_score(inside_N: Tensor) -> Tensor:
+    """Where a cluster's words are scored: on a CPU only where the target is one of them.
+
+    Another device scores all rows, since to know which it needs, the CPU would wait for it; clusters of rare
+    words have few units. There is always a row: then each weight has a gradient, which
+    DistributedDataParallel and averages wait for.
+    """
+    if read_at_once(inside_N) and inside_N.any():
+        return inside_N.nonzero()[:, 0]
+    return torch.arange(1 if read_at_once(inside_N) else len(inside_N), device=inside_N.device)
