@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ps_models.analysis.page import Explanation as Explanation
     from ps_models.analysis.page import explain as explain
     from ps_models.citation import cite as cite
-    from ps_models.configs import list_models as list_models
     from ps_models.evaluation.signature import Score as Score
     from ps_models.evaluation.signature import Signature as Signature
     from ps_models.invariants import BrokenLawError as BrokenLawError
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from ps_models.layers.softmax import Softmax as Softmax
     from ps_models.models.add_ons import NeuralCacheConfig as NeuralCacheConfig
     from ps_models.models.stream import loss_of_scores as loss_of_scores
+    from ps_models.own_models import list_models as list_models
     from ps_models.own_models import trust as trust
     from ps_models.trained_model import Evaluation as Evaluation
     from ps_models.trained_model import TextScore as TextScore

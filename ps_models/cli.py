@@ -71,9 +71,9 @@ def commands(threads: int | None) -> None:
 add_cite_option(commands, lambda path: pm.cite(path), "a checkpoint or a dataset")
 
 
-def model_name(context: click.Context, parameter: click.Parameter, value: str) -> str:
+def model_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """The name of a model, if there is one; models are imported only when a command names one."""
-    if ":" not in value and value not in (names := pm.list_models()):
+    if value and ":" not in value and value not in (names := pm.list_models()):
         known = f"{', '.join(names)}, nor a class of yours as my_model.py:GPT"
         raise click.BadParameter(
             f"{value!r} is not one of {known}{nearest(value, names)}", context, parameter
@@ -94,15 +94,16 @@ def split_option(default: str) -> Callable[[Any], Any]:
 
 
 @commands.command("list")
+@click.argument("model", callback=model_name, required=False)
 @json_option
-def list_models(*, as_json: bool) -> None:
-    """List the models and their presets."""
-    models = pm.list_models()
+def list_models(*, model: str | None, as_json: bool) -> None:
+    """List the models and their presets, or those of MODEL, which may be a class of yours."""
+    models = pm.list_models(model)
     if as_json:
         found = {model: {name: asdict(p) for name, p in presets.items()} for model, presets in models.items()}
         click.echo(json.dumps(found))
         return
-    width = max(len(name) for presets in models.values() for name in presets)
+    width = max((len(name) for presets in models.values() for name in presets), default=0)
     for model, presets in models.items():
         click.echo(model)
         for name, preset in presets.items():
@@ -167,7 +168,8 @@ def train(
             raise
         raise click.exceptions.Exit(1) from None  # the first process says it
     if found.rank == 0:
-        counts = f"{found.epochs} epochs, {found.updates} updates"
+        early = f" (none of the last {found.patience} was better)" if found.epochs < found.planned else ""
+        counts = f"{found.epochs} epochs{early}, {found.updates} updates"
         already = "already trained: " if found.trained_before else ""
         click.echo(f"{found.folder}: {already}{counts}, perplexity {found.perplexity:.2f} on valid")
 

@@ -211,15 +211,6 @@ KINDS: dict[object, tuple[str, Callable[[str], object]]] = {  # type: what is ex
 }
 
 
-def list_models() -> dict[str, Mapping[str, Preset]]:
-    """Return the presets of each trainable model, by name.
-
-    >>> "small" in list_models()["pointer-sentinel-lstm"]
-    True
-    """
-    return {model: PRESETS.get(model, {}) for model in MODELS}
-
-
 def _pairs(settings: Mapping[str, object] | Iterable[str]) -> Iterator[tuple[str, object]]:
     if isinstance(settings, Mapping):
         yield from settings.items()

@@ -13,6 +13,7 @@ import inspect
 import logging
 import re
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from importlib.machinery import PathFinder, SourceFileLoader
@@ -24,10 +25,11 @@ import click
 import torch
 from torch import nn
 
-from ps_models.configs import KINDS, ModelKind, kind_of, make_model, presets_of
+from ps_models.configs import KINDS, ModelKind, Preset, kind_of, make_model, presets_of
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import Config, TrainingConfig
 from ps_models.invariants import BrokenLawError, check_generative, check_language_model, check_trainable
+from ps_models.models import MODELS
 from ps_models.training.checkpoint import Checkpoint
 from wikitext_builder.hashing import file_sha256
 
@@ -35,7 +37,8 @@ LOG = logging.getLogger(__name__)
 OWN: Final = re.compile(r"(?P<where>.+\.py|[\w.]+):(?P<name>\w+)")
 EXPECTED: Final = (
     "expected a torch.nn.Module with __init__(self, config: CONFIG), where CONFIG is a frozen dataclass with"
-    " vocab_size, and with initial_state and loss; docs/own-model.md shows one"
+    " vocab_size, and with initial_state and loss (`loss = pm.loss_of_scores` does); docs/own-model.md shows"
+    " one"
 )
 WORDS: Final = 100  # that sums are tried over before a training
 _allowed_now: Final[set[str]] = set()
@@ -51,6 +54,16 @@ def named_kind(model: str) -> ModelKind:
         raise ModelError(f"{model}: there is no {where}; expected a file or a module with a class of yours")
     trust(source)
     return _kind(match["name"], where, source, file_sha256(source))
+
+
+def list_models(model: str | None = None) -> dict[str, Mapping[str, Preset]]:
+    """Return the presets of each trainable model by name, or those of one, which may be a class of yours.
+
+    >>> "small" in list_models()["pointer-sentinel-lstm"]
+    True
+    """
+    kinds = map(named_kind, MODELS if model is None else [model])
+    return {kind.name: kind.presets for kind in kinds}
 
 
 def saved_kind(checkpoint: Checkpoint, folder: Path) -> ModelKind:
@@ -176,9 +189,9 @@ def _kind(name: str, where: str, source: Path, digest: str) -> ModelKind:
     full = f"{Path(where).name}:{name}"
     module: Any = _imported(source, digest) if where.endswith(".py") else importlib.import_module(where)
     made: Any = getattr(module, name, None)
-    config = _config_of(made)
-    if config is None or not all(hasattr(made, method) for method in ("initial_state", "loss")):
-        raise ModelError(f"{full}: found {type(made).__name__} {made!r:.80}; {EXPECTED}")
+    if missing := _missing(made):
+        raise ModelError(f"{full}: {missing}; {EXPECTED}")
+    config: Any = _taken(made)
     own, others = ({one.name for one in fields(each)} for each in (config, TrainingConfig))
     if both := sorted(own & others):
         raise ModelError(
@@ -196,14 +209,23 @@ def _kind(name: str, where: str, source: Path, digest: str) -> ModelKind:
     )
 
 
-def _config_of(made: object) -> Any:  # noqa: ANN401 - the class of a configuration
-    """The frozen dataclass that a class takes, by the annotation of its first argument; None if none is."""
+def _missing(made: Any) -> str | None:  # noqa: ANN401 - whatever has the name
+    """What a class lacks to be trained."""
     if not (isinstance(made, type) and issubclass(made, nn.Module)):
-        return None
-    names = list(inspect.signature(made.__init__).parameters)[1:2]
-    config: Any = get_type_hints(made.__init__).get(names[0]) if names else None
-    is_frozen = getattr(getattr(config, "__dataclass_params__", None), "frozen", False)
-    return config if is_frozen and "vocab_size" in {one.name for one in fields(config)} else None
+        return f"found {type(made).__name__} {getattr(made, '__qualname__', made)!s:.80}"
+    if methods := [name for name in ("initial_state", "loss") if not hasattr(made, name)]:
+        return f"it has no {' and no '.join(methods)}"
+    config: Any = _taken(made)
+    if not getattr(getattr(config, "__dataclass_params__", None), "frozen", False):
+        return f"its __init__ takes {getattr(config, '__name__', 'no annotated configuration')}"
+    has_words = "vocab_size" in {one.name for one in fields(config)}
+    return None if has_words else f"{config.__name__} has no vocab_size"
+
+
+def _taken(made: type) -> object:
+    """The annotation of the first argument of a class; None if there is none."""
+    names = list(inspect.signature(made.__init__).parameters)[1:2]  # type: ignore[misc]
+    return get_type_hints(made.__init__).get(names[0]) if names else None  # type: ignore[misc]
 
 
 def _imported(source: Path, digest: str) -> Any:  # noqa: ANN401 - a module

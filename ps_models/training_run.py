@@ -34,6 +34,8 @@ class TrainedRun:
     folder: Path
     updates: int
     losses: tuple[float, ...]  # mean nats per token of valid, one per epoch
+    planned: int  # epochs at most; the run ended before if `patience` epochs were no better than the best
+    patience: int
     rank: int = 0  # of this process under torchrun; the process of rank 0 writes and reports
     trained_before: bool = False  # the run in the folder was finished, so nothing was done
 
@@ -108,7 +110,14 @@ def train(
                 limits=limits,
                 compiled=compile,
             )
-    run = TrainedRun(folder=out, updates=position.update, losses=position.losses, rank=world.rank)
+    run = TrainedRun(
+        folder=out,
+        updates=position.update,
+        losses=position.losses,
+        planned=training.epochs,
+        patience=training.patience,
+        rank=world.rank,
+    )
     before = (saved.training or {})["position"]["losses"] if saved else ()
     return replace(run, trained_before=tuple(before) == run.losses)
 

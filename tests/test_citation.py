@@ -10,8 +10,8 @@ from lm_benchmarks.reporting.published import ROWS
 
 import ps_models as pm
 import wikitext_builder as wb
-from ps_models.configs import list_models
 from ps_models.models.baselines import BASELINES
+from ps_models.own_models import list_models
 from tests.command import PROGRAMS, run_program
 from tests.conftest import ROOT
 from tests.ps_models.tiny import make_dataset, settings_of

@@ -20,10 +20,11 @@ from typing import Any
 import click
 import torch
 
-from ps_models.configs import list_models, make_configs, make_model
+from ps_models.configs import make_configs, make_model
 from ps_models.data.dataset import to_rows
 from ps_models.evaluation.evaluate import CHUNK
 from ps_models.language_model import Prepared
+from ps_models.own_models import list_models
 from ps_models.processor import threads_for, use_processor
 from ps_models.training.update import ONE_PROCESS, Training
 from wikitext_builder.dataset.vocabulary import Vocabulary

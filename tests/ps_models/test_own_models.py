@@ -1,6 +1,7 @@
 """Classes of the user's, the examples and broken ones: from a file to a training, back from a checkpoint."""
 
 import json
+import re
 import shutil
 import sys
 from typing import Any
@@ -70,6 +71,17 @@ class WithComplex(Unigram):
 
 class WithEpochs(Unigram):
     def __init__(self, config: Both) -> None:
+        super().__init__(config)
+
+class WithoutLoss(nn.Module):
+    initial_state = Unigram.initial_state
+
+@dataclass(frozen=True)
+class Wordless:
+    width: int = 4
+
+class WithoutWords(Unigram):
+    def __init__(self, config: Wordless) -> None:
         super().__init__(config)
 
 class WithoutConfig(Unigram):
@@ -146,6 +158,9 @@ def test_an_example_goes_from_a_file_to_the_report_and_resumes_exactly(model, da
 def test_presets_of_a_file_lie_beside_it(dataset, here):
     pm.train("gpt.py:GPT", dataset, here / "run", preset="tiny", settings=["epochs=1"], device="cpu")
     assert pm.load(here / "run").checkpoint.config["window"] == 16
+    listed = run(commands, "list", "gpt.py:GPT")
+    assert re.match(r"gpt\.py:GPT\n  tiny +for a try in seconds\n  small ", listed)
+    assert run(commands, "list", "own.py:Unigram") == "own.py:Unigram\n"
     with pytest.raises(pm.ModelError, match=r"no such preset of gpt.py:GPT; there are tiny, small"):
         pm.train("gpt.py:GPT", dataset, here / "run", preset="huge")
     (here / "own.toml").write_text("[tiny]\nmodel.wings = 2\n")
@@ -177,10 +192,15 @@ def test_a_module_is_found_from_the_folder_where_the_user_is(dataset, here, monk
         ("nowhere.py:GPT", r"there is no nowhere\.py; expected a file or a module"),
         ("own.py:Nothing", r"own\.py:Nothing: found NoneType None; expected a torch\.nn\.Module with"),
         ("own.py:Size", r"found type .*Size.*; expected a torch\.nn\.Module"),
-        ("own.py:WithoutConfig", r"expected .* with __init__\(self, config: CONFIG\)"),
+        (
+            "own.py:WithoutConfig",
+            r"takes no annotated configuration; .*__init__\(self, config",
+        ),
+        ("own.py:WithoutWords", r"own\.py:WithoutWords: Wordless has no vocab_size; expected"),
+        ("own.py:WithoutLoss", r"own\.py:WithoutLoss: it has no loss; expected"),
         ("own.py:WithEpochs", r"its configuration has epochs, as every training configuration does; rename"),
         ("own.py:WithComplex", r"its configuration has wings: <class 'complex'>; expected <class 'bool'>"),
-        ("gpt.py:Block", r"found type .*Block"),
+        ("gpt.py:Block", r"it has no initial_state and no loss; expected"),
         ("gpt", r"no such model; there are awd-lstm, .*, and classes of yours as my_model\.py:GPT"),
     ],
 )

@@ -191,6 +191,13 @@ def test_a_finished_run_says_so_and_stays_as_it_is(tiny_dataset, run):
     assert done.stdout.startswith(f"{run}: already trained: 2 epochs, ")
 
 
+def test_a_run_that_ends_before_all_epochs_says_why(tiny_dataset, tmp_path):
+    settings = (*SETTINGS, "epochs=9", "patience=2", "learning_rate=0")
+    arguments = command("lstm", tiny_dataset, tmp_path, settings)
+    done = CliRunner().invoke(commands, arguments[arguments.index("train") :], catch_exceptions=False)
+    assert done.stdout.startswith(f"{tmp_path}: 3 epochs (none of the last 2 was better), ")
+
+
 AWD = ("embedding_size=6", "random_strides=yes", "type_dropout=0", "weight_dropout=0", *QUIET[:-1])
 
 
