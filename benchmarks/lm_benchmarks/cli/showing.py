@@ -85,7 +85,7 @@ def _show_two(found: lb.ModelDifference, *, as_json: bool, as_csv: bool) -> None
         mark = f"  BREAKS: {', '.join(broken)}" if broken else ""
         click.echo(f"{found.metric} {value:.4f}  {one_line(model)}{seeds}{one_line(mark)}")
     rounding = "  (no more than rounding: not clear)" if found.is_rounding else ""
-    click.echo(f"difference {found.difference:+.4f}{rounding}")
+    click.echo(f"difference {found.difference:+.4f}, second minus first{rounding}")
     if found.interval is None:
         click.echo(f"{found.passages} passages: {found.no_interval}")
         return

@@ -530,7 +530,7 @@ def test_what_cannot_be_drawn_is_said(folder: Callable[..., Path], tmp_path: Pat
 
 
 def test_what_cannot_be_measured_is_said(folder: Callable[..., Path], tmp_path: Path) -> None:
-    with pytest.raises(BuilderError, match="--measure nothing: expected all, spectrum"):
+    with pytest.raises(BuilderError, match=r"--measure nothing: expected all, .*spectrum"):
         wb.statistics(folder("one", 1), measures=["nothing"])
     with pytest.raises(BuilderError, match=r"no raw train file; expected wiki\.train\.raw"):
         wb.statistics(tmp_path / "one", measures=["zipf"], raw=True)
