@@ -3,11 +3,13 @@
 import json
 import re
 
+import lm_benchmarks as lb
 import pytest
 import torch
-from speed import gpu, threads
+from speed import core_hours, gpu, threads
 from speed.gpu import Row, measured
 
+import ps_models as pm
 from tests.ps_models.tiny import make_dataset
 
 
@@ -47,3 +49,17 @@ def test_a_small_model_is_measured_and_gets_one_thread(capsys):
     assert [line.split()[0] for line in lines] == ["train", "evaluate"]
     for line in lines:
         assert re.fullmatch(r"\w+ rnn mikolov +\d\.\d +[\d,]+\* +[\d,]+ +\d+%", line), line
+
+
+def test_a_recorded_training_is_timed_again_and_drawn(tmp_path, capsys):
+    data = make_dataset(tmp_path)
+    settings = ["hidden_size=4", "epochs=2", "stride=3"]
+    pm.train("lstm", data, tmp_path / "run", preset="tiny", settings=settings, device="cpu")
+    results, splits = tmp_path / "results.jsonl", ["valid", "test"]
+    lb.measure([str(tmp_path / "run"), "unigram"], data, results=results, splits=splits)
+    few = ["--rounds", "1", "--seconds", "0.01"]
+    core_hours.main([str(results), str(data), "--out", str(tmp_path / "chart.svg"), *few])
+    torch.set_num_threads(1)
+    *_, row = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"\| `lstm/tiny` \| 2 \| [\d,]+ \| .* \| \d+\.\d\d / \d+\.\d\d \|", row), row
+    assert "core-hours of training" in (tmp_path / "chart.svg").read_text()
