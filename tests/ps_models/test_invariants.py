@@ -269,9 +269,9 @@ def test_a_model_in_training_mode_is_caught():
 
 
 def test_rows_that_see_each_other_are_caught():
-    """Wrong between rows only: each text's score depends on the others'."""
-    wrong = only_scores(lambda scores, tokens: scores + (tokens == 0).float().mean() * 0.1 - 0.1)()
-    with pytest.raises(BrokenLawError):
+    """Wrong between rows only: each token's score depends on those at its place in the others."""
+    wrong = only_scores(lambda scores, tokens: scores + (tokens == 0).float().mean(dim=0) * 0.1 - 0.1)()
+    with pytest.raises(BrokenLawError, match=r"^batch: "):
         check_language_model(wrong.eval(), V, open_vocabulary=True)
 
 
@@ -298,9 +298,17 @@ class InfiniteGradients(LSTM):
         return nats + 0 * self.embedding.weight.sub(self.embedding.weight).sqrt().sum(), state
 
 
-@pytest.mark.parametrize("wrong", [AveragedLoss, LossOfTheFirst, StateOfTheEnd, InfiniteGradients])
-def test_wrong_losses_are_caught(wrong):
-    with pytest.raises(BrokenLawError):
+@pytest.mark.parametrize(
+    ("wrong", "found"),
+    [
+        (AveragedLoss, r"^loss: found shape \(\)"),
+        (LossOfTheFirst, r"^loss: scores differ .* in loss\(scored=1\)"),
+        (StateOfTheEnd, r"^loss: scores differ .* after loss\(advance=0\)"),
+        (InfiniteGradients, "^gradients: that of embedding.weight is not finite"),
+    ],
+)
+def test_wrong_losses_are_caught(wrong, found):
+    with pytest.raises(BrokenLawError, match=found):
         check_trainable(wrong(LSTM_CONFIG).eval(), V)
 
 

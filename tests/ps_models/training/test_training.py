@@ -163,8 +163,8 @@ def test_ctrl_c_saves_and_says_how_to_resume(tiny_dataset, tmp_path, processes):
     assert len(losses(tmp_path / "out")) == len(before) + 5
 
 
-@pytest.mark.parametrize("at_its_end", [False, True])
-def test_a_validation_that_is_stopped_is_kept_if_it_has_a_result(tiny_dataset, tmp_path, at_its_end):
+@pytest.mark.parametrize(("at_its_end", "update"), [(False, 31), (True, 32)])  # an epoch is 31 updates
+def test_a_validation_that_is_stopped_is_kept_if_it_has_a_result(tiny_dataset, tmp_path, at_its_end, update):
     asked = False
 
     def stop(stage, done, total, note=""):
@@ -173,7 +173,7 @@ def test_a_validation_that_is_stopped_is_kept_if_it_has_a_result(tiny_dataset, t
             asked = True
             signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(StoppedError):
+    with pytest.raises(StoppedError, match=f"after update {update};"):
         train(tiny_dataset, tmp_path, *SETTINGS, progress=stop)
     assert asked
     assert ("\n1," in (tmp_path / "epochs.csv").read_text()) is at_its_end

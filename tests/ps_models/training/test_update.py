@@ -273,7 +273,7 @@ def test_a_compiled_run_gives_the_same_losses_and_resumes(tmp_path):
 
     train("plain")
     train("compiled", compile=True)
-    with pytest.raises(StoppedError):
+    with pytest.raises(StoppedError, match="after update 30;"):
         train("stopped", compile=True, limits=RunLimits(max_updates=30))
     train("stopped", compile=True)
     plain, compiled, stopped = (read_checkpoint(tmp_path / name) for name in ("plain", "compiled", "stopped"))

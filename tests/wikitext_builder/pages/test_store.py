@@ -116,7 +116,7 @@ def test_reading_leaves_nothing_beside_the_file_and_changes_nothing_in_it(tmp_pa
 
 def test_an_error_removes_the_new_file_only_if_nobody_uses_it(tmp_path: Path) -> None:
     path = tmp_path / "a.store"
-    with pytest.raises(BuilderError), Store.create(path) as store:
+    with pytest.raises(BuilderError, match="revision 1 of en"), Store.create(path) as store:
         list(store.pages("en", [1]))
     assert not path.exists()
     others: list[Store] = []
@@ -125,7 +125,7 @@ def test_an_error_removes_the_new_file_only_if_nobody_uses_it(tmp_path: Path) ->
         others.append(Store.create(path))
         list(store.pages("en", [1]))
 
-    with pytest.raises(BuilderError), Store.create(path) as store:
+    with pytest.raises(BuilderError, match="revision 1 of en"), Store.create(path) as store:
         fail(store)
     others[0].set_note("a", "b")
     others[0].close()
@@ -138,7 +138,7 @@ def test_an_error_does_not_remove_what_was_written(tmp_path: Path) -> None:
         store.set_note("a", "b")
         list(store.pages("en", [1]))
 
-    with pytest.raises(BuilderError), Store.create(tmp_path / "a.store") as store:
+    with pytest.raises(BuilderError, match="revision 1 of en"), Store.create(tmp_path / "a.store") as store:
         fail(store)
     with Store.open(tmp_path / "a.store") as store:
         assert store.note("a") == "b"
