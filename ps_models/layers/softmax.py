@@ -22,6 +22,7 @@ from ps_models.layers.products import near_rows, product_type, read_at_once, wid
 
 CHUNK = 512  # rows per product: nearly full speed, and logits of 33,278 words take 68 MB
 KEPT = 2**28  # at most as many logits are kept for their gradient, 1 GiB in float32
+ALIKE = 64  # the number of sampled words is a multiple
 WORDS = 2048  # per product where weights are copied: 2.7 MB of 650 units, which stay in a CPU's cache
 
 
@@ -107,10 +108,10 @@ def _sample(chances_V: Tensor, targets_N: Tensor, most: int) -> tuple[Tensor, Te
     places_V = drawn_V.cumsum(0) - 1
     offset_V = -chances_V.log()
     offset_V[targets_N] = 0
-    if read_at_once(drawn_V):
-        words_S = drawn_V.nonzero()[:, 0]
-        return words_S, places_V[targets_N], offset_V[words_S].float()
-    size = min(len(drawn_V), most + len(targets_N))
+    # A CPU knows how many there are. In few sizes, because oneDNN keeps code for each size of a bf16 product:
+    # 8 GB for those of one training.
+    size = int(places_V[-1]) // ALIKE * ALIKE + ALIKE if read_at_once(drawn_V) else most + len(targets_N)
+    size = min(len(drawn_V), size)
     words_S = drawn_V.nonzero_static(size=size, fill_value=0)[:, 0]
     is_drawn_S = torch.arange(size, device=words_S.device) <= places_V[-1]
     offset_S = offset_V[words_S].float().masked_fill(~is_drawn_S, -math.inf)

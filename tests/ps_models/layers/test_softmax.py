@@ -212,3 +212,10 @@ def test_a_sample_estimates_the_sum_of_all_words_without_bias():
     error = ratios.std(0) / 1000**0.5
     assert torch.all(error > 0)
     assert torch.all((ratios.mean(0) - 1).abs() < 5 * error)
+
+
+def test_samples_have_few_sizes_also_where_they_are_counted():
+    chances = inclusion_chances(3000, 400)
+    sizes = {len(module._sample(chances, torch.randint(3000, (50,)), 999)[0]) for _ in range(50)}
+    assert len(sizes) < 6
+    assert not any(size % module.ALIKE for size in sizes)
