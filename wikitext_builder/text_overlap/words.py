@@ -1,8 +1,8 @@
 """Words as they are compared, and their hashes of 64 bits, computed by numpy a megabyte at a time.
 
-A word is a run of letters and digits in lower case; everything else separates. So the tokens `1 @,@ 500` and
-the text `1,500` are the same two words, and `don 't` and `don’t` too. An ideograph or a kana is a word by
-itself. Text is first normalised to NFKC.
+A word is a run of letters, their marks and digits in lower case; everything else separates, in all scripts. So
+the tokens `1 @,@ 500` and the text `1,500` are the same two words, and `don 't` and `don’t` too. An ideograph
+or a kana is a word by itself. Text is first normalised to NFKC.
 
 A hash is a polynomial of the bytes of a word, or of the hashes of n words, modulo 2^64, and then mixed. It is
 computed from prefix sums, because a factor that is odd has an inverse modulo 2^64. Two different n-grams are
@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 
 from wikitext_builder.tokens.tokenizer import MANY_MARKS, sort_marks
@@ -29,9 +30,9 @@ LINE_END: Final = "\x02"  # another one
 BLOCK: Final = 2**20  # words whose n-grams are computed at once
 BASE: Final = 0x9E3779B97F4A7C15  # odd; 2^64 divided by the golden ratio
 INVERSE: Final = pow(BASE, -1, 2**64)
-WORD: Final = re.compile(
-    r"[\x01\x02]|[\u3040-\u9fff]|(?:[0-9a-z]|[^\x00-\xbf\xd7\xf7\u2000-\u2bff\u3000-\u9fff])+"
-)  # of normalised text; see `_separated`
+# Beyond ASCII, all that separates: also joiners, but not characters that are newer than the tables of `regex`.
+SEPARATORS: Final = regex.compile(r"[^\x00-\x7f\p{L}\p{M}\p{N}\p{Cn}\p{Co}\p{Cs}]")
+WORD: Final = re.compile(r"[\x01\x02]|[\u3000-\u9fff]|(?:[0-9a-z]|[^\x00-\x7f\u3000-\u9fff])+")  # normalised
 _KEPT: Final = {*range(ord("0"), ord("9") + 1), *range(ord("a"), ord("z") + 1), *range(0x80, 0x100), 1, 2}
 _TABLE: Final = bytes(byte if byte in _KEPT else 0 for byte in bytes(range(256)).lower())
 
@@ -49,47 +50,24 @@ def _normalised(text: str) -> str:
     text = text.lower()
     if text.isascii():
         return text
-    return unicodedata.normalize("NFKC", MANY_MARKS.sub(sort_marks, text)).lower()
+    return SEPARATORS.sub(" ", unicodedata.normalize("NFKC", MANY_MARKS.sub(sort_marks, text)).lower())
 
 
 def word_hashes(text: str) -> Hashes:
     """The hash of each of `words_of`, in order."""
     data = np.frombuffer(_normalised(text).encode("utf-8", "surrogatepass").translate(_TABLE), np.uint8)
-    if text.isascii():
-        single = (data == 1) | (data == 2)
-    else:
-        data, single = _separated(data.copy())
+    marks, wide = (data == 1) | (data == 2), (data >= 0xE3) & (data <= 0xE9)  # wide: U+3000 to U+9FFF
     inside = np.zeros(len(data) + 2, bool)
     np.not_equal(data, 0, out=inside[1:-1])
     begins = inside[1:] & ~inside[:-1]
-    begins[:-1] |= single
-    for width, places in (
-        (1, np.flatnonzero(single & (data <= 2))),
-        (3, np.flatnonzero(single & (data > 2))),
-    ):
+    for width, single in ((1, marks), (3, wide)):
+        places = np.flatnonzero(single)
+        begins[places] = True
         begins[places + width] = inside[places + width + 1]
     starts = np.flatnonzero(begins)
     ends = np.flatnonzero(inside[1:-1] & (~inside[2:] | begins[1:])) + 1
     sums = prefix_sums(data)
     return _mixed((sums[ends] - sums[starts]) * _powers(INVERSE, len(data) + 1)[starts])
-
-
-def _separated(data: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-    """UTF-8 with zeros for punctuation beyond ASCII, and where a word of one character begins.
-
-    Punctuation and signs are U+0080 to U+00BF, × and ÷, U+2000 to U+2BFF, U+3000 to U+303F.
-    """
-    after = np.append(data[1:], np.uint8(0))
-    for found, width in (
-        (data == 0xC2, 2),
-        ((data == 0xC3) & ((after == 0x97) | (after == 0xB7)), 2),
-        ((data == 0xE2) & (after <= 0xAF), 3),
-        ((data == 0xE3) & (after == 0x80), 3),
-    ):
-        places = np.flatnonzero(found)
-        for offset in range(width):
-            data[places + offset] = 0
-    return data, ((data >= 0xE3) & (data <= 0xE9)) | (data == 1) | (data == 2)
 
 
 def prefix_sums(values: NDArray[np.unsignedinteger]) -> Hashes:

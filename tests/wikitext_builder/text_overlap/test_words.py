@@ -8,7 +8,7 @@ from tests.cases import each
 from tests.conftest import data
 from wikitext_builder.text_overlap.words import all_ngrams, ngrams_at, prefix_sums, word_hashes, words_of
 
-TRICKY = "ab1Z \x01\x02\t-–‘東京あカ、。é·×÷−½™ῶﬁßİΣσ\u0301\U0001f600²ª"
+TRICKY = "ab1Z \x01\x02\t-–‘東京あカ、。々é·×÷−½™ῶﬁßİΣσ\u0301\U0001f600²ª،ي।ि־א՞ֆ\u200c\u200e\ufeff\ud800"
 TEXT = st.text(st.one_of(st.sampled_from(TRICKY), st.characters()))
 
 
