@@ -124,7 +124,7 @@ def combined(parts: Sequence[Chance]) -> Chance:
     if not 0 < variance < math.inf:
         return Chance(variance, min(part.degrees for part in parts))
     degrees = 1 / sum((part.variance / variance) ** 2 / part.degrees for part in parts)
-    return Chance(variance, float(math.floor(degrees + ROUNDING)))
+    return Chance(variance, max(min(degrees, 1.0), float(math.floor(degrees + ROUNDING))))  # not to none
 
 
 def upper_tail(t: float, degrees: float) -> float:

@@ -22,7 +22,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from lm_benchmarks.choices import ENOUGH, FEWEST, LEVEL, MOST
+from lm_benchmarks.choices import ENOUGH, FEWEST, LEVEL, MOST, MUST_AGREE
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.chance import (
     NORMAL,
@@ -35,7 +35,7 @@ from lm_benchmarks.measuring.chance import (
     why_no_sample,
 )
 from lm_benchmarks.measuring.passages import read_passages, vocabulary_of
-from lm_benchmarks.measuring.select import why_unlike
+from lm_benchmarks.measuring.select import identity_of, why_unlike
 from lm_benchmarks.records import Result, read_results
 from wikitext_builder.dataset.load import load as load_dataset
 
@@ -237,7 +237,11 @@ def measured_spreads(paths: Iterable[Path]) -> Spreads:
     paths = list(paths)
     found, tokens = list[float](), list[float]()
     for path in paths:
-        last = {(one.model, str(one.signature)): one for one in read_results(path) if one.total.tokens}
+        last = {
+            (identity_of(one), *map(one.signature.get, MUST_AGREE)): one
+            for one in read_results(path)
+            if one.total.tokens and not one.broken
+        }
         for first, second in combinations(last.values(), 2):
             if (spread := spread_of(first, second)) is not None:
                 found.append(spread)

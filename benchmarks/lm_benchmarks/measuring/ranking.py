@@ -21,7 +21,7 @@ from lm_benchmarks.choices import LEVEL
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.chance import expect_level
 from lm_benchmarks.measuring.compare import ModelDifference, compare_runs, mean_number, metric_named
-from lm_benchmarks.measuring.select import find_runs, remedy, runs_of_models, why_unlike
+from lm_benchmarks.measuring.select import find_runs, last_of_models, remedy, runs_of_models, why_unlike
 from lm_benchmarks.metrics import Metric
 from lm_benchmarks.records import Result, read_results
 
@@ -102,7 +102,7 @@ def compare_all(
     if models:
         chosen = [run for name in dict.fromkeys(models) for run in find_runs(read, name, split, path)]
     else:
-        chosen = [one for one in read if one.signature["split"] in (split, "file")]
+        chosen = last_of_models(one for one in read if one.signature["split"] in (split, "file"))
     alike, left_out = _alike(chosen, metric, allow)
     if len(every := runs_of_models(alike)) < 2:
         said = "".join(f". {name}: {why}" for name, why in left_out)
@@ -128,7 +128,8 @@ def _alike(
             fitting[0].append(one)
         else:
             groups.append([one])
-    largest = max(groups, key=lambda group: len(runs_of_models(group)), default=[])
+    # Of equals the last one.
+    largest = max(reversed(groups), key=lambda group: len(runs_of_models(group)), default=[])
     for one in (one for group in groups if group is not largest for one in group):
         why = "; ".join(why_unlike(largest[0], one, allow))
         left_out[one.model] = f"{why}. {remedy(largest[0], one, allow)}"

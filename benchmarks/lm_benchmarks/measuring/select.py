@@ -11,7 +11,7 @@ from typing import Final
 from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE, SAME
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.record_versions import portable
-from lm_benchmarks.records import Result
+from lm_benchmarks.records import Result, Trained
 
 FIELDS: Final = re.compile(r"(?P<name>.+)\[(?P<fields>\s*[a-z_0-9]+=[^\]]*)\]", re.DOTALL)
 SHOWN: Final = 60  # characters of a name in an error
@@ -42,7 +42,7 @@ def find_runs(results: Sequence[Result], name: str, split: str, path: Path) -> l
             asked = ",".join(f"{key}={value}" for key, value in fields.items())
             raise HarnessError(f"{path}: no result of {name} has {asked}; there are {signatures}")
         found = fitting
-    last = {_identity(result): result for result in found}
+    last = {identity_of(result): result for result in found}
     if len(last) > 1 and not _differ_by_seed(last.values()):
         raise HarnessError(
             f"{path}: {name} on {split} fits several models: {_listed(found)}; use a name that fits one,"
@@ -52,10 +52,15 @@ def find_runs(results: Sequence[Result], name: str, split: str, path: Path) -> l
     return sorted(last.values(), key=_seed)
 
 
+def last_of_models(results: Iterable[Result]) -> list[Result]:
+    """The last result of each model, and of each seed."""
+    return list({identity_of(result): result for result in results}.values())
+
+
 def runs_of_models(results: Iterable[Result]) -> list[list[Result]]:
     """The last result of each model. Seeds of one recipe are runs of one model, as in `find_runs`."""
     recipes: dict[tuple[str, str], list[Result]] = {}
-    for one in {_identity(result): result for result in results}.values():
+    for one in last_of_models(results):
         recipes.setdefault((one.recipe, one.model), []).append(one)
     found: list[list[Result]] = []
     for runs in recipes.values():
@@ -67,11 +72,20 @@ def _differ_by_seed(runs: Collection[Result]) -> bool:
     recipes = {(result.recipe, result.model) for result in runs}
     if len(recipes) != 1 or "" in {*recipes.pop()} or len({_seed(run) for run in runs}) != len(runs):
         return False
-    hows = set()
-    for run in runs:
-        trainings = tuple((one.train_sha256, one.training.get("precision")) for one in run.trained)
-        hows.add((run.decisive_settings, run.signature.get("precision", ""), trainings))
-    return len(hows) == 1 and all(one.is_finished for run in runs for one in run.trained)
+    hows = {
+        (run.decisive_settings, len(run.trained), *map(run.signature.get, ("precision", "code")))
+        for run in runs
+    }
+    first = next(iter(runs)).trained
+    same = all(_trained_alike(*pair) for run in runs for pair in zip(first, run.trained, strict=False))
+    return len(hows) == 1 and same and all(one.is_finished for run in runs for one in run.trained)
+
+
+def _trained_alike(first: Trained, second: Trained) -> bool:
+    """Whether two trainings differ in their seeds alone; what one record does not know is not asked."""
+    pairs = ((first.model, second.model), (first.training, second.training))
+    known = ((one[key], other[key]) for one, other in pairs for key in one.keys() & other.keys() - {"seed"})
+    return first.train_sha256 == second.train_sha256 and all(one == other for one, other in known)
 
 
 def _seed(result: Result) -> int:
@@ -106,17 +120,17 @@ def _spellings(name: str) -> set[str]:
     return {spelled.casefold() for spelled in (name, portable(name), str(PurePath(portable(name))))}
 
 
-def _identity(result: Result) -> tuple[str, str]:
+def identity_of(result: Result) -> tuple[str, str]:
     """What distinguishes models: a result measured again has the same."""
     return result.model, result.signature["model"]
 
 
 def _nearest(results: Sequence[Result], name: str) -> str:
     """The models whose names are nearest to one that finds none, and how many others there are."""
-    named = {spelled: _identity(result) for result in results for spelled in names_of(result)}
+    named = {spelled: identity_of(result) for result in results for spelled in names_of(result)}
     near = get_close_matches(portable(name).casefold(), named, n=len(named), cutoff=0.0)
     models = list(dict.fromkeys(named[one] for one in near))
-    shown = _listed(one for model in models[:LISTED] for one in results if _identity(one) == model)
+    shown = _listed(one for model in models[:LISTED] for one in results if identity_of(one) == model)
     return f"{shown}, and {len(models) - LISTED} more" if len(models) > LISTED else shown
 
 

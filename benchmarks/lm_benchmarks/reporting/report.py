@@ -17,7 +17,15 @@ from msgspec.structs import replace
 from lm_benchmarks.choices import GROUPINGS, TITLE
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.records import Epoch, Result, TokenGroup, Trained, read_curve, read_results
+from lm_benchmarks.records import (
+    Epoch,
+    Result,
+    TokenGroup,
+    Trained,
+    decisive_settings,
+    read_curve,
+    read_results,
+)
 from lm_benchmarks.reporting.collect import arranged, key_of, tables_of
 from lm_benchmarks.reporting.formats import WORDS, csv_table, mark_best, render
 from lm_benchmarks.reporting.published import PUBLISHED, Published
@@ -222,17 +230,28 @@ def _told_apart(results: Sequence[Result]) -> list[Result]:
 
 
 def _trained(runs: Iterable[Trained]) -> dict[str, Trained]:
-    """The trainings by recipe, and by dataset and seed where a recipe has several."""
-    found: dict[str, dict[str, dict[object, Trained]]] = {}
-    for one in runs:
-        found.setdefault(one.recipe, {}).setdefault(one.data, {})[one.training.get("seed")] = one
+    """The trainings by recipe, and by what else differs where a recipe has several."""
+    found = {
+        (
+            one.recipe,
+            ", ".join(sorted(decisive_settings(one.settings))),
+            one.data,
+            one.training.get("seed"),
+        ): one
+        for one in runs
+    }
+    several = {
+        (recipe, place)
+        for recipe, *_ in found
+        for place in (1, 2, 3)
+        if len({key[place] for key in found if key[0] == recipe}) > 1
+    }
     return {
         recipe
-        + (f" on {data}" if len(datasets) > 1 else "")
-        + (f", seed {seed}" if len(seeds) > 1 else ""): one
-        for recipe, datasets in found.items()
-        for data, seeds in datasets.items()
-        for seed, one in seeds.items()
+        + (f", {settings or 'as it is'}" if (recipe, 1) in several else "")
+        + (f" on {data}" if (recipe, 2) in several else "")
+        + (f", seed {seed}" if (recipe, 3) in several else ""): one
+        for (recipe, settings, data, seed), one in found.items()
     }
 
 

@@ -98,6 +98,7 @@ def test_variances_add_up_and_degrees_are_those_of_welch():
     found = combined([Chance(0.5, 3.0), Chance(5.0, 8.0)])
     assert found == Chance(5.5, 9.0)  # 5.5^2 / (0.5^2 / 3 + 5^2 / 8) = 9.43, rounded down
     assert combined([Chance(0.3, 7.5)]) == Chance(0.3, 7.5)
+    assert combined([Chance(1.0, 0.5), Chance(1e-9, 3.0)]).degrees == pytest.approx(0.5)  # not 0
     assert combined([Chance(0.0, 2.0), Chance(0.1, 3.0)]) == Chance(0.1, 3.0)
     assert combined([Chance(0.1, 7.0), Chance(0.1, 7.0), Chance(0.1, 7.0)]).degrees == 21.0
     assert combined([Chance(0.0, 4.0), Chance(0.0, 2.0)]) == Chance(0.0, 2.0)

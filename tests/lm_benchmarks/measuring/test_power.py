@@ -22,9 +22,11 @@ from lm_benchmarks.measuring.power import (
     spread_of,
 )
 from lm_benchmarks.record_versions import append_record
+from msgspec.structs import replace
 
 from tests.conftest import ROOT
 from tests.lm_benchmarks.measuring.test_compare import made
+from tests.lm_benchmarks.records.test_result import signed
 
 RECORDS = ROOT / "benchmarks" / "results"
 EQUAL = np.full(30, 2000.0)
@@ -151,6 +153,11 @@ def test_a_spread_is_that_with_which_passages_were_drawn(tmp_path):
     found = measured_spreads([tmp_path / "r.jsonl"])
     assert found.pairs == 1
     assert found.alike == found.unlike == spread_of(first, second)
+    for one in (signed(second, version="0.2.0"), replace(first, checks={"sum": "1.1"})):
+        append_record(tmp_path / "again.jsonl", second)
+        append_record(tmp_path / "again.jsonl", one)
+    with pytest.raises(HarnessError, match=r"^again.jsonl: no two models on the same text"):
+        measured_spreads([tmp_path / "again.jsonl"])
     append_record(tmp_path / "none.jsonl", far)
     with pytest.raises(HarnessError, match=r"^none.jsonl: no two models on the same text"):
         measured_spreads([tmp_path / "none.jsonl"])

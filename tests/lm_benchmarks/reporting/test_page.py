@@ -281,6 +281,10 @@ def test_runs_with_several_seeds_are_told_apart_in_tables_and_curves():
     assert all(f"{how.recipe} on {data}" in dict(both.charts)["Training"] for data in (how.data, "another"))
     assert [row.model for row in alone.tables[0].rows] == ["lstm"]
     assert "seed" not in dict(alone.charts)["Training"]
+    rates = [replace(runs[0].trained[0], settings=(f"learning_rate={rate}",)) for rate in (1, 2)]
+    slower = make_report("Two rates", [replace(runs[0], trained=(one,)) for one in rates])
+    training = dict(slower.charts)["Training"]
+    assert all(f"{how.recipe}, learning_rate={rate}" in training for rate in (1, 2))
 
 
 def test_models_of_one_name_are_told_apart_in_tables_and_charts():
