@@ -1,8 +1,8 @@
 """Words as they are compared, and their hashes of 64 bits, computed by numpy a megabyte at a time.
 
-A word is a run of letters, their marks and digits in lower case; everything else separates, in all scripts. So
-the tokens `1 @,@ 500` and the text `1,500` are the same two words, and `don 't` and `don’t` too. An ideograph
-or a kana is a word by itself. Text is first normalised to NFKC.
+A word is a run of letters, marks and digits of any script, in lower case; everything else separates. So the
+tokens `1 @,@ 500` and the text `1,500` are the same two words, and `don 't` and `don’t` too. An ideograph or
+a kana is a word by itself. Text is first normalised to NFKC.
 
 A hash is a polynomial of the bytes of a word, or of the hashes of n words, modulo 2^64, and then mixed. It is
 computed from prefix sums, because a factor that is odd has an inverse modulo 2^64. Two different n-grams are
@@ -30,7 +30,7 @@ LINE_END: Final = "\x02"  # another one
 BLOCK: Final = 2**20  # words whose n-grams are computed at once
 BASE: Final = 0x9E3779B97F4A7C15  # odd; 2^64 divided by the golden ratio
 INVERSE: Final = pow(BASE, -1, 2**64)
-# Beyond ASCII, all that separates: also joiners, but not characters that are newer than the tables of `regex`.
+# What separates beyond ASCII; a character that the tables of `regex` do not know yet is taken for a letter.
 SEPARATORS: Final = regex.compile(r"[^\x00-\x7f\p{L}\p{M}\p{N}\p{Cn}\p{Co}\p{Cs}]")
 WORD: Final = re.compile(r"[\x01\x02]|[\u3000-\u9fff]|(?:[0-9a-z]|[^\x00-\x7f\u3000-\u9fff])+")  # normalised
 _KEPT: Final = {*range(ord("0"), ord("9") + 1), *range(ord("a"), ord("z") + 1), *range(0x80, 0x100), 1, 2}
