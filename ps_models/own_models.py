@@ -1,9 +1,9 @@
 """Users' models: a class in their file or module is trained and opened like one of ours.
 
 The class takes a frozen dataclass, its configuration, and satisfies the invariants of `Trainable`. A
-checkpoint has its name and the sha256 of its source; the folder of the run has a copy of a file. Code is
-imported only if the user has named its file on a command line, or has allowed it once: `trust` keeps the
-sha256.
+checkpoint has its name and the sha256 of its source; the folder of the run has copies of a file and of its
+presets. Code is imported only if the user has named its file on a command line, or has allowed it once:
+`trust` keeps the sha256.
 """
 
 from __future__ import annotations
@@ -128,15 +128,17 @@ def _allowed() -> set[str]:
 
 
 def keep_source(kind: ModelKind, folder: Path) -> None:
-    """Copy the file of a user's model into the folder of its run; a module stays where it is."""
+    """Copy the file of a user's model and its presets into the folder of its run; a module stays."""
     copy = folder / kind.name.rpartition(":")[0]
     if kind.source is None or copy.suffix != ".py":
         return
-    if not copy.exists():
-        with copy.open("xb") as file:  # not through a link to nowhere
-            file.write(kind.source.read_bytes())
-    elif file_sha256(copy) != kind.source_sha256:
+    if copy.exists() and file_sha256(copy) != kind.source_sha256:
         raise ModelError(f"{copy}: is not {kind.source}, which is kept beside checkpoints; use another --out")
+    for ending in (".py", ".toml"):
+        source, kept = kind.source.with_suffix(ending), copy.with_suffix(ending)
+        if source.exists() and not kept.exists():
+            with kept.open("xb") as file:  # not through a link to nowhere
+                file.write(source.read_bytes())
 
 
 def check_laws(kind: ModelKind, model: nn.Module, config: Config, words: int) -> None:

@@ -159,10 +159,11 @@ def _preset_and_settings(
     """
     from ps_models.configs import kind_of
 
-    preset: str | None = checkpoint.facts.get("preset")
+    named, presets = checkpoint.facts.get("preset"), kind_of(model).presets
+    preset = named if named in presets else None  # its file is not there: what differs from the defaults
     settings = settings_of(checkpoint, preset, model)
     if decisive_settings(settings):
-        for other in kind_of(model).presets:
+        for other in presets:
             same = settings_of(checkpoint, other, model)
             if not decisive_settings(same):
                 return other, same
@@ -170,17 +171,16 @@ def _preset_and_settings(
 
 
 def settings_of(checkpoint: Checkpoint, preset: str | None, model: str | ModelKind) -> tuple[str, ...]:
-    """What differs from a preset, as `key=value`; nothing if there is no such preset."""
-    from ps_models.configs import completed_fields, make_configs
+    """What differs from a preset, as `key=value`; all if the preset cannot be made."""
+    from ps_models.configs import NOT_SET, completed_fields, make_configs
 
+    found = {**completed_fields(model, checkpoint.config), **checkpoint.settings}
+    options = found.pop("optimizer_options", {})  # each is a setting too; no preset has one
     try:
         configs = make_configs(model, preset, (), len(checkpoint.vocabulary))
-    except ModelError:  # of another version: the record has the whole configurations
-        return ()
-    wanted = {**asdict(configs[0]), **asdict(configs[1])}
-    fields = completed_fields(model, checkpoint.config)
-    found = {**fields, **checkpoint.settings}
-    options = found.pop("optimizer_options", {})  # each is a setting too; no preset has one
+        wanted = {**asdict(configs[0]), **asdict(configs[1])}
+    except ModelError:  # of another version
+        wanted = {key: None for key in found if key not in NOT_SET}
     wanted |= dict.fromkeys(options)
     found |= options
     return tuple(

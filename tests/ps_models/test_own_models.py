@@ -10,6 +10,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 from lm_benchmarks.cli import commands as harness
+from lm_benchmarks.records import training_of
 
 import ps_models as pm
 from ps_models import own_models
@@ -169,6 +170,23 @@ def test_presets_of_a_file_lie_beside_it(dataset, here):
     (here / "own.toml").write_text("tiny\n")
     with pytest.raises(pm.ModelError, match=r"own\.toml: .*expected a table for each preset"):
         named_kind("own.py:Unigram")
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_record_says_what_differs_from_the_presets_that_the_run_keeps(dataset, here, monkeypatch, kept):
+    settings = ["epochs=1", "width=48"]
+    pm.train("gpt.py:GPT", dataset, here / "run", preset="tiny", settings=settings, device="cpu")
+    assert (here / "run" / "gpt.toml").read_bytes() == (here / "gpt.toml").read_bytes()
+    if not kept:  # an older run
+        (here / "run" / "gpt.toml").unlink()
+    (here / "elsewhere").mkdir()
+    monkeypatch.chdir(here / "elsewhere")
+    loaded = pm.load(here / "run")
+    how = training_of(loaded.checkpoint, here / "run", None, loaded.kind)
+    everything = {"width=48", "layers=2", "heads=2", "window=16", "optimizer=adamw", "learning_rate=0.003"}
+    assert how.recipe == ("gpt.py:GPT/tiny" if kept else "gpt.py:GPT")
+    assert set(how.settings) >= ({"width=48", "epochs=1"} if kept else everything)
+    assert (len(how.settings) == 2) == kept
 
 
 def test_a_module_is_found_from_the_folder_where_the_user_is(dataset, here, monkeypatch):
