@@ -63,8 +63,8 @@ def overlap(
 ) -> Overlap:
     """Measure how much of each article of a dataset also occurs in other text.
 
-    Words are compared in lower case, without punctuation, so that tokens and plain text match. Stores and
-    dumps are compared in all revisions, as `extract` reads them.
+    Words are compared in lower case, without punctuation, so that tokens and plain text match. Stores, with
+    their templates, and dumps are compared in all revisions, as `extract` reads wikitext.
 
     Args:
         dataset: A dataset built here, or one in the layout of WikiText or the Penn Treebank.

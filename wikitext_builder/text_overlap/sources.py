@@ -26,7 +26,7 @@ from wikitext_builder.extraction.page import NO_EXPANSIONS, extract
 from wikitext_builder.pages.decompress import EXPANSION_LIMIT, READ, DumpFile, decompressed
 from wikitext_builder.pages.lock import FORMAT as LOCK_FORMAT
 from wikitext_builder.pages.lock import Attribution
-from wikitext_builder.pages.reading import stored_pages
+from wikitext_builder.pages.reading import StoredTemplates, stored_pages, templates_in
 from wikitext_builder.pages.store import Revision, Store
 from wikitext_builder.pages.store_languages import stored_language
 from wikitext_builder.pages.xml_dump import Dump
@@ -211,8 +211,9 @@ def _store(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
         for language in store.languages():
             numbers = [one.revision_id for one in store.all_revisions(language, as_of=how.as_of or None)]
             names = stored_language(store, language)
+            templates = templates_in(store, language, as_of=how.as_of)
             for one in stored_pages(store, language, numbers):
-                yield from _extracted(path, one.page, names, rejects, one.expansions)
+                yield from _extracted(path, one.page, names, rejects, one.expansions, templates)
 
 
 def _dump(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
@@ -229,10 +230,11 @@ def _extracted(
     language: str | Language,
     rejects: Rejects,
     expansions: Mapping[str, str] = NO_EXPANSIONS,
+    templates: StoredTemplates | None = None,
 ) -> Iterator[Piece]:
     try:
         with time_limit(SECONDS_PER_PAGE):
-            lines = extract(page, language=language, expansions=expansions).lines
+            lines = extract(page, language=language, expansions=expansions, templates=templates).lines
     except RejectedError as error:
         rejects.add(str(path), error.reason, f"{page.title!r}: {error.detail}")
         return

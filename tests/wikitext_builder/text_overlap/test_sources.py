@@ -19,6 +19,8 @@ from tests.dumps import export_xml, numbered_page, page_xml, revision_xml
 from tests.wikitext_builder.datasets import PAGES, store_of
 from wikitext_builder.dataset.parquet import parquet_lines
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.reading import StoredTemplates
+from wikitext_builder.pages.store import Store
 from wikitext_builder.sample import SAMPLE_DUMP
 from wikitext_builder.text_overlap.result import as_text
 from wikitext_builder.text_overlap.sources import How, Piece, Reject, Rejects, files_of, pieces_of
@@ -183,6 +185,17 @@ def test_dumps_and_stores_give_their_articles_and_a_dump_all_its_revisions(tmp_p
     names = [f"{store}: {one.title} (revision {one.revision_id})" for one in PAGES[:5]]
     assert [one.document for one in read(store)[0]] == names
     assert read(store, as_of="1999-01-01T00:00:00Z")[0] == []
+
+
+def test_a_store_is_read_with_its_templates_of_the_date(tmp_path: Path) -> None:
+    page, *texts = (
+        replace(PAGES[0], timestamp=f"201{n}-01-01T00:00:00Z", wikitext=f"text {n}") for n in range(3)
+    )
+    path = store_of(tmp_path / "pages.store", [replace(page, wikitext="It has {{its own}} words.")])
+    with Store.create(path) as store:
+        StoredTemplates(store).add(("Its own", one) for one in texts)
+    for as_of, number in (("", 2), ("2011-06-01T00:00:00Z", 1)):
+        assert [one.text for one in read(path, as_of=as_of)[0]] == [f"It has text {number} words."]
 
 
 def test_datasets_and_folders(tmp_path: Path) -> None:
