@@ -23,7 +23,7 @@ from click.testing import CliRunner
 
 import ps_models.cli
 import wikitext_builder.cli
-from tests.conftest import ROOT
+from tests.conftest import ROOT, SOURCES
 from wikitext_builder.cli import main
 
 PROGRAMS: dict[str, tuple[Callable[[], object], click.Group]] = {
@@ -53,7 +53,13 @@ def environment(**changes: str) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith(others) or name == "PYTHONPYCACHEPREFIX"
     }
-    return {**kept, "PYTHONPATH": str(ROOT), **changes}
+    return {**kept, "PYTHONPATH": SOURCES, **changes}
+
+
+def python(code: str, *arguments: str, given: str = "") -> Completed:
+    """Run code in a Python of its own."""
+    words = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(words, env=environment(), capture_output=True, text=True, input=given, check=False)
 
 
 def run(*arguments: object, before: tuple[str, ...] = (), **options: Any) -> Completed:
@@ -120,14 +126,15 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def small_files(limit: int) -> Any:
-    """For `preexec_fn`: no file can grow over the limit; a process sees the same as on a full disk."""
-
-    def set_limit() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    return set_limit
+@contextlib.contextmanager
+def small_files(limit: int) -> Iterator[None]:
+    """No file can grow over the limit, here and in children: they see the same as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))  # Python ignores the signal SIGXFSZ
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @functools.cache

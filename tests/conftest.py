@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 ROOT = Path(__file__).resolve().parents[1]
+SOURCES = os.pathsep.join((str(ROOT), str(ROOT / "benchmarks")))  # a value of PYTHONPATH
 DATA = ROOT.parent / "shared" / "data"
 
 # For the commands that tests start, too: tests run beside each other, threads of small models wait for each
@@ -73,12 +74,6 @@ def threads_stay() -> Iterator[None]:
     yield
     torch: Any = sys.modules.get("torch")
     assert torch is None or torch.get_num_threads() == 1
-
-
-@pytest.fixture
-def wikitext_2() -> Path:
-    """The official WikiText-2, word level."""
-    return data("wikitext-2")
 
 
 @pytest.fixture(scope="session")

@@ -14,13 +14,12 @@ import pytest
 from click.testing import CliRunner
 
 from tests.command import COMMANDS, PROGRAMS
-from tests.conftest import ROOT
+from tests.conftest import ROOT, SOURCES
 from tests.ps_models.tiny import SETTINGS, make_dataset
 from wikitext_builder.progress import PACKAGES, is_quiet, set_verbosity
 
 wikitext_builder, ps_models, lm_benchmarks = (group for _, group in PROGRAMS.values())
 ROOTS = [ROOT / "wikitext_builder", ROOT / "ps_models", ROOT / "benchmarks" / "lm_benchmarks"]
-FOLDERS = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +31,7 @@ def usual_volume() -> Iterator[None]:
 def module(name: str, *arguments: str, **environment: str) -> str:
     return subprocess.run(
         [sys.executable, "-m", name, *arguments],
-        env={**os.environ, "PYTHONPATH": FOLDERS, **environment},
+        env={**os.environ, "PYTHONPATH": SOURCES, **environment},
         capture_output=True,
         text=True,
         check=True,

@@ -28,7 +28,7 @@ import pytest
 from ps_models.configs import PRESETS
 from tests.code_figures import FOLDERS, documented_in, modules
 from tests.command import COMMANDS, PROGRAMS, forked, run_program
-from tests.conftest import data
+from tests.conftest import SOURCES, data
 from wikitext_builder.hashing import file_sha256
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -256,11 +256,10 @@ def run(command: str, place: Path) -> subprocess.CompletedProcess[str]:
     if words[0] in PROGRAMS and not set(command) & set("|>$"):
         return run_program(*words, place=place, **offline(place))
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    sources = os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])  # a tool in benchmarks is not installed
     return subprocess.run(
         ["bash", "-c", command],
         cwd=place,
-        env={**os.environ, **offline(place), "PATH": programs, "PYTHONPATH": sources},
+        env={**os.environ, **offline(place), "PATH": programs, "PYTHONPATH": SOURCES},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, hear_control_c
+from tests.conftest import ROOT, SOURCES, hear_control_c
 
 # At each so-many-th import, code of a module, and opened file a copy of the process gets Ctrl-C.
 CHILD = """
@@ -52,7 +52,7 @@ def test_control_c_at_any_moment_of_the_start_is_no_traceback(
     done = subprocess.run(
         [sys.executable, "-c", CHILD, program, str(every), str(tmp_path / "report"), *words],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "benchmarks")])},
+        env={**os.environ, "PYTHONPATH": SOURCES},
         preexec_fn=hear_control_c,
         capture_output=True,
         encoding="utf-8",

@@ -118,6 +118,7 @@ def test_tables_sort_by_keys_and_clicks(opened: Callable[..., Any], tmp_path: Pa
     tab.keyboard.press("Tab")  # the table, its first heading, its second
     tab.keyboard.press("Enter")
     assert column(tab, 1) == ["+2.5 [1, 3]", "1,234", "24M", "best", ""]
+    assert tab.locator("thead th").nth(1).get_attribute("aria-sort") == "ascending"
     tab.keyboard.press("Space")
     assert column(tab, 1) == ["best", "24M", "1,234", "+2.5 [1, 3]", ""]
     tab.locator("thead button").nth(2).click()

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from tests.conftest import ROOT
+from tests.conftest import SOURCES
 
 SIGKILL_STATUS: Final = -9
 FULL: Final = "No space left|disk (is|may be) full"
@@ -84,8 +84,7 @@ class Starter:
     """
 
     def __init__(self, library: Path, *, before: Sequence[str] = ()) -> None:
-        path = os.pathsep.join((str(ROOT), str(ROOT / "benchmarks")))
-        environment = {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+        environment = {"PYTHONPATH": SOURCES, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
         self._folder = Path(tempfile.mkdtemp(prefix="starter-"))
         self._process = subprocess.Popen(
             [*before, sys.executable, str(Path(__file__).with_name("zygote.py"))],

@@ -355,7 +355,7 @@ def test_compare_all_for_programs(results):
     assert "all correct in" not in text
 
 
-def test_power(tmp_path, data):
+def test_power(tmp_path):
     (tmp_path / "wiki.test.tokens").write_text(
         "".join(f" \n = Title {n} = \n \n" + " a b c \n" * 40 for n in range(12)), encoding="utf-8"
     )

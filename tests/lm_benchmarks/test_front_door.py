@@ -1,25 +1,16 @@
-"""`import lm_benchmarks as lb`: quick, and every name is there; without torch, a clear error."""
+"""`import lm_benchmarks as lb`: without torch, help, what is stored, clear errors; with it, the commands."""
 
-import inspect
 import json
 import math
-import os
 import resource
-import subprocess
-import sys
 
 import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.cli import commands
 
-from tests.command import environment
+from tests.command import python
 from tests.conftest import ROOT
 
-HEAVY = {"torch", "pandas", "lxml", "matplotlib", "numpy", "pyarrow", "requests", "rich", "click"}
-MEASURE = (
-    "import time; start = time.process_time(); import lm_benchmarks; took = time.process_time() - start;"
-    " import sys; print(took, *{name.split('.')[0] for name in sys.modules})"
-)
 STORED = ROOT / "benchmarks" / "results"
 WITHOUT_TORCH = """
 import contextlib, io, json, sys
@@ -49,39 +40,6 @@ ARGUMENTS = {
     "power": (".", "--difference", "1%"),
     "reproduce": ("--table", "ptb", "--data", ".", "--out", "x"),
 }
-
-
-def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join((str(ROOT), str(ROOT / "benchmarks")))
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env=environment(PYTHONPATH=path),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def test_the_import_is_quick_and_light():
-    seconds = []
-    for _ in range(3):  # the best one, of the processor: other work on the machine does not count
-        took, *modules = python(MEASURE).stdout.split()
-        assert not HEAVY & set(modules)
-        seconds.append(float(took))
-    assert min(seconds) < 0.1
-
-
-@pytest.mark.parametrize("name", lb.__all__)
-def test_every_name_is_there_and_documented(name):
-    value = getattr(lb, name)
-    assert name in dir(lb)
-    if callable(value):
-        assert inspect.getdoc(value)
-
-
-def test_a_name_that_is_not_there_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="module 'lm_benchmarks' has no attribute 'mesure'"):
-        _ = lb.mesure  # type: ignore[attr-defined]
 
 
 def without_torch(*lines: tuple[object, ...]) -> list[tuple[int, str, str]]:

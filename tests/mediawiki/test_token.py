@@ -143,7 +143,7 @@ def test_no_proxy_sees_what_goes_to_this_machine(monkeypatch: pytest.MonkeyPatch
     assert wiki.given == {AUTHORIZATION: 4}
 
 
-def test_a_redirect_gets_no_token(tmp_path: Path) -> None:
+def test_a_redirect_gets_no_token() -> None:
     seen: list[str | None] = []
 
     def elsewhere(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:

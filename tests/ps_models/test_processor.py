@@ -111,7 +111,7 @@ def new_process(caplog):
 
 @pytest.mark.usefixtures("new_process")
 @pytest.mark.parametrize("trained_in", ["bf16", "fp32"])
-def test_training_and_evaluationwarn_if_slow_of_a_slow_precision(tmp_path, monkeypatch, caplog, trained_in):
+def test_training_and_evaluation_warn_of_a_slow_precision(tmp_path, monkeypatch, caplog, trained_in):
     monkeypatch.setattr(devices, "product_seconds", {torch.float32: 0.001, torch.bfloat16: 0.1}.get)
     data, settings = make_dataset(tmp_path), (*SETTINGS, "epochs=1", f"precision={trained_in}")
     pm.train("lstm", data, tmp_path / "out", settings=settings, device="cpu")

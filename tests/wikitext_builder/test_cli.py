@@ -281,13 +281,10 @@ def test_stats_as_table_and_json(dataset: Path) -> None:
     assert [row["tokens"] for row in rows[:3]] == [manifest["splits"][one]["tokens"] for one in SPLITS]
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "magic"),
-    [("zipf", "a.svg", b"<?xml"), ("window", "a.png", b"\x89PNG"), ("zipf", "a.pdf", b"%PDF")],
-)
-def test_plots(dataset: Path, tmp_path: Path, kind: str, name: str, magic: bytes) -> None:
-    assert call("plot", kind, dataset, "--out", tmp_path / name).stdout == f"{tmp_path / name}\n"
-    assert (tmp_path / name).read_bytes().startswith(magic)
+def test_the_window_is_plotted(dataset: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a.png"
+    assert call("plot", "window", dataset, "--out", out).stdout == f"{out}\n"
+    assert out.read_bytes().startswith(b"\x89PNG")
 
 
 # --- the program

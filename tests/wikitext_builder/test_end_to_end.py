@@ -1,8 +1,7 @@
-"""The whole way on real input: from a dump or a wiki to a dataset, on the real command line."""
+"""The whole way on real input: from a dump to a dataset, on the real command line."""
 
 import re
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,7 @@ import pytest
 from tests.cases import each
 from tests.command import done, kill, run, start
 from tests.conftest import data
-from tests.wikitext_builder.datasets import articles, digests, store_of, verified
-from wikitext_builder.pages.store import Store
+from tests.wikitext_builder.datasets import articles, digests, verified
 
 RESIDUE = re.compile(
     r"\{\{|\}\}|\[\[|\]\]|\||''|</?(?:ref|span|div|br|sup|sub|small|nowiki|gallery|math)\b|&[a-z]+;|&#"
@@ -35,23 +33,6 @@ def test_the_sample_becomes_a_dataset_without_markup(sample: Path) -> None:
 def test_a_reader_finds_the_sentences_of_the_sample(sample: Path, sentence: str, title: str) -> None:
     """A build that drops or garbles templates does not give them."""
     assert sentence in "\n".join(articles(sample / "demo")[title.replace("-", " @-@ ")])
-
-
-def test_a_lock_brings_the_same_dataset_from_a_store_with_other_pages(sample: Path, tmp_path: Path) -> None:
-    lock = tmp_path / "titles.lock"
-    lock.write_text(done("lock", "--store", sample / "pages.store"), encoding="utf-8")
-    with Store.open(sample / "pages.store") as store:
-        pages = list(store.pages("en", [one.revision_id for one in store.revisions("en")]))
-    newer = [replace(one, revision_id=one.revision_id + 10**9, timestamp="2026-01-01T00:00:00Z",
-                     wikitext="Quite '''another''' text.") for one in pages[:9]]  # fmt: skip
-    extra = [replace(one, page_id=one.page_id + 5000, revision_id=one.revision_id + 5000,
-                     title=f"{one.title} again") for one in pages]  # fmt: skip
-    store_of(tmp_path / "other.store", [*newer, *extra, *reversed(pages)])
-    given = ("build", "demo", "--store", tmp_path / "other.store", "--workers", 1)
-    done(*given, "--out", tmp_path / "locked", "--lock", lock)
-    assert digests(tmp_path / "locked") == digests(sample / "demo")
-    done(*given, "--out", tmp_path / "newest")
-    assert digests(tmp_path / "newest") != digests(sample / "demo")
 
 
 def memory_of_tree(pid: int) -> int:

@@ -300,7 +300,7 @@ def test_a_server_that_stays_busy_is_resumed(server, dataset, llama, tmp_path):
     assert not list(tmp_path.glob("*.windows"))
 
 
-def test_what_does_not_fit_is_said(server, dataset, llama, tmp_path):
+def test_what_does_not_fit_is_said(server, dataset, llama):
     with pytest.raises(HarnessError, match="needs --tokenizer"):
         measured(server, dataset, llama, tokenizer=None)
     with pytest.raises(HarnessError, match="expected http://HOST:PORT/v1"):

@@ -68,7 +68,7 @@ def test_a_word_is_the_sum_of_its_pieces_in_the_stated_window(folder, inputs, st
     assert scored(model, stream[:60], chunk=3).tolist() == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_window_of_the_whole_text_scores_text_and_words_alike(folder, inputs, tmp_path):
+def test_a_window_of_the_whole_text_scores_text_and_words_alike(folder, inputs):
     """Where the tokenizer cuts a text as it cuts its words, both ways are the same number."""
     model = load_causal_model(str(folder), inputs.vocabulary)
     words = " the cat saw the dog"
@@ -78,7 +78,7 @@ def test_a_window_of_the_whole_text_scores_text_and_words_alike(folder, inputs, 
     assert nats == pytest.approx(float(scored(model, tokens).sum()), abs=1e-5)
 
 
-def test_measured_by_words_and_by_pages(folder, data, inputs, tmp_path):
+def test_measured_by_words_and_by_pages(folder, data, inputs):
     loaded = open_model(f"transformers:{folder}", inputs)
     words = measure_loaded(loaded, inputs, Protocol())
     assert words.signature["window"] == str(WINDOW)

@@ -113,7 +113,7 @@ def test_windows_of_the_asked_length_are_measured_whatever_is_stored(dataset, fo
     assert len(path.read_text().splitlines()) == 3
 
 
-def test_a_program_and_code_of_the_users_are_measured_again(dataset, tmp_path, monkeypatch):
+def test_a_program_and_code_of_the_users_are_measured_again(dataset, tmp_path):
     """Nobody knows whether they still compute the same."""
     model = LoadedModel(name="m", identity="m", model=None, vocabulary=None)  # type: ignore[arg-type]
     assert model.is_identified
@@ -184,7 +184,7 @@ def test_a_result_that_cannot_be_stored_ends_the_command_and_keeps_the_scores(da
         lb.measure_conventions(model, dataset, conventions=["gptq", "evaluate"], results=path)
 
 
-def test_a_memory_that_is_none_is_an_error(folders, tmp_path):
+def test_a_memory_that_is_none_is_an_error(tmp_path):
     class Silent:
         longest: int | None = None
         text_pieces: Any = None

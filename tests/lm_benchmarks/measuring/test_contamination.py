@@ -69,7 +69,7 @@ def studies(tmp_path_factory):
     return made
 
 
-def test_what_was_read_is_found_and_what_was_not_is_not(studies, tmp_path):
+def test_what_was_read_is_found_and_what_was_not_is_not(studies):
     before, after = studies["dirty"]
     dirty = lb.contamination("kn-5", before=before, after=after, check=False)
     assert dirty.is_found

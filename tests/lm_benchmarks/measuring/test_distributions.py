@@ -214,7 +214,7 @@ def test_only_the_first_tokens(data):
         assert_group(group, loop.of(group.by, group.label), 0.95)
 
 
-def test_a_file_without_articles_has_blocks_of_lines(data, tmp_path):
+def test_a_file_without_articles_has_blocks_of_lines(tmp_path):
     text = "".join(f" the cat saw a dog {number} \n" for number in range(700))
     (tmp_path / "words.txt").write_text(text)
     found = lb.compare_distributions(

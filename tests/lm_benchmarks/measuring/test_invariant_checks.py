@@ -130,7 +130,7 @@ def test_what_can_hide_is_a_fraction_of_the_places():
     assert "sum over all words; a model" in str(msgspec.structs.replace(tried, whole=0))
 
 
-def test_a_sum_over_a_part_of_a_large_vocabulary_finds_too_much(inputs):
+def test_a_sum_over_a_part_of_a_large_vocabulary_finds_too_much():
     """All its words once, whatever that costs; then as many as the budget allows."""
     size = 20_000
     vocabulary = Vocabulary(("<unk>", "<eos>", *(f"w{number}" for number in range(size - 2))))

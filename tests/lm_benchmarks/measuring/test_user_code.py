@@ -181,7 +181,7 @@ def test_an_error_that_the_user_raises_for_the_user_is_as_it_is(module, inputs):
         open_model(f"{module}:on_purpose", inputs)
 
 
-def test_other_code_is_another_model_in_signatures(module, inputs, tmp_path, monkeypatch):
+def test_other_code_is_another_model_in_signatures(module, inputs, tmp_path):
     before = open_model(f"{module}:late", inputs).identity
     assert before.startswith(f"{module}.late+")
     path = tmp_path / f"{module}.py"

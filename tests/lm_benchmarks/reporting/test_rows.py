@@ -201,22 +201,6 @@ def test_a_run_with_other_settings_or_text_or_without_an_epoch_is_no_row(changed
     assert cells(rows_page([replace(one, trained=(trained,))]), "LSTM Zaremba medium")[1] == shown
 
 
-def test_published_numbers_do_not_stand_beside_a_changed_test_file():
-    papers = [row for row in PUBLISHED if row.data == "ptb"]
-    (official,) = tables_of([measured("kn-5", 5.0)], papers)
-    (changed,) = tables_of([signed(measured("kn-5", 5.0), data="ptb+ab")], papers)
-    assert any(row.published for row in official.rows)
-    assert [row.published for row in changed.rows] == [{}]
-
-
-def test_two_versions_of_a_test_file_have_two_tables():
-    first, second = measured("kn-5", 5.0), replace(measured("unigram", 6.0), model="unigram")
-    assert len(tables_of([first, second, measured("kn-5", 5.0, split="valid")])) == 1
-    tables = tables_of([first, signed(second, data="ptb+ab")])
-    assert [[row.model for row in table.rows] for table in tables] == [["any"], ["unigram"]]
-    assert [table.data for table in tables] == [first.signature["data"], "ptb+ab"]
-
-
 def test_a_small_size_has_no_published_number_beside_it_and_a_full_size_has():
     papers = [row for row in PUBLISHED if row.data == "ptb"]
     results = [

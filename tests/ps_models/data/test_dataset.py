@@ -4,7 +4,6 @@ import pytest
 
 from ps_models.data.dataset import read_stream, read_texts, vocabulary_hash
 from ps_models.errors import ModelError
-from tests.conftest import data
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import BuilderError
@@ -54,15 +53,3 @@ def test_the_hash_of_a_vocabulary_is_sha256_of_its_lines_and_depends_on_order():
     assert vocabulary_hash(Vocabulary(("<unk>", "<eos>", "a", "b"))) != vocabulary_hash(
         Vocabulary(("<unk>", "<eos>", "b", "a"))
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "words", "articles", "tokens"),
-    [("ptb", 10_000, 1, 82_430), ("wikitext-2", 33_278, 60, 245_569)],
-)
-def test_the_real_files_have_their_published_sizes(name, words, articles, tokens):
-    dataset = load_dataset(data(name))
-    vocabulary = Vocabulary.of_file(dataset.file("train"))
-    texts = list(read_texts(dataset, "test", vocabulary))
-    assert (len(vocabulary), len(texts)) == (words, articles)
-    assert sum(len(text.tokens) for text in texts) == tokens

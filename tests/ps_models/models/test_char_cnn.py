@@ -1,4 +1,4 @@
-"""The character-aware model against a plain loop over its equations; spellings; its sizes in the paper."""
+"""The character-aware model: spellings, what is computed once, checkpoints."""
 
 import pytest
 import torch

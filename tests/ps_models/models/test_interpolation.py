@@ -18,7 +18,7 @@ from ps_models.models.interpolation import Interpolation, fit_weights, interpola
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.unigram_cache import UnigramCache, UnigramCacheConfig, _caches_log_probs, tuned_cache
 
-V, EOS = 9, 1
+V = 9
 TRAIN = torch.randint(V, (600,), generator=torch.Generator().manual_seed(4)) ** 2 % V
 UNIGRAM = Unigram.of_text(V, TRAIN)
 BIGRAM = NGram.of_text(NGramConfig(vocab_size=V, order=2), TRAIN)

@@ -14,7 +14,6 @@ from ps_models.training.checkpoint import LAST, read_checkpoint, save_checkpoint
 from tests.ps_models.tiny import assert_same, chance_of_a_word_by_heart, make_dataset, settings_of
 
 SURE: dict[str, Any] = {"input_dropout": 0.0, "layer_dropout": 0.0, "output_dropout": 0.0, "zoneout": 0.1}
-SIZES: dict[str, Any] = {"vocab_size": 7, "hidden_size": 32, "init": 0.2}
 KEPT: dict[str, Any] = dict.fromkeys(
     ("type_dropout", "input_dropout", "recurrent_dropout", "output_dropout"), 0.0
 )

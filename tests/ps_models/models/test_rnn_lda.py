@@ -1,4 +1,4 @@
-"""RNN-LDA against its equations; topics against their updates written out, and against planted ones."""
+"""Topics of RNN-LDA against their updates written out, and against planted ones."""
 
 import random
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The sum-product network against its equations, node by node; gradients, and weights that stay above 0."""
+"""The sum-product network: its first values, and weights that stay above 0 and within their sum."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The Transformer against a plain loop over its equations; what it may and may not depend on; its sizes."""
+"""The Transformer: what it may and may not depend on, and that it learns."""
 
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ import json
 import math
 import os
 import random
-import resource
-import signal
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +30,7 @@ from ps_models.training.checkpoint import (
     save_checkpoint,
     weights_of,
 )
+from tests.command import small_files
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 WORDS = Vocabulary(("<unk>", "<eos>", "the", "naïve", "\u2028"))
@@ -189,14 +188,8 @@ def test_the_best_one_of_a_folder_is_used_and_cannot_be_resumed(saved):
 def test_a_full_disk_leaves_the_checkpoint_before(saved):
     written, path = saved
     before = path.read_bytes()
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    try:
-        with pytest.raises(ModelError, match="cannot be written"):
-            save_checkpoint(path, written)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        signal.signal(signal.SIGXFSZ, ignored)
+    with small_files(100), pytest.raises(ModelError, match="cannot be written"):
+        save_checkpoint(path, written)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 

@@ -4,7 +4,6 @@ import json
 import math
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -30,6 +29,7 @@ from ps_models.training.checkpoint import BEST, LAST, read_checkpoint, save_chec
 from ps_models.training.logs import EPOCHS, UPDATES, RunLog, events_to
 from ps_models.training.loop import RunLimits, StoppedError
 from ps_models.training.optimizers import NEVER, OPTIMIZERS
+from tests.command import small_files
 from tests.conftest import ROOT
 from tests.ps_models.tiny import (
     QUIET,
@@ -550,18 +550,12 @@ def test_two_runs_do_not_write_into_one_folder(tiny_dataset, run):
 
 def test_a_full_disk_is_an_error_and_the_run_can_be_resumed(tiny_dataset, tmp_path):
     log = RunLog(tmp_path)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20, before[1]))
-    try:
+    with small_files(20):
         for write in (log.update, log.epoch):
             with pytest.raises(ModelError, match=r"(jsonl|csv): cannot be written .*train again to resume"):
                 write({"update": 1, "epoch": 1, "a_long_name": 0.123456789})
         with pytest.raises(ModelError, match="cannot be written"):  # what was left to write
             log.close()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, ignored)
     train(tiny_dataset, tmp_path, *SETTINGS)
     assert [update for update, _ in losses(tmp_path)] == list(range(1, losses(tmp_path)[-1][0] + 1))
 

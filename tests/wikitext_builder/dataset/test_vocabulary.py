@@ -59,10 +59,6 @@ def test_a_vocabulary_knows_its_size_and_its_words() -> None:
     assert vocabulary.encode(["a", "b", EOS]) == [2, 0, 1]
 
 
-def test_the_official_file_has_the_papers_vocabulary(wikitext_2: Path) -> None:
-    assert len(Vocabulary.of_file(wikitext_2 / "wiki.train.tokens")) == 33_278  # Table 1
-
-
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b" caf\xe9 \n")
     for name in ("latin", "absent"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cases import each, read
+from tests.cases import cases, each, read
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction import expander
@@ -130,19 +130,15 @@ def chain(last: str, link: str, length: int = 40) -> dict[str, str]:
 BOMB = "{{D39|xx}}", chain("{{{1}}}", "{{{{D{}|{{{{{{1}}}}}}{{{{{{1}}}}}}}}}}")
 
 
-@pytest.mark.parametrize(
-    ("call", "templates"),
-    [
-        pytest.param(*BOMB, id="doubling argument"),
-        pytest.param("{{D39}}", chain("x", "{{{{D{0}}}}}{{{{D{0}}}}}"), id="doubling call"),
-        pytest.param("{{D39|x}}", chain("x", "{{{{D{0}|{{{{D{0}}}}}}}}}{{{{D{0}}}}}"), id="both"),
-    ],
-)
-def test_chains_of_doubling_templates_end_soon(call: str, templates: dict[str, str]) -> None:
-    assert why_not(call, templates) in {"limit", "error"}
+CHAINS = {
+    "doubling argument": BOMB,
+    "doubling call": ("{{D39}}", chain("x", "{{{{D{0}}}}}{{{{D{0}}}}}")),
+    "both": ("{{D39|x}}", chain("x", "{{{{D{0}|{{{{D{0}}}}}}}}}{{{{D{0}}}}}")),
+    **{one["label"]: (one["call"], one["templates"]) for one in cases("extract/hostile", "bombs")},
+}
 
 
-@each("extract/hostile", "call, templates", "bombs")
+@pytest.mark.parametrize(("call", "templates"), CHAINS.values(), ids=CHAINS)
 def test_bombs_end_soon(call: str, templates: dict[str, str]) -> None:
     assert why_not(call, templates) in {"limit", "error"}
 

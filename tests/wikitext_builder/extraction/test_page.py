@@ -1,7 +1,6 @@
 """extract: the layout of the lines, the kinds of sections, what is left out, what the API expanded."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -86,8 +85,3 @@ def test_a_paragraph_is_never_a_heading_even_after_tokenization():
 def test_no_call_may_grow_without_end():
     doubled = "{{sfrac|1" * 60 + "|2}}" * 60
     assert sum(map(len, body(doubled))) < 20_000
-
-
-def test_the_tests_of_extraction_name_no_path_of_a_machine():
-    for path in Path(__file__).parent.glob("*.py"):
-        assert "/" + "work/" not in path.read_text("utf-8")

@@ -12,7 +12,6 @@ import pytest
 
 from tests.conftest import data
 from tests.wikitext_builder.extraction.pages import expansions, page, real_articles, real_pages
-from wikitext_builder.article import heading_level
 from wikitext_builder.extraction.macros.citations import CITATIONS
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.macros.registry import MACROS, is_removed
@@ -136,12 +135,6 @@ def test_the_words_of_the_official_article_are_there(title, recall):
     article = tokenize_article(extract(page(wikitext, title.replace("_", " "))))
     tokens = Counter(token for line in article.lines for token in line.split())
     assert (official & tokens).total() / official.total() >= recall
-
-
-def test_blank_lines_stand_as_in_the_official_files():
-    for article in real_articles("2016-04"):
-        shape = "".join("_" if not line else "h" if heading_level(line) else "t" for line in article.lines)
-        assert re.fullmatch(r"_h_(?:t|_h_)*_", shape)
 
 
 def test_a_real_page_takes_milliseconds():

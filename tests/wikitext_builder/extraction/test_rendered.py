@@ -15,10 +15,6 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction import rendered
 from wikitext_builder.extraction.rendered import MAX_HTML_BYTES, extract_rendered, split_rendered_blocks
 
-REFERENCE = '<sup class="reference"><a href="#cite_note-1">[1]</a></sup>'
-
-MATH = '<span class="mwe-math-element"><math><mi>E</mi></math><img/></span>'
-DISPLAYED_MATH = '<div class="mwe-math-element"><div><math><mi>E</mi></math></div><img/></div>'
 TOKYO = Page(title="Tokyo", page_id=1, revision_id=2, timestamp="2016-04-16T17:15:34Z", wikitext="")
 TAGS = ("<p>", "</p>", "<ul>", "<li>", "</li>", "<h2>", "</h2>", "<i>", "</i>", "<div>", "</div>")
 

@@ -8,7 +8,6 @@ import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO
 
 import pytest
@@ -18,7 +17,6 @@ from hypothesis import strategies as st
 
 from tests.dumps import COMPRESSIONS
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.hashing import file_sha256
 from wikitext_builder.pages import decompress
 from wikitext_builder.pages.decompress import (
     CHUNK_LIMIT,
@@ -82,12 +80,6 @@ def test_a_frame_that_needs_gigabytes_of_window_is_refused() -> None:
     frame = b"\x28\xb5\x2f\xfd" + b"\x00" + bytes([21 << 3]) + b"\x01\x00\x00"
     with pytest.raises(BuilderError, match="Zstandard data are damaged"):
         unpacked(frame)
-
-
-def test_the_digest_of_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "a"
-    path.write_bytes(b"abc")
-    assert file_sha256(path) == hashlib.sha256(b"abc").hexdigest()
 
 
 # --- streams of bzip2 in parallel

@@ -1,4 +1,4 @@
-"""Fetching without a wiki: progress, help, revisions of a build; the rest is in tests/mediawiki."""
+"""Fetching without a wiki: progress, help, revisions of a build, marks; the rest is in tests/mediawiki."""
 
 from pathlib import Path
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import WITHOUT_PRIVILEGES
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.database import sha1_of
@@ -379,23 +378,3 @@ def test_a_store_can_have_any_name_and_be_behind_a_link(
     with Store.create(tmp_path / "far" / "a.store"), pytest.raises(ValueError, match="stopped"):
         stopped(tmp_path / "near.store")
     assert (tmp_path / "near.store").exists()
-
-
-def test_a_store_that_cannot_be_written_is_read(tmp_path: Path) -> None:
-    folder = tmp_path / "readonly"
-    folder.mkdir()
-    path = folder / "a.store"
-    with Store.create(path) as store:
-        store.add("en", [page(1)], origin="test")
-    path.chmod(0o444)
-    folder.chmod(0o555)
-    code = (
-        "import sys; from pathlib import Path; from wikitext_builder.pages.store import Store;"
-        "store = Store.open(Path(sys.argv[1])); print(len(store.revisions('en')));"
-        "Store.create(Path(sys.argv[1])).want('en', [])"
-    )
-    command = [*WITHOUT_PRIVILEGES, sys.executable, "-c", code, path]
-    result = subprocess.run(command, capture_output=True, text=True)
-    assert result.stdout == "1\n"
-    assert "BuilderError" in result.stderr
-    assert "cannot be written" in result.stderr

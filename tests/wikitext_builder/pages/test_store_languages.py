@@ -18,7 +18,6 @@ SITE = (
     '<namespace key="14" case="first-letter">Categoria</namespace></namespaces></siteinfo>'
 )
 TEXT = "[[Fitxer:a.jpg|miniatura|Una tassa]]\nEl '''te {0}''' és una beguda. [[Categoria:Begudes]]"
-TIME = "2020-01-01T00:00:00Z"
 PAGES = [
     Page(
         title=f"Te {n}",

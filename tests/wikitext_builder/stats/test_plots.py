@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import ROOT, data
-from wikitext_builder.dataset.manifest import read_tokens
+from tests.conftest import ROOT
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.stats.plots import (
     ZIPF_POINTS,
@@ -50,16 +49,6 @@ def test_window_coverage_equals_its_definition(
     without: tuple[str, ...], tokens: list[str], longest: int
 ) -> None:
     assert window_coverage(iter(tokens), longest, without=without) == naive_coverage(tokens, longest, without)
-
-
-def test_window_coverage_of_the_penn_treebank() -> None:
-    path = data("ptb/ptb.valid.txt")
-    curve = window_coverage(read_tokens(path))
-    assert len(curve) == 500
-    assert curve == sorted(curve)
-    tokens = list(read_tokens(path))
-    expected = sum(token in tokens[max(0, t - 100) : t] for t, token in enumerate(tokens)) / len(tokens)
-    assert curve[99] == expected
 
 
 def draw(folder: Path) -> None:

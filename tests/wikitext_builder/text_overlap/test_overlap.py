@@ -74,7 +74,7 @@ def test_what_was_copied_is_found_in_every_form(built: Path, tmp_path: Path) -> 
     assert not any(one.longest for one in until.splits)
 
 
-def test_official_files_with_other_rare_words_overlap(tmp_path: Path) -> None:
+def test_official_files_with_other_rare_words_overlap() -> None:
     """WikiText-103's valid is WikiText-2's, with other words as `<unk>`."""
     found = wb.overlap(data("wikitext-103"), against=data("wikitext-2"), splits=["valid"]).splits[0]
     assert found.articles >= found.near_duplicates > 55
@@ -121,7 +121,7 @@ def csv_rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_the_command_prints_what_the_library_finds(built: Path, others: list[Path], tmp_path: Path) -> None:
+def test_the_command_prints_what_the_library_finds(built: Path, others: list[Path]) -> None:
     words = ["overlap", built, *(word for one in others for word in ("--against", one))]
     found = wb.overlap(built, against=others)
     assert done(*words) == as_text(found)

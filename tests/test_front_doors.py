@@ -1,0 +1,50 @@
+"""`import` of each package: quick, without what is heavy, and every name is there and says what it is."""
+
+import importlib
+import inspect
+
+import pytest
+
+from tests.command import python
+
+PACKAGES = ("wikitext_builder", "ps_models", "lm_benchmarks")
+HEAVY = {
+    *("torch", "safetensors", "pandas", "lxml", "matplotlib", "numpy", "pyarrow", "requests"),
+    *("rich", "click"),
+}
+SHOWN_BY = HEAVY - {"rich", "click"}
+MEASURE = (
+    "import time; start = time.process_time(); {work}; took = time.process_time() - start;"
+    " import sys; print(took, *{{name.split('.')[0] for name in sys.modules}})"
+)
+HELP = "from ps_models.cli import commands; commands([{argument!r}], standalone_mode=False)"
+WORK = {
+    **{package: (f"import {package}", HEAVY, 0.1) for package in PACKAGES},
+    "help": (HELP.format(argument="--help"), SHOWN_BY, 0.5),
+    "version": (HELP.format(argument="--version"), SHOWN_BY, 0.5),
+}
+
+
+@pytest.mark.parametrize(("work", "heavy", "most"), WORK.values(), ids=WORK)
+def test_imports_help_and_version_are_quick_and_light(work: str, heavy: set[str], most: float) -> None:
+    """One of three is quick, in time of the processor: other work on the machine must not count."""
+    for _ in range(3):
+        done = python(MEASURE.format(work=work))
+        assert done.returncode == 0, done.stderr
+        took, *modules = done.stdout.splitlines()[-1].split()
+        assert not heavy & set(modules)
+        if float(took) < most:
+            return
+    pytest.fail(f"took {took} seconds")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_name_is_there_and_documented(package: str) -> None:
+    module = importlib.import_module(package)
+    assert set(module.__all__) <= set(dir(module))
+    for name in module.__all__:
+        value = getattr(module, name)
+        assert name == "__version__" or inspect.getdoc(value), name
+        assert not inspect.ismodule(value), name
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'trian'"):
+        _ = module.trian
