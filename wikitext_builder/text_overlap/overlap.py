@@ -22,13 +22,7 @@ from wikitext_builder.article import heading_level
 from wikitext_builder.dataset.load import FILE, WIKITEXT, DatasetArticle, load
 from wikitext_builder.dataset.manifest import OVERLAP, file_line
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.lock import (
-    ATTRIBUTION,
-    ATTRIBUTION_HEAD,
-    Attribution,
-    read_attribution,
-    read_lock,
-)
+from wikitext_builder.pages.lock import ATTRIBUTION, ATTRIBUTION_HEAD, Attribution, read_attribution
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import ProcessPool
 from wikitext_builder.text_overlap.index import Findings, Found, Index, Scan, chunks_of
@@ -75,7 +69,7 @@ def overlap(
 
     Raises:
         BuilderError: The dataset is missing or in another format, a path of `against` does not exist, or a
-            lock file is wrong. Other text that cannot be read is in `rejected`.
+            lock file that it names is wrong. Other text that cannot be read is in `rejected`.
     """
     comparison = Comparison(dataset, against, progress, **options)
     return comparison.result([one.overlap for one in comparison.articles()])
@@ -124,12 +118,13 @@ class Comparison:
             against = self.dataset.file("train", raw=self.dataset.has_raw("train"))
             splits.remove("train")
         self.splits = tuple(dict.fromkeys(options.get("splits") or splits))
-        self.against = files_of([against] if isinstance(against, str | Path) else against)
+        given = [Path(one) for one in ([against] if isinstance(against, str | Path) else against)]
+        self.against = files_of(given)
         date, column = parse_date(options.get("as_of")), options.get("column") or "text"
         self.how = How(as_of=date, language=language, column=column)
         self.progress, self.characters, self.rejects = progress, 0, Rejects()
         locks = [path for path in self.against if is_lock(path)]
-        self.listed = Listed([one for path in locks for one in read_lock(path, language=language)])
+        self.listed = Listed(locks, language, given, self.rejects)
         self.sources = [path for path in self.against if path not in locks]
         self.limit = max(1, (options.get("memory") or MEMORY) * 10**6 // (BYTES_PER_WORD * self.workers))
 
@@ -226,10 +221,11 @@ def _shared_out(sources: Sequence[Path], workers: int) -> list[tuple[Path, ...]]
     """The sources of each worker: the largest first, each to the worker that has least."""
     shares: list[list[Path]] = [[] for _ in range(max(1, min(workers, len(sources))))]
     sizes = [0] * len(shares)
-    for path in sorted(sources, key=lambda one: (-one.stat().st_size, one)):
+    bytes_of = {path: path.stat().st_size if path.exists() else 0 for path in sources}  # a link to nothing: 0
+    for path in sorted(sources, key=lambda one: (-bytes_of[one], one)):
         least = sizes.index(min(sizes))
         shares[least].append(path)
-        sizes[least] += path.stat().st_size
+        sizes[least] += bytes_of[path]
     return [tuple(sorted(share)) for share in shares]
 
 

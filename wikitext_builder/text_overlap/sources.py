@@ -9,7 +9,7 @@ other files are read.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -25,7 +25,7 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.page import NO_EXPANSIONS, extract
 from wikitext_builder.pages.decompress import EXPANSION_LIMIT, READ, DumpFile, decompressed
 from wikitext_builder.pages.lock import FORMAT as LOCK_FORMAT
-from wikitext_builder.pages.lock import Attribution
+from wikitext_builder.pages.lock import Attribution, read_lock
 from wikitext_builder.pages.reading import StoredTemplates, stored_pages, templates_in
 from wikitext_builder.pages.store import Revision, Store
 from wikitext_builder.pages.store_languages import stored_language
@@ -100,12 +100,12 @@ class Rejects(dict[tuple[str, str], Reject]):
 
 
 def files_of(paths: Iterable[str | Path]) -> list[Path]:
-    """The sources of some paths, sorted: a dataset's folder is one, of any other folder each file."""
+    """The sources of some paths, sorted: a folder of a dataset, or each file and link of another folder."""
     found: set[Path] = set()
     for path in map(Path, paths):
         if path.is_file() or is_dataset(path):
             found.add(path)
-        elif inside := [one for one in path.rglob("*") if one.is_file()]:
+        elif inside := [one for one in path.rglob("*") if one.is_file() or one.is_symlink()]:
             found.update(inside)
         else:
             what = "has no files" if path.is_dir() else "is no file and no folder"
@@ -128,9 +128,19 @@ def is_lock(path: Path) -> bool:
 
 
 class Listed:
-    """Which pages and revisions lock files have."""
+    """Which pages and revisions lock files have; one in a folder, not `given` itself, can be rejected."""
 
-    def __init__(self, revisions: Sequence[Revision]) -> None:
+    def __init__(
+        self, locks: Iterable[Path], language: str, given: Collection[Path], rejects: Rejects
+    ) -> None:
+        revisions = list[Revision]()
+        for path in locks:
+            try:
+                revisions += read_lock(path, language=language)
+            except BuilderError as error:
+                if path in given:
+                    raise
+                rejects.add(str(path), "lock-file", str(error).removeprefix(f"{path}: ").partition(";")[0])
         self._revisions = {one.revision_id for one in revisions}
         self._pages = {one.page_id for one in revisions}
         self._titles = {tuple(words_of(one.title)) for one in revisions}
@@ -169,6 +179,8 @@ Reader = Callable[[Path, How, Rejects], Iterator[Piece]]
 def _reader_of(path: Path) -> Reader:
     """What reads a source."""
     names = path.name.lower().split(".")
+    if path.is_dir() and not is_dataset(path):
+        raise RejectedError("unreadable", "a link to a folder: name that folder too")
     if path.is_dir() or names[-1] in ("tokens", "raw"):
         return _dataset
     if not path.is_file():

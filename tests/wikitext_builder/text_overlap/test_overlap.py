@@ -117,6 +117,26 @@ def test_lock_files(built: Path, tmp_path: Path) -> None:
     assert found.splits[0].longest == 0
 
 
+def test_nothing_in_a_folder_is_passed_over_in_silence(built: Path, tmp_path: Path) -> None:
+    """Links are read or named, and a lock file of another language does not stop the others."""
+    folder, elsewhere = tmp_path / "texts", tmp_path / "elsewhere"
+    for one in (folder, elsewhere):
+        one.mkdir()
+    (elsewhere / "copy.txt").write_text(plain_text(built, "test"), encoding="utf-8")
+    (folder / "other.lock").write_text("# wikitext-builder lock 1; language de; wiki -\n", encoding="utf-8")
+    (folder / "titles.lock").symlink_to(built / "titles.lock")
+    links = {"to-folder": elsewhere, "to-itself": folder, "to-nothing": tmp_path / "absent", "set": built}
+    for name, target in links.items():
+        (folder / name).symlink_to(target)
+    found = wb.overlap(built, against=folder, workers=2)
+    rejected = [(Path(one.source).name, one.reason) for one in found.rejected]
+    unread = [(name, "unreadable") for name in ("to-folder", "to-itself", "to-nothing")]
+    assert rejected == [("other.lock", "lock-file"), *unread]
+    assert "found one of 'de'" in found.rejected[0].detail
+    assert {one.nearest.partition(": ")[0] for one in found.articles} == {f"{folder}/set"}
+    assert all(one.listed == one.articles for one in found.splits)
+
+
 def csv_rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
