@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,7 @@ from wikitext_builder.dataset.manifest import (
     read_manifest,
 )
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.hashing import code_hash, file_sha256, lines_sha256
 from wikitext_builder.runners import blobs
 from wikitext_builder.tables import aligned, csv_text
 from wikitext_builder.text_overlap.sources import Reject, files_of
@@ -200,7 +202,7 @@ def write_into_card(directory: str | Path, found: Overlap) -> None:
         CARD: OVERLAP_HEADING + f"\n{_as_markdown(found)}".encode(errors="backslashreplace"),
     }
     stored = {name: value for name, value in asdict(found).items() if name != "articles"}
-    stored["bytes"] = _sizes(found.against)
+    stored |= _compared_with(found.against)
     stored["files"] = {name: asdict(entry_of_data(data)) for name, data in texts.items()}
     texts[CARD] = built + texts[CARD]
     texts[OVERLAP] = f"{json.dumps(stored, indent=1)}\n".encode()
@@ -209,9 +211,9 @@ def write_into_card(directory: str | Path, found: Overlap) -> None:
 
 
 def is_compared(directory: Path, against: Sequence[str | Path]) -> bool:
-    """Returns True if a dataset has, whole, the overlap that a build with these files writes."""
+    """Returns True if a dataset has, whole, the overlap that a build with these files would write now."""
     paths, manifest = [str(path) for path in files_of(against)], read_manifest(directory)
-    expected = {"against": paths, "bytes": _sizes(paths), "as_of": "", "lengths": list(LENGTHS)}
+    expected = {"against": paths, "as_of": "", "lengths": list(LENGTHS), **_compared_with(paths)}
     try:
         parts = list(compared_overlap(directory))
         stored = json.loads((directory / OVERLAP).read_text(encoding="utf-8")) if parts else {}
@@ -223,9 +225,24 @@ def is_compared(directory: Path, against: Sequence[str | Path]) -> bool:
     return same and all(there == entry for _, entry, there in parts)
 
 
-def _sizes(paths: Sequence[str]) -> list[int]:
-    """The bytes of each source; of a folder, of all its files."""
-    return [
-        sum(one.stat().st_size for one in ([path] if path.is_file() else path.rglob("*")) if one.is_file())
+def _compared_with(paths: Sequence[str]) -> dict[str, object]:
+    """The bytes and the sha256 of each source, of a folder over all its files, and the code that compares."""
+    sources = {
+        path: [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
         for path in map(Path, paths)
-    ]
+    }
+    code = [code_hash(), *(file_sha256(one) for one in sorted(Path(__file__).parent.glob("*.py")))]
+    return {
+        "bytes": [sum(one.stat().st_size for one in files) for files in sources.values()],
+        "sha256": [_sha256(path, files) for path, files in sources.items()],
+        "code": lines_sha256(code)[:16],
+    }
+
+
+def _sha256(path: Path, files: Sequence[Path]) -> str:
+    """The hash of a file, or of the names and hashes of the files of a folder; "" if one cannot be read."""
+    with suppress(OSError):  # the comparison rejected it
+        if path.is_file():
+            return file_sha256(path)
+        return lines_sha256(f"{one.name!a} {file_sha256(one)}" for one in files)
+    return ""

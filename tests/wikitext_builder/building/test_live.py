@@ -1,5 +1,6 @@
 """The recipe `live`: a test set alone, of pages whose dates the store knows."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -236,6 +237,27 @@ def test_a_damaged_overlap_is_found_and_the_same_call_repairs_it(
     assert built() is not None
     assert path.read_bytes() != files[path]
     assert not faults(compared)
+
+
+def test_other_text_of_the_same_size_and_older_results_are_compared_again(
+    short: Path, compared: Path, tmp_path: Path
+) -> None:
+    other, path = tmp_path / "other.txt", compared / "overlap.json"
+    new, first = path.read_bytes(), json.loads(path.read_bytes())
+    without = {key: value for key, value in first.items() if key not in ("code", "sha256")}
+    for older in (first | {"code": "0" * 16}, without):  # the first versions had no hashes
+        path.write_text(json.dumps(older), encoding="utf-8")
+        assert not faults(compared)
+        assert build("live", short, compared, against=other).overlap is not None
+        assert path.read_bytes() == new
+    other.write_text(other.read_text(encoding="utf-8").replace("4 words", "5 birds"), encoding="utf-8")
+    report = build("live", short, compared, against=other)
+    assert report.overlap is not None
+    assert report.overlap.splits[0].shared[8] == 0
+    second = json.loads(path.read_bytes())
+    assert second["bytes"] == first["bytes"]
+    assert second["sha256"] == [hashlib.sha256(other.read_bytes()).hexdigest()]
+    assert build("live", short, compared, against=other).overlap is None
 
 
 def test_other_text_that_is_missing_or_holds_the_set_itself_is_refused(short: Path, tmp_path: Path) -> None:
