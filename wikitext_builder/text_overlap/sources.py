@@ -143,16 +143,16 @@ class Listed:
                 rejects.add(str(path), "lock-file", str(error).removeprefix(f"{path}: ").partition(";")[0])
         self._revisions = {one.revision_id for one in revisions}
         self._pages = {one.page_id for one in revisions}
-        self._titles = {tuple(words_of(one.title)) for one in revisions}
+        self._titles = {one.title for one in revisions}
+        self._words = {tuple(words_of(one)) for one in self._titles}  # titles of tokens are matched by these
 
     def of(self, source: Attribution | None, title: str) -> str:
-        """What is listed of an article; without attribution its title decides."""
-        if source and source.revision_id in self._revisions:
+        """What is listed of an article; without attribution the words of its title decide."""
+        if source is None:
+            return "page" if tuple(words_of(title)) in self._words else ""
+        if source.revision_id in self._revisions:
             return "revision"
-        if source and source.page_id in self._pages:
-            return "page"
-        words = tuple(words_of(source.title if source else title))
-        return "page" if words in self._titles else ""
+        return "page" if source.page_id in self._pages or source.title in self._titles else ""
 
 
 def pieces_of(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:

@@ -14,7 +14,7 @@ import pytest
 import wikitext_builder as wb
 from tests.command import done, refused
 from tests.conftest import data
-from tests.wikitext_builder.datasets import PAGES, store_of
+from tests.wikitext_builder.datasets import PAGES, build, store_of
 from wikitext_builder.dataset.vocabulary import UNK
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.sample import SAMPLE_DUMP
@@ -115,6 +115,19 @@ def test_lock_files(built: Path, tmp_path: Path) -> None:
     assert others
     assert listed == {first: "page"}
     assert found.splits[0].longest == 0
+
+
+def test_titles_that_differ_in_marks_or_case_are_other_pages(tmp_path: Path) -> None:
+    pages = [replace(PAGES[n], title=title) for n, title in enumerate(("C++", "The who", "Go"))]
+    listed = [replace(PAGES[50 + n], title=title) for n, title in enumerate(("C", "The Who", "Go"))]
+    lock, store = tmp_path / "a.lock", store_of(tmp_path / "a.store", pages)
+    lock.write_text(wb.lock(store_of(tmp_path / "other.store", listed)), encoding="utf-8")
+    build("live", store, tmp_path / "set")
+    found = {one.title: one.listed for one in wb.overlap(tmp_path / "set", against=lock).articles}
+    assert found == {"C + +": "", "The who": "", "Go": "page"}
+    (tmp_path / "set" / "attribution.tsv").unlink()
+    found = {one.title: one.listed for one in wb.overlap(tmp_path / "set", against=lock).articles}
+    assert set(found.values()) == {"page"}  # all that is known are words
 
 
 def test_nothing_in_a_folder_is_passed_over_in_silence(built: Path, tmp_path: Path) -> None:
