@@ -31,6 +31,8 @@ from rich.progress import Progress as RichProgress
 from rich.table import Column
 from rich.text import Text
 
+from wikitext_builder.tables import spelled_out
+
 Result = TypeVar("Result")
 
 PACKAGES = ("wikitext_builder", "ps_models", "lm_benchmarks")
@@ -269,7 +271,7 @@ class _LogLines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print a record."""
-        click.echo(self.format(record), err=True)
+        click.echo(spelled_out(self.format(record)), err=True)
 
 
 def set_verbosity(verbose: bool | None) -> None:

@@ -37,7 +37,7 @@ def run_processes(arguments: Sequence[str], number: int) -> int:
         outputs: list[IO[bytes] | None] = [None, *said]
         children = [
             subprocess.Popen(  # noqa: S603 - ours
-                [sys.executable, "-m", "ps_models", *arguments],
+                [sys.executable, "-P", "-m", "ps_models", *arguments],
                 env={**os.environ, **shared, "RANK": str(rank)},
                 stdout=output,
                 stderr=output,

@@ -208,6 +208,11 @@ def test_given_titles_make_up_valid_and_test(store: Path, tmp_path: Path) -> Non
     for titles, says in (("Haiku\nTea", "1 titles are both in"), ("Samovar", "such as 'Samovar'")):
         titles_file(test, titles)
         assert says in refused(*build, "--out", tmp_path / "b", "--test-titles", test)
+    test_titles = ("--test-titles", titles_file(test, "Haiku"), "--test-articles", "0")
+    said = refused(
+        "build", "live", "--store", store, "--out", tmp_path / "b", "--valid-articles", "3", *test_titles
+    )
+    assert "--test-titles: wikitext-live has no test; ask for --test-articles" in said
     titles_file(valid, "# none yet")
     assert "names no article" in refused(*build, "--out", tmp_path / "b")
 

@@ -81,6 +81,7 @@ def test_settings_are_defaults_which_variables_and_the_command_line_replace(
     [
         ('stor = "a"', "found stor; expected a text or a number for store, contact"),
         ("store = [1]", "found store; expected a text or a number"),
+        ("store = 5", "found store; expected a text or a number"),
         ("store = ", "expected lines such as store ="),
     ],
 )

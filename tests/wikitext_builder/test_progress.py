@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import os
 import pty
 import re
@@ -127,3 +128,9 @@ def test_a_stage_that_begins_again_has_its_own_time() -> None:
     assert any(re.search(r"10/10 tokens .*took 0:00:0\d", line) for line in shown)
     assert "1/10 tokens" in shown[-1]
     assert "0:00:00 elapsed" in shown[-1]
+
+
+def test_a_line_of_the_log_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    set_verbosity(None)
+    logging.getLogger("wikitext_builder.try").warning("skipped %s", "a page\x1b]0;mine\x07")
+    assert capsys.readouterr().err == "skipped a page\\x1b]0;mine\\x07\n"

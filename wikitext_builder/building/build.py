@@ -149,7 +149,7 @@ def build_months(
     """
     if by not in PAGE_DATES:
         raise BuilderError(f"--by {by}: expected {' or '.join(PAGE_DATES)}")
-    names, rules = months_of(months), options.pop("include", ())
+    names, rules = months_of(months), options.pop("include", None) or ()
     rules = [rules] if isinstance(rules, str) else list(rules)
     others = ("workers", "scheduler", "work", "against", "progress")  # they do not decide what is built
     deciding = {name: value for name, value in options.items() if name not in others}

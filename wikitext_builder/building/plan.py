@@ -128,10 +128,12 @@ def make_plan(
     found, older = _chosen_revisions(store, recipe.language, as_of, lock)
     if lock and (said := names_in_lock(Path(lock))):  # so that the same lock file gives the same bytes
         language = with_names(language_of(recipe.language), said)
-    revisions = chosen(found, options.get("include", ()), options.get("exclude", ()), language)
+    revisions = chosen(found, options.get("include") or (), options.get("exclude") or (), language)
     given_valid, given_test = _page_ids(valid_titles, revisions), _page_ids(test_titles, revisions)
     if given_valid and "valid" not in recipe.splits:
         raise BuilderError(f"--valid-titles: {recipe.name} has no valid; use another recipe")
+    if given_test and "test" not in recipe.splits:
+        raise BuilderError(f"--test-titles: {recipe.name} has no test; ask for --test-articles")
     if given_test and recipe.test_words:
         raise BuilderError("--test-titles and --test-words: use one of the two")
     if given_valid & given_test:

@@ -135,7 +135,7 @@ def build(
         for warning in report.warnings if report else (missing,):
             click.echo(warning, err=True)
         if report and as_json:
-            click.echo(json.dumps(asdict(report)))
+            click.echo(json.dumps(({"month": name} if name else {}) | asdict(report)))
         elif report:
             _print_report(out / name, report)
 
@@ -257,7 +257,7 @@ def _run(words: list[str]) -> None:
     click.echo(f"\n$ {shlex.join(words)}")
     module = words[0].replace("-", "_")
     quiet = ["--quiet"] if is_quiet() and "--quiet" not in words else []
-    done = subprocess.run([sys.executable, "-m", module, *words[1:], *quiet], check=False)  # noqa: S603 - ours
+    done = subprocess.run([sys.executable, "-P", "-m", module, *words[1:], *quiet], check=False)  # noqa: S603 - ours
     if done.returncode:
         raise click.exceptions.Exit(done.returncode)  # it has said what is wrong
 

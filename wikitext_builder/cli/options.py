@@ -40,7 +40,7 @@ def _settings() -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BuilderError(f'{path}: {error}; expected lines such as store = "wikipedia.store"') from error
     for name, value in found.items():
-        if name not in SETTINGS or not isinstance(value, str | int):
+        if name not in SETTINGS or not isinstance(value, str | int if name == "threads" else str):
             raise BuilderError(f"{path}: found {name}; expected a text or a number for {', '.join(SETTINGS)}")
     return found
 

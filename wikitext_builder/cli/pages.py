@@ -32,6 +32,7 @@ from wikitext_builder.cli.options import (
 )
 from wikitext_builder.errors import UNANSWERED, BuilderError
 from wikitext_builder.progress import duration, shown_progress
+from wikitext_builder.tables import one_line
 from wikitext_builder.wiki.languages import language_of
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def fetch(store_path: Path, as_json: bool, **options: Any) -> None:
         html = report.html
         click.echo(f"  rendered  {html.fetched:,}, {html.present:,} already done; not: {listed(html.failed)}")
     for warning in pages.warnings:
-        click.echo(f"the wiki warns: {warning}", err=True)
+        click.echo(f"the wiki warns: {one_line(warning)}", err=True)
     _expect_answers(pages)
 
 

@@ -22,7 +22,7 @@ from wikitext_builder.dataset.load import WIKITEXT, Dataset, load_named
 from wikitext_builder.dataset.vocabulary import EOS, UNK, read_token_lines
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import ATTRIBUTION, Attribution, read_attribution
-from wikitext_builder.tables import aligned
+from wikitext_builder.tables import aligned, spelled_out
 
 NOT_COUNTED: Final = (UNK, EOS)
 LEAST_G2: Final = 10.83  # one chance in a thousand (χ² with one degree of freedom)
@@ -289,7 +289,7 @@ def as_text(found: DatasetDiff, *, titles: int = 10) -> str:
     lines += [f"recipe: {name} {a!r} → {b!r}" for name, (a, b) in found.recipe.items()]
     lines += [f"not known: {sentence}" for sentence in found.unknown]
     if not all(found.articles):
-        return "\n".join([*lines, "", *_word_table(found)]) + "\n"
+        return spelled_out("\n".join([*lines, "", *_word_table(found)]) + "\n")
     kinds = {
         f"only in {other}": [f"{one.title} ({one.split})" for one in found.added],
         f"only in {one}": [f"{one.title} ({one.split})" for one in found.gone],
@@ -303,7 +303,7 @@ def as_text(found: DatasetDiff, *, titles: int = 10) -> str:
         lines += [f"  and {len(rows) - titles:,} more"] if len(rows) > titles else []
     lines += ["", f"{found.same:,} the same{', as far as is known' if found.unknown else ''}"]
     lines += ["", *_word_table(found)] if found.most_changed else []
-    return "\n".join(lines) + "\n"
+    return spelled_out("\n".join(lines) + "\n")
 
 
 def _described(one: Change) -> str:

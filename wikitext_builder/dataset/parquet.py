@@ -27,7 +27,7 @@ def parquet_lines(path: Path, column: str | None = None) -> Iterator[bytes]:
     Values that are neither texts nor numbers are null. RejectedError: the file is damaged, has no such
     column, or unpacks to much more than it has.
     """
-    command = [sys.executable, "-m", __name__, str(path), *([] if column is None else [column])]
+    command = [sys.executable, "-P", "-m", __name__, str(path), *([] if column is None else [column])]
     with subprocess.Popen(  # noqa: S603
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | SMALL
     ) as child:

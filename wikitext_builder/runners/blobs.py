@@ -70,7 +70,7 @@ def move(location: str, path: Path) -> None:
         filesystem, source = _filesystem(location)
         filesystem.get_file(source, str(path))
     else:
-        Path(location).replace(path)
+        shutil.move(location, path)  # --work can be on another disk
 
 
 def read(location: str, start: int = 0, end: int | None = None) -> bytes:

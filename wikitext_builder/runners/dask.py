@@ -83,7 +83,7 @@ def _take_child() -> _Child:
         return child
     ours, its = Pipe()
     with its:
-        command = [sys.executable, "-m", __name__, str(its.fileno())]
+        command = [sys.executable, "-P", "-m", __name__, str(its.fileno())]
         return _Child(subprocess.Popen(command, pass_fds=[its.fileno()]), ours)  # noqa: S603
 
 

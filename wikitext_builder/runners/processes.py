@@ -27,6 +27,7 @@ SECONDS_AGAIN = 1.0
 # The last resort for a page: extraction itself refuses by structure, which does not depend on a machine's
 # speed.
 SECONDS_PER_PAGE = 10.0
+SAFE_PATH = "PYTHONSAFEPATH"
 AHEAD = 2  # tasks given to each worker: enough to keep it busy, few enough to lose little
 
 
@@ -101,7 +102,8 @@ class ProcessPool:
         try:
             while True:
                 while len(running) < AHEAD * self._workers and (item := next(queue, None)):
-                    running[pool.submit(function, item[1])] = item[0]
+                    with _safe_path():  # a process can begin here
+                        running[pool.submit(function, item[1])] = item[0]
                 if not running:
                     return
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -114,13 +116,31 @@ class ProcessPool:
         if self._pool is None:
             # spawn: a forked child inherits the locks of threads that it does not have.
             context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self._workers, mp_context=context, initializer=_begin_worker)
+            with _safe_path():
+                self._pool = ProcessPoolExecutor(self._workers, mp_context=context, initializer=_begin_worker)
         return self._pool
 
     def _close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Let new processes find modules where this one did: they would look in the current folder first.
+
+    It can be a stranger's dataset, with a file called `multiprocessing.py`.
+    """
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before
 
 
 def _begin_worker() -> None:

@@ -73,7 +73,7 @@ def run_commands(
 def _start(words: Sequence[str], path: Path, stdin: int, lock: IO[bytes]) -> subprocess.Popen[bytes]:
     with path.open("ab") as log:
         return subprocess.Popen(  # noqa: S603 - our own commands
-            [sys.executable, "-m", "lm_benchmarks.reproducing.queue", *words],
+            [sys.executable, "-P", "-m", "lm_benchmarks.reproducing.queue", *words],
             stdin=stdin,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -115,7 +115,10 @@ def test_a_series_that_cannot_be_is_refused(
 
 
 def test_a_series_of_months_is_compared_month_by_month(dated: Path, tmp_path: Path) -> None:
-    months = ("--months", "2026-10..2026-11", "--against", SAMPLE_DUMP, "--workers", "1")
+    months: tuple[object, ...] = ("--months", "2026-10..2026-11", "--workers", "1")
+    said = done("build", "live", "--store", dated, "--out", tmp_path / "series", *months, "--json")
+    assert [json.loads(line)["month"] for line in said.splitlines()] == ["2026-10", "2026-11"]
+    months = (*months, "--against", SAMPLE_DUMP)
     said = done("build", "live", "--store", dated, "--out", tmp_path / "series", *months)
     assert said.count("wikitext-live against ") == 2
     for name in ("2026-10", "2026-11"):

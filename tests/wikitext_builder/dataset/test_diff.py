@@ -134,6 +134,8 @@ def test_titles_with_unk_are_not_compared(tmp_path: Path) -> None:
     assert "a has 1 titles with <unk>, which count as articles of a alone" in found.unknown
     assert "a has no valid and no test" in found.unknown
     assert "1 the same, as far as is known" in as_text(found)
+    (tmp_path / "b" / "wiki.train.tokens").write_text(" \n = Go\x1b[2J = \n \n two \n \n", encoding="utf-8")
+    assert "Go\\x1b[2J (train)" in as_text(wb.diff(tmp_path / "a", tmp_path / "b"))  # not to the terminal
 
 
 def test_what_has_no_articles_is_compared_by_words(pair: tuple[Path, Path], tmp_path: Path) -> None:

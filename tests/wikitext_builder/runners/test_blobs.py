@@ -2,6 +2,7 @@
 
 import secrets
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -17,3 +18,14 @@ def test_a_temporary_file_is_new_even_if_its_name_is_known(
     with pytest.raises(FileExistsError):
         blobs.write(str(tmp_path / "piece"), b"ours")
     assert (tmp_path / "letters").read_text() == "mine"
+
+
+def test_a_file_moves_to_another_disk(tmp_path: Path) -> None:
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or memory.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is one disk only")
+    with TemporaryDirectory(dir=memory) as work:
+        blobs.write(f"{work}/piece", b"ours")
+        blobs.move(f"{work}/piece", tmp_path / "there")
+        assert not list(Path(work).iterdir())
+    assert (tmp_path / "there").read_bytes() == b"ours"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from mwparserfromhell.parser.tokenizer import Tokenizer
 
+from tests.command import environment
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.runners.processes import ProcessPool, Serial, cores, time_limit
 
@@ -32,6 +33,33 @@ def die_the_first_time(path: Path) -> str:
 
 def refuse(number: int) -> int:
     raise BuilderError(f"task {number} cannot be done")
+
+
+OF_THE_FOLDER = """
+import sys
+from pathlib import Path
+from wikitext_builder.dataset.parquet import parquet_lines
+from wikitext_builder.runners.processes import ProcessPool
+
+with ProcessPool(2) as pool:
+    assert sorted(pool.map(len, ["a", "ab"])) == [1, 2]
+assert list(parquet_lines(Path("a.parquet"), "text")) == [b'{"text":"x"}\\n']
+"""
+
+
+def test_modules_that_lie_in_the_current_folder_are_not_run(tmp_path: Path) -> None:
+    """It can be a stranger's dataset."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pytest.importorskip("pyarrow").table({"text": ["x"]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    for name in ("multiprocessing", "msgspec", "pickle", "pyarrow"):
+        (tmp_path / f"{name}.py").write_text("open('it-ran', 'w')\n")
+    command = [sys.executable, "-P", "-c", OF_THE_FOLDER]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (tmp_path / "it-ran").exists()
 
 
 def test_only_the_cores_that_this_process_may_use_are_counted() -> None:
