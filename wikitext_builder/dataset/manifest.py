@@ -190,7 +190,7 @@ def compared_overlap(directory: Path) -> Iterator[tuple[str, FileEntry, FileEntr
     if not (path.exists() or table.exists() or section):
         return
     try:
-        stored = msgspec.json.decode(path.read_bytes())["files"]
+        stored = json.loads(path.read_bytes())["files"]  # msgspec refuses names that are not UTF-8
         entries = {name: msgspec.convert(stored[name], FileEntry) for name in (CARD, OVERLAP_BY_ARTICLE)}
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise BuilderError(

@@ -315,7 +315,7 @@ def new_lines(
         BuilderError: As for `overlap`; or `out` exists, or nothing is new.
     """
     out = Path(out)
-    if out.exists() or not out.name:
+    if out.exists() or out.is_symlink() or not out.name:  # also a link to nothing
         raise BuilderError(f"--out: {out} exists already; name a new folder")
     if not 0 < share <= 1:
         raise BuilderError(f"--share: {share}; expected more than 0, at most 1")

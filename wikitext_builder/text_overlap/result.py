@@ -22,7 +22,7 @@ from wikitext_builder.dataset.manifest import (
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import code_hash, file_sha256, lines_sha256
 from wikitext_builder.runners import blobs
-from wikitext_builder.tables import aligned, csv_text
+from wikitext_builder.tables import aligned, csv_text, spelled_out
 from wikitext_builder.text_overlap.sources import Reject, files_of
 
 LENGTHS: Final = (8, 13)  # n-grams; 13 words are what GPT-3's authors looked for (Brown et al. 2020)
@@ -122,7 +122,7 @@ def as_text(found: Overlap, *, most: int = 10) -> str:
     if found.rejected:
         lines += ["", "not read, or not to the end"]
         lines += [f"  {one.source}: {one.reason} ({one.count:,}), {one.detail}" for one in found.rejected]
-    return "\n".join(lines) + "\n"
+    return spelled_out("\n".join(lines)) + "\n"  # titles and names can be a stranger's
 
 
 def _share(one: ArticleOverlap | SplitOverlap, length: int) -> float:

@@ -140,6 +140,9 @@ def test_bad_arguments(histories: Histories, tmp_path: Path) -> None:
     dataset, then = histories.dataset, histories.then
     with pytest.raises(BuilderError, match="exists already"):
         wb.new_lines(dataset, tmp_path, against=then)
+    (tmp_path / "link").symlink_to(tmp_path / "nothing")
+    with pytest.raises(BuilderError, match="link exists already"):
+        wb.new_lines(dataset, tmp_path / "link", against=then)
     with pytest.raises(BuilderError, match="--share"):
         wb.new_lines(dataset, tmp_path / "x", against=then, share=0)
     with pytest.raises(BuilderError, match="has no articles"):

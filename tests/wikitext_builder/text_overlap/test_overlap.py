@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -192,9 +193,27 @@ def test_the_card_says_it_and_the_dataset_stays_valid(
             str(one): one.stat().st_size for one in (against.iterdir() if against.is_dir() else [against])
         }
         assert dict(zip(stored["against"], stored["bytes"], strict=True)) == sizes
+    odd = tmp_path / os.fsdecode(b"b\xff.txt")
+    shutil.copy(others[1], odd)
+    done("overlap", copy, "--against", odd, "--card")
+    assert all(check.passed for check in wb.verify(copy))
     (copy / "README.md").write_text("changed", encoding="utf-8")
     assert "manifest" in refused("overlap", copy, "--against", others[0], "--card")
     assert (copy / "README.md").read_text(encoding="utf-8") == "changed"
+
+
+def test_names_do_not_steer_the_terminal(tmp_path: Path) -> None:
+    text = " \n = Tea\x1b[2J \u202e = \n \n a b c d e f g h i \n"
+    (tmp_path / "wiki.test.tokens").write_text(text, encoding="utf-8")
+    steering, binary = tmp_path / "b\x1b]0;c.txt", tmp_path / "\x1b.txt"
+    steering.write_text("a b c d e f g h i", encoding="utf-8")
+    binary.write_bytes(b"\0")
+    printed = done("overlap", tmp_path, "--against", steering, "--against", binary)
+    assert "\x1b" not in printed
+    assert "\u202e" not in printed
+    assert "Tea\\x1b[2J \\u202e (test); nearest: " in printed
+    assert "/b\\x1b]0;c.txt: a b c" in printed
+    assert "/\\x1b.txt: binary (1)" in printed
 
 
 def test_bad_arguments(built: Path, tmp_path: Path) -> None:
