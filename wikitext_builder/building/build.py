@@ -20,6 +20,7 @@ from wikitext_builder.building.plan import (
     BuildOptions,
     Plan,
     built_already,
+    expect_unchanged,
     identity_of,
     make_plan,
 )
@@ -218,6 +219,7 @@ def carry_out(
         empty = any(one.reason == NO_TEXT for one in extracted.rejected)
         if not left_out and not empty and not any(one.expanded for one in written):
             identity = replace(identity, templates="")  # the dataset does not depend on them
+        expect_unchanged(plan, identity)
         manifest = finish(plan, identity, splits, len(vocabulary), entries, dataset, days)
         ended("describe")
     return BuildReport(

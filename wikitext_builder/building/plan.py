@@ -266,6 +266,16 @@ def identity_of(plan: Plan) -> Identity:
     return Identity(plan.recipe, lines_sha256(chain(rows, dates, given, texts)), versions, templates)
 
 
+def expect_unchanged(plan: Plan, identity: Identity) -> None:
+    """Refuse a dataset of two states of the store: another program can write templates or HTML meanwhile."""
+    now = identity_of(plan)
+    if (now if identity.templates else replace(now, templates="")) != identity:
+        raise BuilderError(
+            f"{plan.store}: another program changed its templates, expansions or HTML while they were read;"
+            " run the build again"
+        )
+
+
 def built_already(out: Path, identity: Identity) -> Manifest | None:
     """The manifest in `out`, if exactly this dataset is there already; None if nothing is there."""
     if not out.exists():

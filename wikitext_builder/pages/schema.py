@@ -157,6 +157,7 @@ def as_builder_error(path: Path) -> Iterator[None]:
             "attempt to write a readonly database": "it cannot be written; change its mode or copy it",
             "unable to open database file": "its folder is missing or cannot be written, or the disk is full",
             "database is locked": "another process writes to it; wait until that one ends",
+            "locking protocol": "a program that opened it stands still; let it go on, or end it",
             "file is not a database": "it is not a store; name another file",
             # SQLite says so too if the system cannot read a part of the file (EIO).
             "database disk image is malformed": "the file is damaged, or its disk cannot be read;"

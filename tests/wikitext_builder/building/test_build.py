@@ -49,7 +49,7 @@ from wikitext_builder.hashing import UNDECIDING, code_hash
 from wikitext_builder.pages.reading import StoredTemplates
 from wikitext_builder.pages.store import Store
 from wikitext_builder.progress import Progress
-from wikitext_builder.runners.processes import ProcessPool
+from wikitext_builder.runners.processes import ProcessPool, Serial
 
 DEMO = RECIPES["demo"]
 
@@ -471,6 +471,32 @@ def test_another_text_of_a_template_is_another_dataset(tmp_path: Path) -> None:
     with pytest.raises(BuilderError, match="other templates"):
         built(store, tmp_path / "out")
     assert built(store, tmp_path / "out", as_of="2019-01-01T00:00:00Z").already_built
+
+
+@pytest.mark.parametrize(("name", "matters"), [("Unit", True), ("Other", False)])
+def test_templates_that_come_during_a_build_do_not_get_into_half_of_it(
+    tmp_path: Path, name: str, matters: bool
+) -> None:
+    store = (
+        with_templates(tmp_path / "a.store", **TEMPLATES)
+        if matters
+        else store_of(tmp_path / "a.store", PAGES)
+    )
+
+    class Beside(Serial):
+        def map(self, function, tasks):
+            for task in tasks:
+                yield function(task)
+                add_template(store, name, 9, LATER, "miles")
+
+    if not matters:
+        built(store, tmp_path / "out", runner=Beside())
+        return
+    with pytest.raises(BuilderError, match="another program changed its templates"):
+        built(store, tmp_path / "out", runner=Beside())
+    built(store, tmp_path / "out")
+    assert "6 miles away" in (tmp_path / "out" / "wiki.train.raw").read_text()
+    assert "leagues" not in (tmp_path / "out" / "wiki.train.raw").read_text()
 
 
 def test_templates_that_no_page_needs_change_nothing(small: Path, tmp_path: Path) -> None:
