@@ -11,7 +11,8 @@ from __future__ import annotations
 import dataclasses
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
@@ -49,6 +50,14 @@ class ModelKind:
     source_sha256: str | None = None
 
 
+class _Written(msgspec.Struct, forbid_unknown_fields=True):
+    """A preset as its file has it."""
+
+    about: str = ""
+    model: dict[str, Any] = {}
+    training: dict[str, Any] = {}
+
+
 def _tables(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
@@ -56,44 +65,50 @@ def _tables(path: Path) -> dict[str, Any]:
         raise ModelError(f"{path}: {error}; expected a table for each preset") from error
 
 
-def _settings(table: Table, parts: Mapping[str, Table], known: frozenset[str], where: str) -> dict[str, Any]:
-    """The settings of a table after those of the parts that it uses; TOML has lists in place of tuples."""
+def _merged(table: Table, parts: Mapping[str, Table]) -> dict[str, Any]:
+    """The settings of a table after those of the parts that it uses."""
     found: dict[str, Any] = {}
-    for name in table.get("use", ()):
-        found |= _settings(parts[name], parts, known, f"{where} {name}")
-    own = {
-        key: tuple(each) if isinstance(each, list) else each for key, each in table.items() if key != "use"
-    }
-    if unknown := own.keys() - known:
-        raise ModelError(f"presets: {where} has {', '.join(sorted(unknown))}; expected a field of its model")
-    return found | own
+    for name in msgspec.convert(table.get("use", []), list[str]):
+        if name not in parts:
+            raise ModelError(f"uses {name}; expected one of {', '.join(parts)}")
+        found |= _merged(parts[name], parts)
+    return found | {key: each for key, each in table.items() if key != "use"}
+
+
+def _preset(table: object, parts: Mapping[str, Table], config: Any) -> Preset:  # noqa: ANN401 - as in presets_of
+    written = msgspec.convert(table, _Written)
+    found = {"model": _merged(written.model, parts), "training": _merged(written.training, parts)}
+    options = options_of(str(found["training"].get("optimizer", TrainingConfig.optimizer)).lower())
+    kinds = {"model": _kinds(config), "training": {**options, **_kinds(TrainingConfig)}}
+    for part, settings in found.items():
+        if unknown := settings.keys() - kinds[part]:
+            raise ModelError(f"has {', '.join(sorted(unknown))}; expected a field of its {part}")
+        found[part] = {key: _value(key, value, kinds[part][key]) for key, value in settings.items()}
+    return Preset(about=written.about, **found)
 
 
 def presets_of(path: Path, config: Any) -> dict[str, Preset]:  # noqa: ANN401 - the class of a configuration
     """The presets of a file for models of that configuration; none if there is no file."""
     if not path.exists():
         return {}
-    tables = _tables(path)
-    parts = _tables(FOLDER / "shared.toml")["parts"] | tables.pop("parts", {})
-    known = {
-        part: frozenset(each.name for each in fields(each_config))
-        for part, each_config in (("model", config), ("training", TrainingConfig))
-    }
-    return {
-        name: Preset(
-            about=table.get("about", ""),
-            **{
-                part: _settings(table.get(part, {}), parts, names, f"{path.stem}/{name}")
-                for part, names in known.items()
-            },
-        )
-        for name, table in tables.items()
-    }
+    found: dict[str, Preset] = {}
+    name, tables = "parts", _tables(path)
+    try:
+        own = msgspec.convert(tables.pop(name, {}), dict[str, dict[str, Any]])
+        parts = _tables(FOLDER / "shared.toml")["parts"] | own
+        for name, table in tables.items():
+            found[name] = _preset(table, parts, config)
+    except msgspec.ValidationError as error:
+        raise ModelError(f"{path}: {name}: {error}; expected about, model and training") from error
+    except (ModelError, RecursionError) as error:  # a part that uses itself
+        raise ModelError(f"{path}: {name} {error}") from error
+    return found
 
 
-PRESETS: Final[dict[str, Mapping[str, Preset]]] = {
-    model: presets_of(FOLDER / f"{model}.toml", config) for model, (config, _) in MODELS.items()
-}
+@cache
+def _kinds(config: Any) -> dict[str, Any]:  # noqa: ANN401 - as in presets_of
+    """The type of each field that can be set."""
+    return {name: kind for name, kind in get_type_hints(config).items() if name not in NOT_SET}
 
 
 def kind_of(model: str | ModelKind) -> ModelKind:
@@ -138,12 +153,12 @@ def make_configs(
     kind = kind_of(model)
     chosen, config_class = preset_of(kind, preset), kind.config
     fields: dict[str, Any] = {**chosen.model, **chosen.training}
-    kinds = {**get_type_hints(config_class), **get_type_hints(TrainingConfig)}
-    kinds = {name: one for name, one in kinds.items() if name not in NOT_SET}
+    kinds = {**_kinds(config_class), **_kinds(TrainingConfig)}
     given = dict(_pairs(settings))
     optimizer = str(given.get("optimizer", fields.get("optimizer", TrainingConfig.optimizer))).lower()
     options = {name: one for name, one in options_of(optimizer).items() if name not in kinds}
     kinds |= options
+    fields = {key: value for key, value in fields.items() if key in kinds}  # no options of another optimizer
     for key, value in given.items():
         if key not in kinds:
             known = ", ".join(sorted(kinds))
@@ -151,7 +166,10 @@ def make_configs(
         fields[key] = _value(key, value, kinds[key])
     own_options = {key: fields.pop(key) for key in options if key in fields}
     fields |= {"vocab_size": vocab_size, "optimizer_options": own_options}
-    own = {entry.name for entry in dataclasses.fields(config_class)}
+    own = {one.name: one for one in dataclasses.fields(config_class)}
+    for name, one in own.items():
+        if name not in fields and one.init and one.default is one.default_factory:  # both MISSING
+            raise ModelError(f"{kind.name}: {name} has no default; give --set {name}=VALUE, or a preset")
     model_config = config_class(**{key: value for key, value in fields.items() if key in own})
     training = TrainingConfig(**{key: value for key, value in fields.items() if key not in own})
     if training.optimizer not in ("sgd", "asgd") and getattr(model_config, "pointer_rate", 1.0) != 1.0:
@@ -240,3 +258,8 @@ def _value(key: str, value: object, kind: object) -> object:
 def _too_large(value: object) -> bool:
     numbers = value if isinstance(value, list | tuple) else [value]
     return any(isinstance(number, int) and abs(number) > LARGEST for number in numbers)
+
+
+PRESETS: Final[dict[str, Mapping[str, Preset]]] = {
+    model: presets_of(FOLDER / f"{model}.toml", config) for model, (config, _) in MODELS.items()
+}

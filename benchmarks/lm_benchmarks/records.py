@@ -175,13 +175,13 @@ def settings_of(checkpoint: Checkpoint, preset: str | None, model: str | ModelKi
     from ps_models.configs import NOT_SET, completed_fields, make_configs
 
     found = {**completed_fields(model, checkpoint.config), **checkpoint.settings}
-    options = found.pop("optimizer_options", {})  # each is a setting too; no preset has one
+    options = found.pop("optimizer_options", {})  # each is a setting too
     try:
         configs = make_configs(model, preset, (), len(checkpoint.vocabulary))
-        wanted = {**asdict(configs[0]), **asdict(configs[1])}
+        wanted = {**asdict(configs[0]), **asdict(configs[1]), **configs[1].optimizer_options}
     except ModelError:  # of another version
         wanted = {key: None for key in found if key not in NOT_SET}
-    wanted |= dict.fromkeys(options)
+    wanted |= {key: wanted.get(key) for key in options}
     found |= options
     return tuple(
         f"{key}={_setting(found[key])}"

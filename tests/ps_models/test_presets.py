@@ -35,7 +35,7 @@ def test_a_preset_with_a_setting_that_no_model_has_names_its_file(tmp_path, monk
     path, config = tmp_path / "lstm.toml", MODELS["lstm"][0]
     assert presets_of(path, config)["tiny"].model == {"hidden_size": 9, "cutoffs": (5, 7)}
     path.write_text(table + "training.wings = 2\n")
-    with pytest.raises(ModelError, match="presets: lstm/tiny has wings; expected a field"):
+    with pytest.raises(ModelError, match=r"lstm\.toml: tiny has wings; expected a field of its training"):
         presets_of(path, config)
 
 
