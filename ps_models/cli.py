@@ -24,6 +24,7 @@ from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import (
     ANY,
     COUNT,
+    OUTPUT_FILE,
     SEED,
     WHOLE,
     Program,
@@ -228,7 +229,7 @@ def generate(**options: Any) -> None:
 @commands.command()
 @click.argument("model", type=ANY, metavar="CHECKPOINT")
 @click.argument("data", type=ANY)
-@click.option("--out", type=NEW, required=True, help=f"Page, .html, or picture, {ENDINGS}.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help=f"Page, .html, or picture, {ENDINGS}.")
 @split_option("valid")
 @click.option(
     "--start",
@@ -273,7 +274,7 @@ def export(**options: Any) -> None:
     default="types",
     help="Balance groups by number of types (distinct words), or by tokens of train.",
 )
-@click.option("--figure", type=NEW, help=f"Also draw the comparison: {ENDINGS}.")
+@click.option("--figure", type=OUTPUT_FILE, help=f"Also draw the comparison: {ENDINGS}.")
 @device_option
 @json_option
 def compare_by_frequency(*, as_json: bool, **options: Any) -> None:

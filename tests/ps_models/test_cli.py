@@ -157,6 +157,10 @@ def test_wrong_usage_is_status_2_and_help_is_short():
     run("evaluate", ".", ".", "--samples", -1, status=2)
     run("evaluate", ".", ".", "--cache-weight", 0.2, status=2)
     run("generate", ".", "--seed", 2**63, status=2)
+    lost = ("--out", "nowhere/a.html"), ("--figure", "nowhere/a.pdf")  # after the scores were computed
+    for arguments in (("explain", ".", ".", *lost[0]), ("compare-by-frequency", ".", ".", ".", *lost[1])):
+        refused = CliRunner().invoke(commands, arguments)
+        assert (refused.exit_code, "there is no folder" in refused.output) == (2, True)
     result = subprocess.run(
         [sys.executable, "-m", "ps_models", "-h"], capture_output=True, text=True, check=True
     )

@@ -14,7 +14,6 @@ import msgspec
 import lm_benchmarks as lb
 from lm_benchmarks.choices import BATCH, CHECKED, CHUNK, CONVENTIONS, DATES, FORMATS, PAPER, RESAMPLES
 from lm_benchmarks.cli.options import (
-    OUTPUT_FILE,
     PROGRAM,
     Bars,
     ModelCommand,
@@ -28,7 +27,7 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS
 from ps_models.cli import context_option, precision_option, split_option
 from wikitext_builder.article import SPLITS
-from wikitext_builder.cli.options import ANY, COUNT, csv_option, json_option
+from wikitext_builder.cli.options import ANY, COUNT, OUTPUT_FILE, csv_option, json_option
 from wikitext_builder.pictures import ENDINGS, expect_picture
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import csv_text

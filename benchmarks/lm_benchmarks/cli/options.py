@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import click
 
@@ -17,27 +15,6 @@ from wikitext_builder.progress import Progress, shown_progress
 
 PROGRAM: Final = "lm-benchmarks"
 KEPT_IN: Final = {"run": "results", "conventions": "results", "reproduce": "out"}  # options, by command
-
-
-class _OutputFile(click.Path):
-    """A file to write or to append to. One that cannot be written is refused before hours of work."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - as click
-        """The path of a text."""
-        path = cast("Path", super().convert(value, param, ctx))
-        folder = Path(os.path.realpath(path)).parent  # a link may lead elsewhere
-        try:
-            is_there, is_new = folder.is_dir(), not path.exists()
-        except OSError as error:
-            self.fail(f"'{str(path)[:80]}': {error.strerror}; choose another name.", param, ctx)
-        if not is_there:
-            self.fail(f"there is no folder '{folder}'; make it first, or choose another.", param, ctx)
-        if is_new and not os.access(folder, os.W_OK | os.X_OK):
-            self.fail(f"the folder '{folder}' cannot be written to; choose another.", param, ctx)
-        return path
-
-
-OUTPUT_FILE: Final = _OutputFile(path_type=Path, dir_okay=False, writable=True)
 
 
 class ModelCommand(click.Command):

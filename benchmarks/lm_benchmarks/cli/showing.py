@@ -15,13 +15,12 @@ import msgspec
 import lm_benchmarks as lb
 from lm_benchmarks.choices import COMPARE_ONLY, ENOUGH, MOST, MUST_AGREE, SIZES, SKEWED, TITLE
 from lm_benchmarks.cli.options import (
-    OUTPUT_FILE,
     ModelCommand,
     level_option,
 )
 from lm_benchmarks.metrics import METRICS
 from ps_models.cli import NEW, split_option
-from wikitext_builder.cli.options import ANY, COUNT, SEED, RealRange, csv_option, json_option
+from wikitext_builder.cli.options import ANY, COUNT, OUTPUT_FILE, SEED, RealRange, csv_option, json_option
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import aligned, csv_text, one_line
 
