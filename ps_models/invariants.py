@@ -109,10 +109,15 @@ class Trial:
         """The scores of all words as the next one, from a model that gives them in one call."""
         try:
             found: Tensor = self.model.next_log_probs(state)[0]
-        except AttributeError:  # it cannot, or it is a mixture with a member that cannot
-            return None
+        except AttributeError as error:
+            if error.name == "next_log_probs":  # it cannot, or it is a mixture with a member that cannot
+                return None
+            raise
         self.spent += 1
-        return found if found.shape == (self.vocab_size,) else None
+        shape, expected = tuple(found.shape), (self.vocab_size,)
+        if shape != expected and not self.open_vocabulary:  # or only some of its words are tried
+            raise BrokenLawError(f"`next_log_probs` of one text has shape {shape}; expected {expected}")
+        return found if shape == expected else None
 
     def sum_breaks(self, scores: Tensor, after: int) -> str:
         """What is wrong with the sum of the probabilities of words; "" if nothing is."""

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 import torch
 from torch import Tensor, nn
 
+from ps_models.errors import ModelError
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 RNNS = (nn.RNNBase, nn.RNNCellBase)
@@ -85,6 +86,13 @@ class Generative(LanguageModel[State], Protocol[State]):
     def next_log_probs(self, state: State) -> Tensor:
         """Return natural log-probabilities of every word as the next token: (batch, vocabulary)."""
         ...
+
+
+def generative(model: object) -> Generative[Any]:
+    """A model that predicts all words at once; a ModelError says that it does not."""
+    if not hasattr(model, name := "next_log_probs"):
+        raise ModelError(f"{type(model).__name__} has no {name}, of all words; docs/own-model.md shows one")
+    return cast("Generative[Any]", model)
 
 
 @runtime_checkable

@@ -189,7 +189,12 @@ def _of_module(name: str) -> Path | None:
 def _kind(name: str, where: str, source: Path, digest: str) -> ModelKind:
     """The class of that name, imported from a file of that hash or as a module."""
     full = f"{Path(where).name}:{name}"
-    module: Any = _imported(source, digest) if where.endswith(".py") else importlib.import_module(where)
+    try:
+        module: Any = _imported(source, digest) if where.endswith(".py") else importlib.import_module(where)
+    except ImportError as error:
+        raise ModelError(
+            f"{source}: {error}; expected one file, or what it imports installed or beside it"
+        ) from error
     made: Any = getattr(module, name, None)
     if missing := _missing(made):
         raise ModelError(f"{full}: {missing}; {EXPECTED}")

@@ -20,7 +20,7 @@ from ps_models.devices import autocast, choose_device, use_products
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import each_evaluating, evaluating, score_texts, token_nats
 from ps_models.evaluation.signature import Score, Signature, hashed_name, signature_value
-from ps_models.language_model import Generative, LanguageModel, Recurrent, State
+from ps_models.language_model import Generative, LanguageModel, Recurrent, State, generative
 from ps_models.models.add_ons import Maskable, MonteCarloDropout, NeuralCache, NeuralCacheConfig
 from ps_models.own_models import saved_kind
 from ps_models.training.checkpoint import (
@@ -97,7 +97,7 @@ def load(path: str | Path, *, device: str = "auto") -> TrainedModel:
     use_products("fp32")  # of what computes without a precision of its own
     model = make_model(kind, config)
     load_weights(model, checkpoint.weights)
-    for name, weight in model.state_dict().items():
+    for name, weight in model.named_parameters():  # a mask among the buffers is infinite
         if not weight.isfinite().all():  # each result of them would be no number
             raise ModelError(f"the checkpoint's {name} has infinite numbers or NaN; expected finite weights")
     LOG.info("loaded %s: %s, update %s", path, checkpoint.name, checkpoint.facts.get("update", "unknown"))
@@ -319,7 +319,7 @@ def generate(
         raise ModelError(f"--words {words}: expected 0 or more")
     trained = loaded_model(model, device)
     return draw_words(
-        cast("Generative[Any]", trained.model),
+        generative(trained.model),
         trained.vocabulary,
         generator=torch.Generator().manual_seed(seed),
         prompt=prompt.split(),

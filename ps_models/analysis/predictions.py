@@ -7,14 +7,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import each_evaluating, evaluating
-from ps_models.language_model import AnyState, Generative
+from ps_models.language_model import AnyState, generative
 from ps_models.layers.window import NO_WORD
 from ps_models.models.pointer_sentinel import PointerSentinel
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
@@ -101,7 +100,7 @@ def _predictions(model: nn.Module, tokens: Tensor, state: AnyState) -> Iterator[
             for word, softmax, gate, words, attention in zip(*on_cpu, strict=True):
                 yield _of_pointer(int(word), softmax, float(gate), words, attention.double())
         else:
-            plain = cast("Generative[Any]", model)
+            plain = generative(model)
             for word in chunk:
                 with torch.no_grad():
                     probabilities = plain.next_log_probs(state)[0].double().exp().cpu()

@@ -104,7 +104,7 @@ def run_training(
     lengths = None
     if resume is not None and resume.training is not None:
         load_weights(model, resume.weights)
-        lengths = _restored(run, resume.training)
+        lengths = _restored(run, resume.training, None if resume.source_sha256 else len(resume.vocabulary))
     with ExitStack() as stack:
         log = None
         if world.rank == 0:
@@ -120,10 +120,10 @@ def run_training(
     return run.position
 
 
-def _restored(run: Training, snapshot: Mapping[str, Any]) -> dict[str, int]:
+def _restored(run: Training, snapshot: Mapping[str, Any], words: int | None) -> dict[str, int]:
     """Continue from a snapshot; returns the lengths of the logs at that time."""
     try:
-        run.restore(snapshot)
+        run.restore(snapshot, words)
         return {name: msgspec.convert(snapshot["logs"][name], Whole) for name in LOGS}
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise ModelError(

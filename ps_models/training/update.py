@@ -262,8 +262,11 @@ class Training:
             **({"ema": [average.cpu() for average in self.ema.values()]} if self.ema else {}),
         }
 
-    def restore(self, snapshot: Mapping[str, Any]) -> None:
-        """Go back to where a snapshot was taken; the weights are loaded separately."""
+    def restore(self, snapshot: Mapping[str, Any], words: int | None) -> None:
+        """Go back to where a snapshot was taken; the weights are loaded separately.
+
+        `words` is the size of the vocabulary; None: integers in the state of a user's model can be anything.
+        """
         names = {field.name for field in fields(Position)}
         if snapshot["position"].keys() != names:
             raise ValueError(f"a position of {sorted(snapshot['position'])}, expected {sorted(names)}")
@@ -281,7 +284,6 @@ class Training:
             average.copy_(saved)
         load_optimizer(self.optimizer, snapshot["optimizer"], self.config)
         self.position = position
-        words: int = self.model.config.vocab_size  # type: ignore[assignment, union-attr]
         self.state = _state(own["state"], self._initial_state(), words)
         torch.set_rng_state(own["rng"])
         if self.device.type == "cuda" and "cuda_rng" in own:  # another device draws other numbers
@@ -323,7 +325,7 @@ def _rows_of(state: AnyState, rows: slice | None) -> AnyState:
     return state if rows is None else map_state(lambda tensor: tensor[rows], state)
 
 
-def _state(saved: Sequence[Tensor], initial: AnyState, vocab_size: int) -> AnyState:
+def _state(saved: Sequence[Tensor], initial: AnyState, vocab_size: int | None) -> AnyState:
     """A saved hidden state, if it has the form of the initial one, and its ids are words."""
     first = tensors_of(initial)
     wanted = [(tensor.shape, tensor.dtype) for tensor in first]
@@ -331,7 +333,7 @@ def _state(saved: Sequence[Tensor], initial: AnyState, vocab_size: int) -> AnySt
     if found != wanted or not all(tensor.layout == torch.strided for tensor in saved):
         raise ValueError(f"a hidden state of {found!r:.200}, expected {wanted!r:.200}")
     for ids, begin in zip(saved, first, strict=True):
-        if ids.dtype != torch.int64:
+        if ids.dtype != torch.int64 or vocab_size is None:
             continue
         least = begin.cpu().clamp(max=0)  # a window begins without words
         if ((ids < least) | (ids >= vocab_size)).any():

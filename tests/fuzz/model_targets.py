@@ -129,7 +129,7 @@ def _training(content: bytes) -> str:
     path = _sealed("lstm", json.dumps(CONFIG), "{}", b"<unk>\n<eos>\nthe", text, tensors)
     found = read_checkpoint(path, training=True).training
     assert found is not None
-    return f"{_restored(_tiny(), found)}"
+    return f"{_restored(_tiny(), found, 3)}"
 
 
 def _sealed(

@@ -36,6 +36,20 @@ class Peeks(Uniform):
         return scores
 
 
+class FailsAtOnce(Uniform):
+    """Its scores of all words read what it does not have."""
+
+    def next_log_probs(self, state: Tensor) -> Tensor:
+        return self.table[state]  # type: ignore[attr-defined, no-any-return]
+
+
+class OneWordLess(Uniform):
+    """Its scores of all words leave one out."""
+
+    def next_log_probs(self, state: Tensor) -> Tensor:
+        return torch.full((len(state), self.size - 1), -math.log(self.size)).double()
+
+
 class TooMuch(Uniform):
     """All words together have probability two."""
 

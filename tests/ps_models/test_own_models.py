@@ -4,26 +4,37 @@ import json
 import re
 import shutil
 import sys
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 import torch
 from click.testing import CliRunner
 from lm_benchmarks.cli import commands as harness
-from lm_benchmarks.records import training_of
+from lm_benchmarks.records import settings_of
 
 import ps_models as pm
 from ps_models import own_models
 from ps_models.cli import commands
-from ps_models.invariants import check_generative, check_language_model, check_trainable
+from ps_models.configs import make_configs
+from ps_models.invariants import (
+    BrokenLawError,
+    Trial,
+    check_generative,
+    check_language_model,
+    check_trainable,
+)
+from ps_models.models.interpolation import Interpolation
 from ps_models.own_models import named_kind
 from ps_models.training.checkpoint import Checkpoint
 from tests.conftest import ROOT
 from tests.ps_models.tiny import assert_resumes, make_dataset, train
+from wikitext_builder.dataset.vocabulary import Vocabulary
 
 EXAMPLES = ROOT / "docs" / "examples"
 SIZES = {"gpt.py:GPT": {"window": 5}, "min_lstm.py:MinLSTM": {"layers": 3}}
 CLASSES = {"gpt.py:GPT": "window=5", "min_lstm.py:MinLSTM": "layers=3"}
+TRIAL: Any = {"tokens": torch.zeros(1, 3, dtype=torch.int64), "vocab_size": 5, "tolerance": 1e-4}
 SETTINGS = ("width=8", "epochs=2", "batch_size=4", "stride=6", "optimizer=adamw", "learning_rate=0.01")
 OWN = """
 from dataclasses import dataclass
@@ -49,6 +60,35 @@ class Unigram(nn.Module):
         return self.weights.log_softmax(0)[tokens] + self.config.bonus, state
 
     loss = pm.loss_of_scores
+
+class Masked(Unigram):  # with an infinite buffer and a counter, and without a `config`
+    def __init__(self, config: Size) -> None:
+        super().__init__(config)
+        del self.config
+        self.register_buffer("mask", torch.full((3, 3), -torch.inf).triu(1))
+
+    def initial_state(self, batch_size):
+        return torch.zeros(batch_size, dtype=torch.int64)
+
+    def forward(self, tokens, state):
+        return self.weights.log_softmax(0)[tokens], state + 1000 * tokens.shape[1]
+
+class WithoutAttribute(Masked):
+    def next_log_probs(self, state):
+        return self.missing
+
+class OneWordLess(Masked):
+    def next_log_probs(self, state):
+        return self.weights.log_softmax(0)[1:].expand(len(state), -1)
+
+@dataclass(frozen=True)
+class Sized:
+    vocab_size: int
+    width: int
+
+class WithoutDefault(Unigram):
+    def __init__(self, config: Sized) -> None:
+        super().__init__(config)
 
 class Double(nn.Module):
     def __init__(self, config: Size) -> None:
@@ -164,29 +204,87 @@ def test_presets_of_a_file_lie_beside_it(dataset, here):
     assert run(commands, "list", "own.py:Unigram") == "own.py:Unigram\n"
     with pytest.raises(pm.ModelError, match=r"no such preset of gpt.py:GPT; there are tiny, small"):
         pm.train("gpt.py:GPT", dataset, here / "run", preset="huge")
-    (here / "own.toml").write_text("[tiny]\nmodel.wings = 2\n")
-    with pytest.raises(pm.ModelError, match="own/tiny has wings"):
-        named_kind("own.py:Unigram")
-    (here / "own.toml").write_text("tiny\n")
-    with pytest.raises(pm.ModelError, match=r"own\.toml: .*expected a table for each preset"):
+    with pytest.raises(pm.ModelError, match=r"width has no default; give --set width=VALUE, or a preset"):
+        train(dataset, here / "run", model="own.py:WithoutDefault")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tiny", r".*expected a table for each preset"),
+        ("[tiny]\nmodel.wings = 2", "tiny has wings; expected a field of its model"),
+        ("[tiny]\nmodel.vocab_size = 2", "tiny has vocab_size; expected a field of its model"),
+        ("[tiny]\ntraining.epochs = 1.0", r"tiny epochs=1\.0: expected an integer"),
+        ("[tiny]\nmodel.width = true", "tiny width=True: expected an integer"),
+        (
+            "[tiny]\ntrainings.epochs = 1",
+            "tiny: .*unknown field `trainings`; expected about, model and training",
+        ),
+        ("[tiny]\ntraining = 3", r"tiny: .*got `int` - at `\$\.training`; expected about"),
+        ("version = 1", "version: Expected `object`, got `int`; expected about"),
+        ("parts = 1", "parts: Expected `object`, got `int`"),
+        ('[tiny]\nmodel.use = ["nothing"]', "tiny uses nothing; expected one of segments, .*"),
+        ("[tiny]\nmodel.use = 3", "tiny: Expected `array`, got `int`"),
+        ('[parts.a]\nuse = ["a"]\n[tiny]\nmodel.use = ["a"]', "tiny maximum recursion depth"),
+        ('[tiny]\ntraining.optimizer = "best"', "tiny optimizer=best: expected adadelta"),
+        ('[tiny]\ntraining = {optimizer = "adamw", momentum = 0.9}', "tiny has momentum; expected a field"),
+    ],
+)
+def test_a_file_of_presets_is_checked_when_it_is_read(here, text, message):
+    (here / "own.toml").write_text(text)
+    with pytest.raises(pm.ModelError, match=rf"^own\.toml: {message}"):
         named_kind("own.py:Unigram")
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_a_record_says_what_differs_from_the_presets_that_the_run_keeps(dataset, here, monkeypatch, kept):
-    settings = ["epochs=1", "width=48"]
-    pm.train("gpt.py:GPT", dataset, here / "run", preset="tiny", settings=settings, device="cpu")
-    assert (here / "run" / "gpt.toml").read_bytes() == (here / "gpt.toml").read_bytes()
-    if not kept:  # an older run
-        (here / "run" / "gpt.toml").unlink()
-    (here / "elsewhere").mkdir()
-    monkeypatch.chdir(here / "elsewhere")
-    loaded = pm.load(here / "run")
-    how = training_of(loaded.checkpoint, here / "run", None, loaded.kind)
-    everything = {"width=48", "layers=2", "heads=2", "window=16", "optimizer=adamw", "learning_rate=0.003"}
-    assert how.recipe == ("gpt.py:GPT/tiny" if kept else "gpt.py:GPT")
-    assert set(how.settings) >= ({"width=48", "epochs=1"} if kept else everything)
-    assert (len(how.settings) == 2) == kept
+def test_a_preset_has_options_of_its_optimizer(here):
+    (here / "own.toml").write_text(
+        '[tiny]\nmodel.bonus = 1\ntraining = {optimizer = "RMSprop", momentum = 0.9, centered = true}\n'
+    )
+    kind = named_kind("own.py:Unigram")
+    model, training = make_configs(kind, "tiny", ["alpha=0.5"], 9)
+    assert isinstance(model.bonus, float)
+    assert training.optimizer_options == {"momentum": 0.9, "centered": True, "alpha": 0.5}
+    facts = {"preset": "tiny", "training": json.loads(json.dumps(asdict(training)))}
+    words = Vocabulary(tuple("abcdefghi"))
+    saved = Checkpoint(model=kind.name, config=asdict(model), weights={}, vocabulary=words, facts=facts)
+    assert settings_of(saved, "tiny", kind) == ("alpha=0.5",)
+    assert make_configs(kind, "tiny", ["optimizer=sgd"], 9)[1].optimizer_options == {"momentum": 0.9}
+    assert make_configs(kind, "tiny", ["optimizer=adamw"], 9)[1].optimizer_options == {}
+
+
+def test_infinite_buffers_and_counters_in_a_state_are_the_users_own(dataset, here):
+    assert_resumes("own.py:Masked", dataset, here, ("epochs=2", "batch_size=4", "stride=6"), 5)
+    assert dict(pm.load(here / "parts").model.named_buffers())["mask"].isinf().any()
+
+
+def test_what_predicts_no_words_at_once_is_told_so(dataset, here):
+    train(dataset, here / "run", "epochs=1", model="own.py:Masked")
+    message = r"Masked has no next_log_probs, of all words; docs/own-model\.md shows one"
+    with pytest.raises(pm.ModelError, match=message):
+        list(pm.generate("run", words=2))
+    with pytest.raises(pm.ModelError, match=message):
+        pm.explain("run", dataset, out=here / "page.html", words=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("WithoutAttribute", AttributeError, "missing"),
+        ("OneWordLess", BrokenLawError, r"`next_log_probs` .* has shape \(4,\); expected \(5,\)"),
+    ],
+)
+def test_a_wrong_next_log_probs_is_not_taken_for_a_missing_one(name, error, message):
+    kind = named_kind(f"own.py:{name}")
+    made: Any = kind.make(kind.config(vocab_size=5))
+    with pytest.raises(error, match=message):
+        Trial(model=made, **TRIAL).every_score(torch.zeros(1))
+
+
+def test_a_mixture_with_a_model_that_cannot_predict_all_words_cannot_either():
+    kind = named_kind("own.py:Masked")
+    made: Any = kind.make(kind.config(vocab_size=5))
+    mixture = Interpolation([made, made], (0.5, 0.5))
+    assert Trial(model=mixture, **TRIAL).every_score((torch.zeros(1),) * 2) is None
 
 
 def test_a_module_is_found_from_the_folder_where_the_user_is(dataset, here, monkeypatch):
@@ -261,6 +359,19 @@ def test_what_the_users_code_raises_stays_as_it_is(dataset, here):
         named_kind("own.py:Unigram")
     with pytest.raises(ZeroDivisionError):  # also again
         named_kind("own.py:Unigram")
+
+
+def test_a_file_that_cannot_import_is_named(dataset, here, monkeypatch):
+    (here / "helper.py").write_text("")
+    (here / "own.py").write_text(f"import helper\n{OWN}")
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    train(dataset, here / "run", "epochs=1", model="own.py:Unigram")
+    (here / "helper.py").unlink()
+    for name in [name for name in sys.modules if name.startswith(("own_", "helper"))]:
+        del sys.modules[name]
+    message = r"run/own\.py: No module named 'helper'; expected one file, or what it imports installed or"
+    with pytest.raises(pm.ModelError, match=message):
+        pm.load("run")
 
 
 def test_a_changed_source_is_named(dataset, here, caplog):

@@ -49,6 +49,8 @@ def test_models_of_ours_keep_the_laws(inputs, stream, name):
     [
         (cheats.Peeks, "future"),
         (cheats.TooMuch, "sum"),
+        (cheats.FailsAtOnce, "sum"),
+        (cheats.OneWordLess, "sum"),
         (cheats.Remembers, "memory"),
         (cheats.Chunks, "chunks"),
         (cheats.Batches, "batch"),
