@@ -56,6 +56,13 @@ def environment(**changes: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": SOURCES, **changes}
 
 
+def invoke(program: click.Command, *words: object, status: int = 0) -> str:
+    """What a command prints in this process; it ends with this status."""
+    result = CliRunner().invoke(program, [str(word) for word in words], catch_exceptions=False)
+    assert result.exit_code == status, result.output
+    return result.stdout
+
+
 def python(code: str, *arguments: str, given: str = "") -> Completed:
     """Run code in a Python of its own."""
     words = [sys.executable, "-c", code, *arguments]

@@ -1,4 +1,4 @@
-"""What tests share: where the real data lies, and the bundled sample as a store."""
+"""What tests share: where the real data lies, settings of the tests, pages in a browser."""
 
 import importlib.util
 import os

@@ -19,6 +19,7 @@ from extraction_eval.measure import measure, measure_pages, read_page_files
 
 from tests.cases import each
 from tests.conftest import data
+from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.macros import registry as names_of_removed
@@ -26,10 +27,6 @@ from wikitext_builder.extraction.macros.call import template_name
 from wikitext_builder.pages.reading import StoredPage, StoredTemplates
 from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.xml_dump import read_pages
-
-
-def page(wikitext, title="A", number=1):
-    return Page(title=title, page_id=number, revision_id=number, timestamp="", wikitext=wikitext)
 
 
 def rendered(texts):

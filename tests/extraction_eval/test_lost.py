@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.cases import each
 from tests.fuzz.growth import ATOMS, repeated
+from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.article import Page
 from wikitext_builder.extraction import page as extraction
 from wikitext_builder.extraction.page import extract
@@ -17,10 +18,6 @@ from wikitext_builder.sample import SAMPLE_DUMP
 from wikitext_builder.wiki.languages import LANGUAGES
 
 ENGLISH = LANGUAGES["en"]
-
-
-def page(wikitext, title="A"):
-    return Page(title=title, page_id=1, revision_id=1, timestamp="", wikitext=wikitext)
 
 
 def counted(*pages):
@@ -66,7 +63,7 @@ def test_each_lost_word_is_found():
     found = count
     assert (found.words, found.lost, found.long_runs) == (10, 8, 1)
     assert (found.runs[0].size, found.runs[0].text) == (8, "two three four five six seven eight nine")
-    assert (found.pages[0].title, found.pages[0].lost, found.pages[0].words) == ("A", 8, 10)
+    assert (found.pages[0].title, found.pages[0].lost, found.pages[0].words) == ("Tokyo", 8, 10)
     assert LostWords().share == 0.0
 
 

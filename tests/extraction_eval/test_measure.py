@@ -25,7 +25,8 @@ from hypothesis import strategies as st
 
 from tests.cases import cases, each
 from tests.conftest import data
-from wikitext_builder.article import Article, Page
+from tests.wikitext_builder.extraction.pages import page
+from wikitext_builder.article import Article
 from wikitext_builder.building.plan import Plan, identity_of
 from wikitext_builder.building.shards import ShardTask, make_shard, read_shard
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
@@ -39,12 +40,6 @@ from wikitext_builder.wiki.languages import language_of
 
 LINE = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "."]), min_size=1, max_size=8).map(" ".join)
 LINES = st.lists(LINE, max_size=8)
-
-
-def page(wikitext, title="Tokyo", number=1):
-    return Page(
-        title=title, page_id=number, revision_id=number, timestamp="2016-04-16T17:15:34Z", wikitext=wikitext
-    )
 
 
 # --- scores

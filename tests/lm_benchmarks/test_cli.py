@@ -1,6 +1,7 @@
 """The commands on a tiny dataset: what they print and write, and how they fail."""
 
 import csv
+import functools
 import io
 import json
 import math
@@ -21,6 +22,7 @@ from msgspec.structs import replace
 
 from ps_models.cli import commands as training
 from ps_models.evaluation.signature import Signature
+from tests.command import invoke
 from tests.conftest import ROOT
 from tests.lm_benchmarks.adapters.test_command import UNIFORM
 from tests.lm_benchmarks.adapters.test_ngrams import arpa
@@ -29,11 +31,7 @@ from tests.lm_benchmarks.tiny_causal import make_causal_model
 from tests.ps_models.tiny import settings_of
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
 
-
-def run(*arguments: object, status: int = 0) -> str:
-    result = CliRunner().invoke(commands, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert result.exit_code == status, result.output
-    return result.stdout
+run = functools.partial(invoke, commands)
 
 
 @pytest.fixture
@@ -85,9 +83,7 @@ def trained_model(model, data, out, *more):
     sizes = ("hidden_size", "layers") if model == "sum-product-network" else ()  # it has none
     chosen = [one for one in settings_of(model, *more) if not one.startswith(sizes)]
     options = [part for setting in chosen for part in ("--set", setting)]
-    arguments = ["train", model, str(data), "--out", str(out), "--device", "cpu", *options]
-    result = CliRunner().invoke(training, arguments, catch_exceptions=False)
-    assert result.exit_code == 0, result.output
+    invoke(training, "train", model, data, "--out", out, "--device", "cpu", *options)
     return out
 
 
@@ -154,8 +150,7 @@ def test_run_prints_what_it_adds_to_the_file(data, tmp_path):
 
 
 def test_the_checkpoint_scores_as_ps_models_says(data, checkpoint):
-    arguments = ["evaluate", str(checkpoint), str(data), "--json"]
-    expected = json.loads(CliRunner().invoke(training, arguments).stdout)
+    expected = json.loads(invoke(training, "evaluate", checkpoint, data, "--json"))
     fields = json.loads(run("run", checkpoint, "--data", data, "--no-check", "--no-groups", "--json"))
     assert fields["nats"] == expected["nats"]
     assert fields["tokens"] == expected["tokens"]

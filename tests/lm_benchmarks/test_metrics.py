@@ -1,6 +1,5 @@
 """Each metric has one entry and one case: its number of a small text, computed by hand."""
 
-import json
 import math
 
 import pytest
@@ -11,10 +10,10 @@ from msgspec.structs import asdict, astuple, replace
 
 from ps_models.data.dataset import Text
 from ps_models.evaluation.signature import Score
-from tests.conftest import ROOT
+from tests.cases import read
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 
-CASE = json.loads((ROOT / "tests" / "cases" / "metrics.json").read_text(encoding="utf-8"))
+CASE = read("metrics")
 
 
 @pytest.fixture

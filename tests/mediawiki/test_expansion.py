@@ -1,6 +1,5 @@
 """Calls expanded from the wikitext of templates, and by a real MediaWiki that has the same templates."""
 
-import json
 import random
 import re
 from collections.abc import Iterator
@@ -10,7 +9,8 @@ from html import unescape
 import pytest
 
 from docs.generate_templates import calls_of, pages_of, templates_in
-from tests.conftest import DATA, ROOT
+from tests.cases import read
+from tests.conftest import DATA
 from tests.mediawiki.asking import ask
 from tests.mediawiki.wiki import Wiki
 from wikitext_builder.article import Page
@@ -19,7 +19,7 @@ from wikitext_builder.extraction.expander import Expander
 from wikitext_builder.pages.expansions import marked, split_at_marks
 from wikitext_builder.wiki.client import Wikipedia
 
-FILE = json.loads((ROOT / "tests" / "cases" / "expansion.json").read_text())
+FILE = read("expansion")
 PAGES = DATA / "pages"
 CALLS = 5  # of pages, and as many made at random, per template
 VALUES = ["", " ", "x", " y ", "2", "0", "1981", "2016-04-16", "Tokyo", "yes", "''i''", "a<br />b", "ur"]

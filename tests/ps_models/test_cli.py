@@ -1,5 +1,6 @@
 """The commands: what they print, what they write, how they fail."""
 
+import functools
 import json
 import subprocess
 import sys
@@ -9,15 +10,13 @@ from click.testing import CliRunner
 
 from ps_models.cli import commands, main
 from ps_models.evaluation.signature import Signature
+from tests.command import invoke
 from tests.ps_models.tiny import SETTINGS, make_dataset, settings_of
 
 TRAINED = tuple(part for setting in SETTINGS for part in ("--set", setting))
 
 
-def run(*arguments: object, status: int = 0) -> str:
-    result = CliRunner().invoke(commands, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert result.exit_code == status, result.output
-    return result.stdout
+run = functools.partial(invoke, commands)
 
 
 @pytest.fixture(scope="module")

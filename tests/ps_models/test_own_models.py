@@ -27,6 +27,7 @@ from ps_models.invariants import (
 from ps_models.models.interpolation import Interpolation
 from ps_models.own_models import named_kind
 from ps_models.training.checkpoint import Checkpoint
+from tests.command import invoke
 from tests.conftest import ROOT
 from tests.ps_models.tiny import assert_resumes, make_dataset, train
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -154,12 +155,6 @@ def forgotten(here, monkeypatch):
     monkeypatch.setattr(own_models, "_allowed_now", set())
 
 
-def run(program, *arguments: object) -> str:
-    result = CliRunner().invoke(program, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
 @pytest.mark.parametrize("model", CLASSES)
 def test_the_examples_keep_all_laws_in_double_precision(model):
     kind = named_kind(model)
@@ -180,28 +175,28 @@ def test_an_example_goes_from_a_file_to_the_report_and_resumes_exactly(model, da
     source = str(end.source_sha256)
     assert (end.model, source) == (model, named_kind(model).source_sha256)
     assert (here / "whole" / model.partition(":")[0]).is_file()
-    evaluated = json.loads(run(commands, "evaluate", "whole", dataset, "--json"))
+    evaluated = json.loads(invoke(commands, "evaluate", "whole", dataset, "--json"))
     assert 1 < evaluated["perplexity"] < 40
     assert f"|code:{source[:8]}" in evaluated["signature"]
-    assert run(commands, "generate", "whole", "--words", 9)
-    run(harness, "run", "whole", "unigram", "--data", dataset, "--results", "r.jsonl")
+    assert invoke(commands, "generate", "whole", "--words", 9)
+    invoke(harness, "run", "whole", "unigram", "--data", dataset, "--results", "r.jsonl")
     measured = json.loads((here / "r.jsonl").read_text().splitlines()[0])
     name = model.partition(":")[2]
     assert measured["model"] == name
     assert measured["trained"][0]["command"].split()[:4] == ["ps-models", "train", model, "tiny"]
     assert CLASSES[model] in measured["trained"][0]["settings"]
     assert not any(measured["checks"].values())
-    assert run(harness, "compare", "r.jsonl", "unigram", name)
-    run(harness, "report", "r.jsonl", "--out", "report.md")
+    assert invoke(harness, "compare", "r.jsonl", "unigram", name)
+    invoke(harness, "report", "r.jsonl", "--out", "report.md")
     assert f"| {name} |" in (here / "report.md").read_text()
 
 
 def test_presets_of_a_file_lie_beside_it(dataset, here):
     pm.train("gpt.py:GPT", dataset, here / "run", preset="tiny", settings=["epochs=1"], device="cpu")
     assert pm.load(here / "run").checkpoint.config["window"] == 16
-    listed = run(commands, "list", "gpt.py:GPT")
+    listed = invoke(commands, "list", "gpt.py:GPT")
     assert re.match(r"gpt\.py:GPT\n  tiny +for a try in seconds\n  small ", listed)
-    assert run(commands, "list", "own.py:Unigram") == "own.py:Unigram\n"
+    assert invoke(commands, "list", "own.py:Unigram") == "own.py:Unigram\n"
     with pytest.raises(pm.ModelError, match=r"no such preset of gpt.py:GPT; there are tiny, small"):
         pm.train("gpt.py:GPT", dataset, here / "run", preset="huge")
     with pytest.raises(pm.ModelError, match=r"width has no default; give --set width=VALUE, or a preset"):
@@ -417,10 +412,10 @@ def test_code_that_was_neither_named_nor_allowed_is_not_imported(dataset, here, 
         assert "opening it runs run/own.py" in str(refused.exception)
         assert "--trust run/own.py once, before the name of the command" in str(refused.exception)
     assert not (here / "imported").exists()
-    run(commands, "--trust", "run/own.py", "evaluate", "run", dataset)
+    invoke(commands, "--trust", "run/own.py", "evaluate", "run", dataset)
     assert (here / "imported").exists()
     monkeypatch.setattr(own_models, "_allowed_now", set())
-    run(harness, "run", "run", "--data", dataset)  # once is enough
+    invoke(harness, "run", "run", "--data", dataset)  # once is enough
     with pytest.raises(pm.ModelError, match=r"nothing\.py: no such file"):
         pm.trust("nothing.py")
 

@@ -10,7 +10,6 @@ from typing import Any
 import lm_benchmarks as lb
 import pytest
 import torch
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lm_benchmarks.adapters import completions
@@ -18,6 +17,7 @@ from lm_benchmarks.adapters.completions import checked
 from lm_benchmarks.cli import commands
 from lm_benchmarks.errors import HarnessError, UnreachableError
 
+from tests.command import invoke
 from tests.lm_benchmarks.conventions.conftest import write_dataset
 
 pytest.importorskip("transformers", reason="needs the package transformers")
@@ -327,9 +327,7 @@ def test_another_tokenizer_is_found_out(server, dataset, llama, tmp_path):
 def test_the_command(server, dataset, llama):
     words = ["run", f"completions:{server.url}", "--data", str(dataset), "--convention", "gptq"]
     words += ["--tokenizer", str(llama), "--served-model", "tiny", "--longest", "66"]
-    printed = CliRunner().invoke(commands, words, catch_exceptions=False)
-    assert printed.exit_code == 0
-    assert "windows:64" in printed.stdout
+    assert "windows:64" in invoke(commands, *words)
 
 
 @settings(max_examples=50)

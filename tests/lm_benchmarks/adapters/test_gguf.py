@@ -3,18 +3,17 @@
 It needs the package llama-cpp-python; LLAMA_CPP_LIB_PATH names another build of its library.
 """
 
-import json
-from pathlib import Path
 from typing import Any
 
 import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.errors import HarnessError
 
+from tests.cases import read
 from tests.lm_benchmarks.conventions.conftest import make_text, write_dataset
 from tests.lm_benchmarks.tiny_llama import write_folder, write_gguf
 
-CASES = json.loads((Path(__file__).parents[2] / "cases" / "perplexities.json").read_text(encoding="utf-8"))
+CASES = read("perplexities")
 
 
 @pytest.fixture(scope="module")

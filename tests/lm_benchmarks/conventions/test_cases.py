@@ -3,24 +3,21 @@
 LLAMA_PERPLEXITY=PROGRAM also runs llama.cpp's own program, for its numbers here and for one on another text.
 """
 
-import json
 import os
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 from lm_benchmarks.adapters.transformers import load_causal_model
 from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.measuring.windows import measure_windows
 
+from tests.cases import cases
 from tests.lm_benchmarks.tiny_llama import write_folder, write_gguf
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.progress import no_progress
 
-CASES = json.loads((Path(__file__).parents[2] / "cases" / "perplexities.json").read_text(encoding="utf-8"))[
-    "cases"
-]
+CASES = cases("perplexities")
 OF_LLAMA = [case for case in CASES if case["convention"] == "llama.cpp"]
 EXACT = ("-t", "1", "-fa", "off", "-ctk", "f32", "-ctv", "f32")
 

@@ -13,7 +13,6 @@ from typing import Any
 import lm_benchmarks as lb
 import msgspec
 import pytest
-from click.testing import CliRunner
 from lm_benchmarks.choices import CONVENTIONS, FORMATS
 from lm_benchmarks.cli import commands
 from lm_benchmarks.conventions.convention import Window
@@ -22,6 +21,8 @@ from lm_benchmarks.measuring import measure as by_convention
 from lm_benchmarks.measuring.run import measure_loaded
 from lm_benchmarks.measuring.windows import ScoreCache
 from lm_benchmarks.metrics import METRICS
+
+from tests.command import invoke
 
 QUICK = ("gptq", "hf-stride", "exllama", "autogptq", "lm-eval")
 
@@ -75,9 +76,7 @@ def test_run_gives_the_number_of_the_table(found, dataset, folders, kind, tmp_pa
     (gptq,) = [one for one in found if one.convention.name == "gptq"]
     path = tmp_path / "r.jsonl"
     words = ["run", f"transformers:{folders[kind]}", "--data", str(dataset), "--convention", "gptq"]
-    printed = CliRunner().invoke(commands, [*words, "--results", str(path)], catch_exceptions=False)
-    assert printed.exit_code == 0
-    assert f"{gptq.number:.4f}" in printed.stdout
+    assert f"{gptq.number:.4f}" in invoke(commands, *words, "--results", path)
     (stored,) = lb.read_results(path)
     assert stored.number == gptq.number
     assert stored.signature == gptq.result.signature
@@ -225,11 +224,9 @@ def test_a_convention_whose_file_is_missing_says_so_and_the_others_are_measured(
 def test_the_command_prints_and_writes(dataset, folders, tmp_path):
     words = ["conventions", f"transformers:{folders['bos-added']}", "--data", str(dataset)]
     chosen = ["--convention", "gptq", "--convention", "exllama"]
-    printed = CliRunner().invoke(commands, [*words, *chosen], catch_exceptions=False)
-    assert printed.exit_code == 0
-    head, *rows = printed.stdout.splitlines()
+    head, *rows = invoke(commands, *words, *chosen).splitlines()
     assert head.split() == ["convention", "number", "bits", "per", "byte", "window"]
     assert [row.split()[0] for row in rows] == ["gptq", "exllama"]
     out = tmp_path / "t.csv"
-    CliRunner().invoke(commands, [*words, *chosen, "--format", "csv", "--out", str(out)])
+    invoke(commands, *words, *chosen, "--format", "csv", "--out", out)
     assert len(out.read_text().splitlines()) == 3

@@ -23,6 +23,7 @@ from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.reporting.charts import figure_of, place_of
 
 import wikitext_builder as wb
+from tests.command import invoke
 from tests.dumps import numbered_page
 from tests.lm_benchmarks.adapters.test_ngrams import arpa
 from tests.lm_benchmarks.tiny_causal import make_causal_model
@@ -113,11 +114,10 @@ def test_a_reference_is_subtracted(studies):
 def test_the_command(studies, tmp_path):
     before, after = studies["dirty"]
     words = ["contamination", "kn-5", "--before", str(before), "--after", str(after), "-q"]
-    done = CliRunner().invoke(commands, [*words, "--json"], catch_exceptions=False)
-    found = json.loads(done.stdout)
+    found = json.loads(invoke(commands, *words, "--json"))
     assert found["is_found"]
     assert found["articles"] == [10, 10]
-    text = CliRunner().invoke(commands, words, catch_exceptions=False).stdout
+    text = invoke(commands, *words)
     assert "The model has probably read some of the earlier articles" in text
     assert "matched by words, length; without a partner: none" in text
     assert "categories and quality not known on both sides" in text
@@ -125,8 +125,7 @@ def test_the_command(studies, tmp_path):
     assert "step by month of the revision" in text
     assert "at 2024-01 (after 2020-03, the last month before it with articles)" in text
     plot, table = tmp_path / "plot.png", tmp_path / "articles.csv"
-    files = ["--plot", str(plot), "--csv", str(table)]
-    CliRunner().invoke(commands, [*words, *files], catch_exceptions=False)
+    invoke(commands, *words, "--plot", plot, "--csv", table)
     assert plot.read_bytes().startswith(b"\x89PNG")
     head, *lines = table.read_text(encoding="utf-8").splitlines()
     assert head.startswith("side,title,created,promoted,revision,partner,tokens,bytes,bits_per_byte")

@@ -7,6 +7,7 @@ import math
 import random
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import lm_benchmarks as lb
@@ -24,6 +25,7 @@ from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.reporting import charts
 
 from ps_models.language_model import map_state
+from tests.command import invoke
 from tests.lm_benchmarks.cheats import Uniform
 from tests.ps_models.tiny import _article, train
 from wikitext_builder.dataset.vocabulary import EOS, UNK
@@ -442,10 +444,7 @@ def test_what_costs_too_much_is_refused_before_anything_is_read(data, monkeypatc
 def test_the_command_prints_text_csv_and_json(data):
     words = ["-q", "compare-distributions", "kn-5", "unigram", "--data", str(data), "--device", "cpu"]
     found = lb.compare_distributions("kn-5", "unigram", data, device="cpu")
-
-    def printed(*more):
-        return CliRunner().invoke(commands, [*words, *more], catch_exceptions=False).stdout
-
+    printed = partial(invoke, commands, *words)
     text = printed()
     assert "KL(first || second)" in text
     assert f"{found.whole.divergence.value:.4f}" in text
@@ -468,7 +467,7 @@ def test_the_command_prints_text_csv_and_json(data):
 def test_the_picture_shows_what_the_groups_say(data, tmp_path):
     out = tmp_path / "kl.svg"
     words = ["-q", "compare-distributions", "kn-5", "unigram", "--data", str(data), "--plot", str(out)]
-    assert CliRunner().invoke(commands, words, catch_exceptions=False).exit_code == 0
+    invoke(commands, *words)
     found = lb.compare_distributions("kn-5", "unigram", data, device="cpu")
     panels: list[Any] = charts._divergences(found).axes
     for axes, by in zip(panels, ("frequency", "position"), strict=True):

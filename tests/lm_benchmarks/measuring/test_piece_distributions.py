@@ -1,12 +1,10 @@
 """Distributions of two models of pieces: those of a loop, and of llama.cpp's own program."""
 
 import importlib
-import json
 import math
 import os
 import re
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import lm_benchmarks as lb
@@ -18,11 +16,12 @@ from lm_benchmarks.adapters.transformers import CausalModel
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring import distribution_texts
 
+from tests.cases import read
 from tests.lm_benchmarks.conventions.conftest import make_text, write_dataset
 from tests.lm_benchmarks.tiny_causal import make_causal_model
 from tests.lm_benchmarks.tiny_llama import write_folder, write_gguf
 
-CASES = json.loads((Path(__file__).parents[2] / "cases" / "divergences.json").read_text(encoding="utf-8"))
+CASES = read("divergences")
 NUDGE = CASES["about"]["nudge"]
 
 pytest.importorskip("transformers", reason="needs the package transformers")

@@ -8,10 +8,10 @@ import math
 import lm_benchmarks as lb
 import pytest
 import torch
-from click.testing import CliRunner
 from lm_benchmarks.cli import commands
 from lm_benchmarks.errors import HarnessError
 
+from tests.command import invoke
 from tests.lm_benchmarks.conventions.conftest import write_dataset
 
 pytest.importorskip("transformers", reason="needs the package transformers")
@@ -51,8 +51,7 @@ def test_each_group_is_that_of_a_loop(dataset, llama):
 def test_the_command_draws_and_writes_the_numbers(dataset, llama, tmp_path):
     out, numbers = tmp_path / "plot.svg", tmp_path / "numbers.csv"
     words = ["positions", f"transformers:{llama}", "--data", str(dataset), "--out", str(out)]
-    printed = CliRunner().invoke(commands, [*words, "--csv", str(numbers)], catch_exceptions=False)
-    assert printed.stdout.split() == [str(numbers), str(out)]
+    assert invoke(commands, *words, "--csv", numbers).split() == [str(numbers), str(out)]
     rows = list(csv.DictReader(io.StringIO(numbers.read_text())))
     assert {row["window"] for row in rows} == {"32", "128", "512"}
     assert all(1 < float(row["perplexity"]) < 10_000 for row in rows)

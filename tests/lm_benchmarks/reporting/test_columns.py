@@ -6,7 +6,6 @@ import io
 import re
 
 import pytest
-from click.testing import CliRunner
 from lm_benchmarks.cli import commands
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import Sums
@@ -17,6 +16,7 @@ from lm_benchmarks.reporting.published import FILES, OFFICIAL, Published
 from lm_benchmarks.reporting.report import groupings_of, make_report, report_text, write_figures
 from msgspec.structs import replace
 
+from tests.command import invoke
 from tests.lm_benchmarks.records.test_result import signed
 from tests.lm_benchmarks.reporting.test_page import result
 
@@ -218,8 +218,7 @@ def test_the_command_takes_columns_and_a_sort(report, tmp_path):
         append_record(tmp_path / "results.jsonl", one)
     words = ["report", tmp_path / "results.jsonl", "--out", tmp_path / "out.csv", "--no-published"]
     words += ["--columns", "perplexity, split", "--sort", "-perplexity"]
-    found = CliRunner().invoke(commands, list(map(str, words)), catch_exceptions=False)
-    assert found.exit_code == 0, found.output
+    invoke(commands, *words)
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
     assert list(rows[0]) == ["model", "perplexity", "split"]
     assert [row["model"] for row in rows[::2]][:2] == ["unigram", "KN-5"]

@@ -1,14 +1,12 @@
 """Models have as many weights as the papers' formulas: `tests/cases/parameters.json` has them in numbers."""
 
-import json
-
 import pytest
 import torch
 
 from ps_models.configs import make_configs, make_model
-from tests.conftest import ROOT
+from tests.cases import cases
 
-SIZES = json.loads((ROOT / "tests" / "cases" / "parameters.json").read_text(encoding="utf-8"))["models"]
+SIZES = cases("parameters", "models")
 
 
 def name_of(case):

@@ -15,8 +15,9 @@ from wikitext_builder.pages.xml_dump import read_pages
 INVISIBLE = regex.compile(r"[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]|[^\S ]")
 
 
-def page(wikitext: str, title: str = "Tokyo") -> Page:
-    return Page(title=title, page_id=1, revision_id=1, timestamp="2016-04-16T17:15:34Z", wikitext=wikitext)
+def page(wikitext: str, title: str = "Tokyo", number: int = 1) -> Page:
+    when = "2016-04-16T17:15:34Z"
+    return Page(title=title, page_id=number, revision_id=number, timestamp=when, wikitext=wikitext)
 
 
 def body(wikitext: str) -> list[str]:

@@ -2,17 +2,20 @@
 
 import re
 import subprocess
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from tests.command import COMMAND, environment, run
+from tests.mediawiki.loopback import send, server
 from tests.wikitext_builder.test_progress import on_terminal
 
-FAULTS = [(503, ""), (429, "2")]  # status, Retry-After; after them there is no such wiki
+FAULTS: list[tuple[int, dict[str, str]]] = [
+    (503, {}),
+    (429, {"Retry-After": "2"}),
+]  # then no such wiki
 WAITS = ["waiting 1 s (503), attempt 2 of 8", "waiting 2 s (429), attempt 3 of 8"]
 
 
@@ -21,21 +24,12 @@ def api() -> Iterator[str]:
     """A server that is busy twice, and then answers with an error that does not pass."""
     left = list(FAULTS)
 
-    class Busy(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            status, retry_after = left.pop(0) if left else (404, "")
-            self.send_response(status)
-            if retry_after:
-                self.send_header("Retry-After", retry_after)
-            self.end_headers()
+    def busy(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
+        status, headers = left.pop(0) if left else (404, {})
+        send(handler, "", status=status, headers=headers)
 
-        def log_message(self, *_arguments: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Busy) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/w/api.php"
-        server.shutdown()
+    with server(busy) as url:
+        yield url
 
 
 def test_a_log_gets_a_line_for_each_wait(api: str, tmp_path: Path) -> None:

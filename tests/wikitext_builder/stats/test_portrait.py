@@ -9,6 +9,7 @@ import math
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +25,7 @@ from hypothesis import strategies as st
 
 import wikitext_builder as wb
 from docs.generate_statistics import MARK, PAGE, definitions
+from tests.command import invoke
 from tests.conftest import data
 from wikitext_builder.cli import cli
 from wikitext_builder.dataset.load import load
@@ -463,15 +465,15 @@ def test_the_frame_has_all_parts_and_the_command_prints_them(folder: Callable[..
     again = wb.statistics(first, second, measures=["all"])
     assert table.equals(again)
 
-    run = CliRunner().invoke(cli, ["stats", str(first), str(second), "--all", "--json"])
-    assert json.loads(run.stdout) == statistics.to_records(table)
-    run = CliRunner().invoke(cli, ["stats", str(first), "--measure", "zipf", "--csv"])
-    assert run.stdout.startswith("corpus,split,statistic,x,value,unit\nfirst,train,zipf.exponent,,")
-    run = CliRunner().invoke(cli, ["stats", str(first), "--all"])
-    assert "Zipf and Mandelbrot" in run.stdout
-    assert "Table 1" not in run.stdout
-    run = CliRunner().invoke(cli, ["stats", str(first), "--measure", "heaps"])  # no x of it is a word
-    (line,) = [line.split() for line in run.stdout.splitlines() if "exponent β" in line]
+    stats = partial(invoke, cli, "stats", first)
+    assert json.loads(stats(second, "--all", "--json")) == statistics.to_records(table)
+    printed = stats("--measure", "zipf", "--csv")
+    assert printed.startswith("corpus,split,statistic,x,value,unit\nfirst,train,zipf.exponent,,")
+    printed = stats("--all")
+    assert "Zipf and Mandelbrot" in printed
+    assert "Table 1" not in printed
+    printed = stats("--measure", "heaps")  # no x of it is a word
+    (line,) = [line.split() for line in printed.splitlines() if "exponent β" in line]
     assert [float(cell) > 0 for cell in line[2:]] == [True, True, True]
 
 
@@ -506,10 +508,8 @@ def test_the_page_prints_commands_that_draw_its_charts(folder: Callable[..., Pat
 @pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
 def test_each_chart_is_a_file(folder: Callable[..., Path], tmp_path: Path, ending: str) -> None:
     out = tmp_path / f"chart{ending}"
-    run = CliRunner().invoke(
-        cli, ["plot", "statistic", "out_of_vocabulary.by_count", str(folder("one", 1)), "--out", str(out)]
-    )
-    assert run.stdout == f"{out}\n"
+    words = ("plot", "statistic", "out_of_vocabulary.by_count", folder("one", 1), "--out", out)
+    assert invoke(cli, *words) == f"{out}\n"
     assert out.stat().st_size > 2000
 
 
