@@ -69,7 +69,7 @@ def overlap(
 
     Raises:
         BuilderError: The dataset is missing or in another format, a path of `against` does not exist, or a
-            lock file that it names is wrong. Other text that cannot be read is in `rejected`.
+            lock file is wrong. Other text that cannot be read, or a lock file in a folder, is in `rejected`.
     """
     comparison = Comparison(dataset, against, progress, **options)
     return comparison.result([one.overlap for one in comparison.articles()])
