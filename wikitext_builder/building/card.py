@@ -85,6 +85,7 @@ def write_card(
         index=plan.language.index,
         wikipedia=f"the `{plan.language.code}` Wikipedia",
         splits=names,
+        filled=[name for name in names if splits[name].articles],
         table={label: one.cells(each[key] for each in columns) for label, (key, one) in labelled.items()},
         created=_days(plan.revisions, "created"),
         promoted=_days(plan.revisions, "promoted"),

@@ -121,7 +121,7 @@ class Text:
 def read_texts(dataset: Dataset, *, raw: bool = False) -> dict[str, Text]:
     """The splits of a dataset as ids, which are numbered in the order in which words first occur.
 
-    `raw` is the text before rare words became `<unk>`. A split without words is an error.
+    `raw` is the text before rare words became `<unk>`. Splits without words are left out.
     """
     ids: defaultdict[str, int] = defaultdict()
     ids.default_factory = ids.__len__
@@ -133,9 +133,10 @@ def read_texts(dataset: Dataset, *, raw: bool = False) -> dict[str, Text]:
         for line in read_token_lines(path):
             text.extend(map(ids.__getitem__, line))
             ends.append(len(text))
-        if not text:
-            raise BuilderError(f"{path}: no words; expected a text to measure")
-        read[split] = np.frombuffer(text, np.int32), np.frombuffer(ends, np.int64)
+        if text:
+            read[split] = np.frombuffer(text, np.int32), np.frombuffer(ends, np.int64)
+    if not read:
+        raise BuilderError(f"{path}: no words; expected a text to measure")
     texts, train, words = dict[str, Text](), None, list(ids)
     for split, (found, line_ends) in read.items():
         texts[split] = Text(

@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+import wikitext_builder as wb
 from tests.command import done, environment, forked
 from tests.wikitext_builder.datasets import (
     LATER,
@@ -409,6 +410,9 @@ def test_the_datasets_library_reads_a_dataset(
         for split, name in zip(loaded, SPLITS, strict=True):
             lines = Path(out, f"wiki.{name}.{kind}").read_text().split("\n")[:-1]
             assert loaded[split]["text"] == [f"{line}\n" if line != " " else "" for line in lines]
+    wb.build("demo", small / "pages.store", tmp_path / "two", valid_articles=0, workers=1)
+    loaded = load_dataset(str(tmp_path / "two"), cache_dir=str(tmp_path))
+    assert set(loaded) == {"train", "test"}  # it refuses a dataset that names an empty split
 
 
 # --- templates of dumps

@@ -536,6 +536,8 @@ def test_what_cannot_be_measured_is_said(folder: Callable[..., Path], tmp_path: 
         wb.statistics(tmp_path / "one", measures=["zipf"], raw=True)
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "train.txt").write_text("\n")
+    (tmp_path / "one" / "wiki.valid.tokens").write_text("")
+    assert set(wb.statistics(tmp_path / "one", measures=["structure"])["split"]) == {"train", "test"}
     with pytest.raises(BuilderError, match="no words; expected a text to measure"):
         wb.statistics(tmp_path / "empty", measures=["all"])
     run = CliRunner().invoke(cli, ["stats", str(tmp_path / "one"), "--raw"])
