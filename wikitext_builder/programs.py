@@ -1,4 +1,4 @@
-"""Where the three programs begin: Ctrl-C while modules are imported is one line and not a traceback."""
+"""Where the three programs and their processes begin: Ctrl-C while modules load is one line, no traceback."""
 
 import sys
 
@@ -16,6 +16,14 @@ def ps_models() -> None:
 def lm_benchmarks() -> None:
     """Run `lm-benchmarks`."""
     _run("lm_benchmarks")
+
+
+def command_of(module: str, *words: str) -> list[str]:
+    """The command that runs a module in a new process.
+
+    With -P, or modules of the current folder would come first: it can be a stranger's dataset.
+    """
+    return [sys.executable, "-P", "-m", module, *words]
 
 
 def _run(package: str) -> None:

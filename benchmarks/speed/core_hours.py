@@ -23,23 +23,20 @@ from pathlib import Path
 from typing import Final
 
 import click
-import torch
 from lm_benchmarks.records import Result, Trained, read_results
+from speed.threads import WORDS, set_up
 from torch import Tensor
 
-from ps_models.configs import config_of, make_model
-from ps_models.data.dataset import read_train, to_rows
+from ps_models.configs import config_of
+from ps_models.data.dataset import read_train
 from ps_models.hyperparameters import TrainingConfig
-from ps_models.language_model import Prepared
 from ps_models.own_models import OWN, named_kind
 from ps_models.processor import use_processor
-from ps_models.training.update import ONE_PROCESS, Training
 from wikitext_builder.charts import line_chart
 from wikitext_builder.dataset.load import load
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 EXAMPLES: Final = Path(__file__).resolve().parents[2] / "docs" / "examples"
-WORDS: Final = 200_000  # of train, of which updates are timed
 WARM_UP: Final = 3  # updates
 
 
@@ -48,12 +45,7 @@ def seconds_per_update(one: Trained, stream: Tensor, vocabulary: Vocabulary, sec
     name = one.recipe.rpartition("/")[0]
     kind = named_kind(str(EXAMPLES / name) if OWN.fullmatch(name) else name)
     config = replace(TrainingConfig(**one.training), precision="fp32")
-    torch.manual_seed(1)
-    model = make_model(kind, config_of(kind, one.model)).train()
-    if isinstance(model, Prepared):
-        model.prepare(stream, vocabulary, 1)
-    rows = to_rows(stream, config.batch_size)
-    run = Training(model, rows, config, device=torch.device("cpu"), world=ONE_PROCESS)
+    _, run = set_up(kind, config_of(kind, one.model), config, stream, vocabulary)
     chunks = run.chunks()
     for chunk, targets in islice(chunks, WARM_UP):
         run.update(chunk, targets)

@@ -20,16 +20,17 @@ from typing import Any
 import click
 import torch
 
-from ps_models.configs import make_configs, make_model
+from ps_models.configs import ModelKind, make_configs, make_model
 from ps_models.data.dataset import to_rows
 from ps_models.evaluation.evaluate import CHUNK
+from ps_models.hyperparameters import TrainingConfig
 from ps_models.language_model import Prepared
 from ps_models.own_models import list_models
 from ps_models.processor import threads_for, use_processor
 from ps_models.training.update import ONE_PROCESS, Training
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
-WORDS = 200_000  # of random text
+WORDS = 200_000  # of text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,17 +42,29 @@ class Work:
     rows: int
 
 
+def set_up(
+    kind: ModelKind | str,
+    config: Any,  # noqa: ANN401 - each model has its own
+    training: TrainingConfig,
+    text: torch.Tensor,
+    words: Vocabulary,
+) -> tuple[Any, Training]:
+    """A model with fresh weights, prepared, and its training on a text."""
+    torch.manual_seed(1)
+    made: Any = make_model(kind, config).train()
+    if isinstance(made, Prepared):
+        made.prepare(text, words, 1)
+    rows = to_rows(text, training.batch_size)
+    return made, Training(made, rows, training, device=torch.device("cpu"), world=ONE_PROCESS)
+
+
 def works(model: str, preset: str | None, vocabulary: int) -> Iterator[tuple[str, Work]]:
     """The updates of a preset, and its evaluation."""
     config, training = make_configs(model, preset, (), vocabulary)
-    torch.manual_seed(1)
-    made: Any = make_model(model, config)
-    text = torch.randint(vocabulary, (WORDS,))
-    if isinstance(made, Prepared):
-        made.prepare(text, Vocabulary(tuple(f"w{number}" for number in range(vocabulary))), 1)
+    text = torch.randint(vocabulary, (WORDS,), generator=torch.Generator().manual_seed(1))
+    words = Vocabulary(tuple(f"w{number}" for number in range(vocabulary)))
+    made, run = set_up(model, config, training, text, words)
     weights = sum(one.numel() for one in made.parameters())
-    rows = to_rows(text, training.batch_size)
-    run = Training(made, rows, training, device=torch.device("cpu"), world=ONE_PROCESS)
     chunks = run.chunks()
 
     def update() -> int:

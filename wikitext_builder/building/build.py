@@ -20,9 +20,9 @@ from wikitext_builder.building.plan import (
     BuildOptions,
     Plan,
     built_already,
-    expect_unchanged,
     identity_of,
     make_plan,
+    settled,
 )
 from wikitext_builder.building.stages import (
     NoArticlesError,
@@ -217,9 +217,8 @@ def carry_out(
         card.write_left_out(dataset, left_out)
         card.write_card(dataset, plan, splits, len(vocabulary), days)
         empty = any(one.reason == NO_TEXT for one in extracted.rejected)
-        if not left_out and not empty and not any(one.expanded for one in written):
-            identity = replace(identity, templates="")  # the dataset does not depend on them
-        expect_unchanged(plan, identity)
+        needed = bool(left_out) or empty or any(one.expanded for one in written)
+        identity = settled(plan, identity, with_templates=needed)
         manifest = finish(plan, identity, splits, len(vocabulary), entries, dataset, days)
         ended("describe")
     return BuildReport(

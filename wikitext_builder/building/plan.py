@@ -266,14 +266,20 @@ def identity_of(plan: Plan) -> Identity:
     return Identity(plan.recipe, lines_sha256(chain(rows, dates, given, texts)), versions, templates)
 
 
-def expect_unchanged(plan: Plan, identity: Identity) -> None:
-    """Refuse a dataset of two states of the store: another program can write templates or HTML meanwhile."""
+def settled(plan: Plan, identity: Identity, *, with_templates: bool) -> Identity:
+    """The identity of what was built: without templates, if nothing needed them.
+
+    A dataset of two states of the store is refused: another program can write templates or HTML meanwhile.
+    """
     now = identity_of(plan)
-    if (now if identity.templates else replace(now, templates="")) != identity:
+    if not with_templates:
+        identity, now = (replace(one, templates="") for one in (identity, now))
+    if now != identity:
         raise BuilderError(
             f"{plan.store}: another program changed its templates, expansions or HTML while they were read;"
             " run the build again"
         )
+    return identity
 
 
 def built_already(out: Path, identity: Identity) -> Manifest | None:

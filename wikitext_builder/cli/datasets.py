@@ -34,6 +34,7 @@ from wikitext_builder.cli.options import (
 )
 from wikitext_builder.dataset.recipes import ARTICLES, RECIPES, SOURCES
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.programs import command_of
 from wikitext_builder.progress import is_quiet, shown_progress
 from wikitext_builder.sample import SAMPLE_DUMP
 from wikitext_builder.wiki.dates import PAGE_DATES
@@ -257,7 +258,7 @@ def _run(words: list[str]) -> None:
     click.echo(f"\n$ {shlex.join(words)}")
     module = words[0].replace("-", "_")
     quiet = ["--quiet"] if is_quiet() and "--quiet" not in words else []
-    done = subprocess.run([sys.executable, "-P", "-m", module, *words[1:], *quiet], check=False)  # noqa: S603 - ours
+    done = subprocess.run(command_of(module, *words[1:], *quiet), check=False)  # noqa: S603 - ours
     if done.returncode:
         raise click.exceptions.Exit(done.returncode)  # it has said what is wrong
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from wikitext_builder.errors import RejectedError
+from wikitext_builder.programs import command_of
 
 MEMORY: Final = 2**30  # bytes, besides twice those of the file
 # The limit counts what is only reserved, too: a gigabyte by Arrow's usual allocator, 8 MB by each thread.
@@ -27,7 +28,7 @@ def parquet_lines(path: Path, column: str | None = None) -> Iterator[bytes]:
     Values that are neither texts nor numbers are null. RejectedError: the file is damaged, has no such
     column, or unpacks to much more than it has.
     """
-    command = [sys.executable, "-P", "-m", __name__, str(path), *([] if column is None else [column])]
+    command = command_of(__name__, str(path), *([] if column is None else [column]))
     with subprocess.Popen(  # noqa: S603
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | SMALL
     ) as child:

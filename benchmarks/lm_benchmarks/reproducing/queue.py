@@ -20,6 +20,7 @@ from typing import IO, Final
 
 from ps_models.processor import stop_signals
 from wikitext_builder.pages.turns import take
+from wikitext_builder.programs import command_of
 from wikitext_builder.progress import Progress
 
 POLL_SECONDS: Final = 0.5
@@ -73,7 +74,7 @@ def run_commands(
 def _start(words: Sequence[str], path: Path, stdin: int, lock: IO[bytes]) -> subprocess.Popen[bytes]:
     with path.open("ab") as log:
         return subprocess.Popen(  # noqa: S603 - our own commands
-            [sys.executable, "-P", "-m", "lm_benchmarks.reproducing.queue", *words],
+            command_of("lm_benchmarks.reproducing.queue", *words),
             stdin=stdin,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -12,8 +12,9 @@ from lm_benchmarks.metrics import Sums
 from lm_benchmarks.record_versions import append_record
 from lm_benchmarks.records import TokenGroup
 from lm_benchmarks.reporting.collect import arranged
+from lm_benchmarks.reporting.groups import groupings_of
 from lm_benchmarks.reporting.published import FILES, OFFICIAL, Published
-from lm_benchmarks.reporting.report import groupings_of, make_report, report_text, write_figures
+from lm_benchmarks.reporting.report import make_report, report_text, write_figures
 from msgspec.structs import replace
 
 from tests.command import invoke

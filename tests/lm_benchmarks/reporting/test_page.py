@@ -14,9 +14,10 @@ from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.records import Epoch, Result, TokenGroup, read_results
 from lm_benchmarks.reporting.collect import tables_of
+from lm_benchmarks.reporting.groups import groupings_of
 from lm_benchmarks.reporting.published import FILES, OFFICIAL, TRAIN, Published
 from lm_benchmarks.reporting.published import PUBLISHED as PAPERS
-from lm_benchmarks.reporting.report import groupings_of, make_report, report_text
+from lm_benchmarks.reporting.report import make_report, report_text
 from lm_benchmarks.reporting.tables import value_of
 from msgspec.structs import replace
 
