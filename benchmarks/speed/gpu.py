@@ -1,18 +1,22 @@
-"""Training speed on a GPU: kernel by kernel, compiled, with cuDNN; in each precision, at K = 1, 10, L.
+"""Training on a GPU: speed of all presets, at K = 1, 10, L, with many words; and whether its numbers hold.
 
-    python benchmarks/speed/gpu.py DATA --out DIR [--minutes M] [--updates N]
+    python benchmarks/speed/gpu.py DATA --out DIR [--parts presets,numbers] [--minutes M] [--seconds S]
     python benchmarks/speed/gpu.py DATA --out DIR --smoke
 
-The pointer sentinel-LSTM of the paper's medium size, on the words and the text of DATA. A row times whole
-updates (loss, gradients, clip, step) of chunks with their full look-back, after some updates for set-up and
-compilation. Compiled rows say how near their losses and gradients are to those of kernel by kernel. cuDNN has
-no zoneout, so its rows are of the same model without it. Below them: validation (its "epoch" is all of
-valid), and the recurrence alone. Each row is written to gpu.jsonl as soon as
-it is measured, and gpu.md is the table of all rows; rows that were left out are there too, with the reason.
-`--smoke` is for machines without a GPU: tiny sizes, to check that the script runs.
-"""
+A row times whole updates (loss, gradients, clip, step) of chunks with their full look-back, after some
+updates for set-up and compilation. The parts:
 
-# ruff: noqa: N803, N806 - sizes have the names of the papers
+- presets: each preset on the words of DATA, kernel by kernel, in single precision.
+- numbers: losses and gradients without dropout on the CPU, with a short window, because what is compiled is
+  unrolled; and how near the GPU comes to them.
+- words: the pointer sentinel-LSTM of the paper's medium size with WikiText-103's number of words.
+- strides: the same model at K = 1, 10, L: kernel by kernel, compiled, with cuDNN (which has no zoneout).
+- other: validation (its "epoch" is all of valid), and the recurrence alone.
+
+Each row is written to gpu.jsonl as soon as it is measured, and gpu.md is the table of all rows; rows that
+were left out are there too, with the reason. `--smoke` is for machines without a GPU: tiny sizes, to check
+that the script runs.
+"""
 
 from __future__ import annotations
 
@@ -22,32 +26,42 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
-from speed.models import recurrence_rows
+from speed.models import PLAIN, recurrence_rows
+from speed.threads import WORDS, set_up
 from torch import Tensor
 
 from ps_models.configs import make_configs, make_model
-from ps_models.data.dataset import Text, read_stream, to_rows
+from ps_models.data.dataset import Text, read_stream
 from ps_models.devices import choose_device
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import score_texts
-from ps_models.training.update import ONE_PROCESS, Position, Training
+from ps_models.own_models import list_models
+from ps_models.training.update import Position
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 MODEL = "pointer-sentinel-lstm"
+WINDOW = 100  # L of section 5.2, the default
 WAYS = ("kernel by kernel", "compiled", "cuDNN, no zoneout")
 WARM_UP = 5  # updates for set-up and compilation
 PRECISIONS = ("fp32", "bf16", "tf32")
-Measure = Callable[[], "Row | list[Row]"]
-ROW_SECONDS = 8.0  # at most, of what is timed
+MANY_WORDS = 267_735  # WikiText-103
+SOFTMAXES: Final[dict[str, tuple[str, ...]]] = {
+    "all words": (),
+    "all words, tied": ("tied=yes",),
+    "sampled": ("sampled=4096",),
+    "adaptive": ("cutoffs=20000,60000,200000",),
+}
+NO_DROPOUT = tuple(f"{name}=0" for name in PLAIN)
 EVALUATED = 2_048  # tokens
+Measure = Callable[[], "list[Row]"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,46 +69,56 @@ class Row:
     """What was measured, or why it was not."""
 
     what: str
+    way: str = ""
     precision: str = "fp32"
-    K: int = 0
+    stride: int = 0
     updates: int = 0
     seconds: float = 0.0
     tokens: int = 0  # that were scored
     epoch_seconds: float = 0.0
     gigabytes: float = 0.0  # at the peak
-    same: str = ""  # how near its numbers are to those of the same updates kernel by kernel
+    same: str = ""  # how near its losses and gradients' norms are to those on the CPU
     left_out: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A training to time."""
+
+    what: str
+    model: str = MODEL
+    preset: str | None = None
+    settings: tuple[str, ...] = ()
+    way: str = WAYS[0]
+    precision: str = "fp32"
+    words: int = 0  # random text of so many words; 0: that of the dataset
+    compared: bool = False
+    on_cpu: bool = False
+
+    @property
+    def row(self) -> Row:
+        """A row without figures."""
+        return Row(what=self.what, way="on the CPU" if self.on_cpu else self.way, precision=self.precision)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
     """What all rows have in common: data, device and sizes."""
 
-    stream: Tensor
+    train: Tensor
     valid: Tensor
-    words: int
+    vocabulary: Vocabulary
     device: torch.device
-    sizes: tuple[str, ...]  # settings of the model and its training
-    window: int
+    sizes: tuple[str, ...]  # settings of the paper's model and its training
     updates: int
+    seconds: float  # of a row, at most
+    smoke: bool
+    on_the_cpu: dict[str, Tensor] = field(default_factory=dict)  # numbers to compare with
 
     @property
     def on_gpu(self) -> bool:
         """Whether the device is a GPU."""
         return self.device.type == "cuda"
-
-    def training(self, way: str, precision: str, stride: int) -> Training:
-        """A run at a position where every chunk has its full look-back."""
-        zoneout = ("zoneout=0",) if "no zoneout" in way else ()
-        settings = (*self.sizes, f"stride={stride}", f"precision={precision}", *zoneout)
-        config, training = make_configs(MODEL, None, settings, self.words)
-        torch.manual_seed(1)
-        model = make_model(MODEL, config).to(self.device).train()
-        rows = to_rows(self.stream, training.batch_size)
-        compiled = way == "compiled"
-        run = Training(model, rows, training, device=self.device, world=ONE_PROCESS, compiled=compiled)
-        run.position = Position(chunk=-(-self.window // stride))
-        return run
 
     def wait(self) -> None:
         """Wait until all is computed."""
@@ -102,12 +126,21 @@ class Bench:
             torch.cuda.synchronize(self.device)
 
 
-def update_row(bench: Bench, way: str, precision: str, K: int, plain: dict[Any, Any]) -> Row:
-    """Time whole updates; `plain` keeps the numbers of kernel by kernel, for comparison."""
+def update_row(bench: Bench, case: Case) -> list[Row]:
+    """Time whole updates."""
     gc.collect()  # the run of the previous row refers to itself
     if bench.on_gpu:
+        torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(bench.device)
-    run = bench.training(way, precision, K)
+    words, text = bench.vocabulary, bench.train[:WORDS]
+    if case.words:
+        words = Vocabulary(tuple(f"w{number}" for number in range(case.words)))
+        text = torch.randint(case.words, (WORDS,), generator=torch.Generator().manual_seed(1))
+    settings = (*case.settings, f"precision={case.precision}")
+    config, training = make_configs(case.model, case.preset, settings, len(words))
+    device = torch.device("cpu") if case.on_cpu else bench.device
+    _, run = set_up(case.model, config, training, text, words, device, compiled=case.way == "compiled")
+    run.position = Position(chunk=-(-training.lookback // training.stride))
     chunks = ((chunk, targets) for chunk, targets in run.chunks() if not any(chunk.shorter))
     warm = [(run.update(*pair), pair[1]) for pair in islice(chunks, WARM_UP)]
     bench.wait()
@@ -116,44 +149,72 @@ def update_row(bench: Bench, way: str, precision: str, K: int, plain: dict[Any, 
         timed.append((run.update(chunk, targets), targets))
         if len(timed) % 8 == 0:
             bench.wait()  # otherwise only launches would be timed
-        if len(timed) == bench.updates or time.perf_counter() - started > ROW_SECONDS:
+        if len(timed) == bench.updates or time.perf_counter() - started > bench.seconds:
             break
     bench.wait()
     seconds = time.perf_counter() - started
     if not timed:
-        return Row(what=way, precision=precision, K=K, left_out="the text is too short")
-    key, numbers = (precision, K, "no zoneout" in way), torch.tensor(run.read([*warm, *timed]))
-    same = ""
-    if run.compiled is None:
-        plain[key] = numbers
-    elif key in plain:
-        same = agreement(numbers, plain[key])
-    per_epoch = -(-run.rows.tokens.shape[1] // K)
-    return Row(
-        what=way,
-        precision=precision,
-        K=K,
-        updates=len(timed),
-        seconds=seconds,
-        tokens=sum(targets for _, targets in timed),
-        epoch_seconds=per_epoch * seconds / len(timed),
-        gigabytes=torch.cuda.max_memory_allocated(bench.device) / 1e9 if bench.on_gpu else 0.0,
-        same=same,
-    )
+        return [replace(case.row, left_out="the text is too short")]
+    numbers, same = torch.tensor(run.read([*warm, *timed])), ""
+    if case.compared:
+        same = agreement(numbers, bench.on_the_cpu.setdefault(case.what, numbers))
+    tokens = sum(targets for _, targets in timed)
+    memory = torch.cuda.max_memory_allocated(bench.device) / 1e9 if device.type == "cuda" else 0.0
+    row = replace(case.row, stride=training.stride, updates=len(timed), seconds=seconds, tokens=tokens)
+    epoch = 0.0 if case.words else len(bench.train) / tokens * seconds
+    return [replace(row, epoch_seconds=epoch, gigabytes=memory, same=same)]
 
 
 def agreement(numbers: Tensor, wanted: Tensor) -> str:
-    """`yes`, or the largest relative difference of losses and gradients' norms."""
+    """The largest relative difference of losses, and of gradients' norms."""
     count = min(len(numbers), len(wanted))
-    difference = (numbers[:count] - wanted[:count]).abs() / wanted[:count].abs()
-    return "yes" if difference.max() == 0 else f"to {difference.max():.0e}"
+    difference = ((numbers[:count] - wanted[:count]).abs() / wanted[:count].abs()).amax(0)
+    return f"loss to {difference[0]:.0e}, gradient to {difference[1]:.0e}"
 
 
-def recurrence(bench: Bench, hidden: int) -> list[Row]:
+def preset_cases(bench: Bench) -> Iterator[Case]:
+    """Each preset, or those called `tiny`."""
+    for model, presets in list_models().items():
+        for preset in presets:
+            if preset == "tiny" or not bench.smoke:
+                few = ("batch_size=2", "stride=4", "bptt=4") if bench.smoke else ()
+                yield Case(what=f"{model}/{preset}", model=model, preset=preset, settings=few)
+
+
+def number_cases(bench: Bench) -> Iterator[Case]:
+    """The CPU first, because the others are compared with it."""
+    settings = (*bench.sizes, *NO_DROPOUT, *(f"{name}=8" for name in ("window", "bptt", "stride")))
+    case = Case(what="no dropout, L = 8", settings=settings, compared=True)
+    yield replace(case, on_cpu=True)
+    for precision in PRECISIONS:
+        yield replace(case, precision=precision)
+    for precision in ("fp32", "bf16"):
+        yield replace(case, precision=precision, way=WAYS[1])
+
+
+def word_cases(bench: Bench) -> Iterator[Case]:
+    """As many words as WikiText-103 has, by each softmax."""
+    for name, settings in SOFTMAXES.items():
+        many = 300 if bench.smoke else MANY_WORDS
+        small = () if bench.smoke else settings
+        yield Case(what=f"{many:,} words: {name}", settings=(*bench.sizes, *small), words=many)
+
+
+def stride_cases(bench: Bench) -> Iterator[Case]:
+    """The quick ways first."""
+    for way in (WAYS[0], WAYS[2], WAYS[1]):
+        zoneout = ("zoneout=0",) if "no zoneout" in way else ()
+        for stride in (1, 8) if bench.smoke else (1, 10, WINDOW):
+            for precision in PRECISIONS:
+                settings = (*bench.sizes, f"stride={stride}", *zoneout)
+                yield Case(what=f"{MODEL}, K = {stride}", settings=settings, way=way, precision=precision)
+
+
+def recurrence(bench: Bench) -> list[Row]:
     """Two layers over a window, forward and backward: ours, torch's fused cell in a loop, cuDNN."""
     rows = []
     with torch.device(bench.device):
-        for name, row in recurrence_rows(hidden, bf16=False).items():
+        for name, row in recurrence_rows(16 if bench.smoke else 650, bf16=False).items():
             one = Row(what=f"recurrence alone: {name}", updates=bench.updates)
             try:
                 row.run()
@@ -170,44 +231,48 @@ def recurrence(bench: Bench, hidden: int) -> list[Row]:
     return rows
 
 
-def validation(bench: Bench) -> Row:
+def validation(bench: Bench) -> list[Row]:
     """Time validation with carried context, as after each epoch."""
-    run = bench.training(WAYS[0], "fp32", bench.window)
+    config, _ = make_configs(MODEL, None, bench.sizes, len(bench.vocabulary))
+    model: Any = make_model(MODEL, config).to(bench.device)
     text = Text(bench.valid[: EVALUATED if bench.on_gpu else 64], bytes=0)
-    score_texts(run.model, [text], device=bench.device)  # type: ignore[arg-type]
+    score_texts(model, [text], device=bench.device)
     bench.wait()
     started = time.perf_counter()
-    score_texts(run.model, [text], device=bench.device)  # type: ignore[arg-type]
-    seconds = time.perf_counter() - started
-    count = len(text.tokens)
-    return Row(
-        what="validation", seconds=seconds, tokens=count, epoch_seconds=seconds * len(bench.valid) / count
-    )
+    score_texts(model, [text], device=bench.device)
+    seconds, count = time.perf_counter() - started, len(text.tokens)
+    epoch = len(bench.valid) / count * seconds
+    return [Row(what="validation", seconds=seconds, tokens=count, epoch_seconds=epoch)]
 
 
-def rows_of(
-    bench: Bench, strides: tuple[int, ...], precisions: tuple[str, ...], hidden: int
-) -> Iterator[tuple[Row, Measure]]:
+PARTS: Final[dict[str, Callable[[Bench], Iterator[Case]]]] = {
+    "presets": preset_cases,
+    "numbers": number_cases,
+    "words": word_cases,
+    "strides": stride_cases,
+}
+OTHER: Final = "other"
+
+
+def rows_of(bench: Bench, parts: list[str]) -> Iterator[tuple[Row, Measure]]:
     """All rows in order: the name of each, and the function that measures it."""
-    plain: dict[Any, Any] = {}
-    for precision in precisions:
-        for K in strides:
-            for way in WAYS:
-                measure = partial(update_row, bench, way, precision, K, plain)
-                yield Row(what=way, precision=precision, K=K), measure
-    yield Row(what="validation"), partial(validation, bench)
-    yield Row(what="recurrence alone"), partial(recurrence, bench, hidden)
+    for part in parts:
+        if part == OTHER:
+            yield Row(what="validation"), partial(validation, bench)
+            yield Row(what="recurrence alone"), partial(recurrence, bench)
+        else:
+            for case in PARTS[part](bench):
+                yield case.row, partial(update_row, bench, case)
 
 
 def measured(row: Row, measure: Measure, on_gpu: bool, ends: float) -> list[Row]:
     """The rows, or why they were left out."""
     if time.perf_counter() > ends:
         return [replace(row, left_out="no time was left")]
-    if not on_gpu and (row.what in WAYS[1:] or row.precision == "tf32"):
+    if not on_gpu and (row.way in WAYS[1:] or row.precision == "tf32"):
         return [replace(row, left_out="needs a GPU")]
     try:
-        found = measure()
-        return found if isinstance(found, list) else [found]
+        return measure()
     except (RuntimeError, ModelError) as error:  # of CUDA: the row reports it, and the next rows are tried
         return [replace(row, left_out=left_out(error))]
 
@@ -219,10 +284,10 @@ def left_out(error: Exception) -> str:
 
 def table(rows: list[Row], heading: str) -> str:
     """The rows as a table in Markdown."""
-    names = "| | precision | K | updates/s | tokens/s | s per epoch | GB | same numbers |"
-    lines = [heading, "", names, "|---|---|---|---|---|---|---|---|"]
+    names = "| | way | precision | K | updates/s | tokens/s | s per epoch | GB | numbers of the CPU |"
+    lines = [heading, "", names, "|---|---|---|---:|---:|---:|---:|---:|---|"]
     for row in rows:
-        start = f"| {row.what} | {row.precision} | {row.K or ''} |"
+        start = f"| {row.what} | {row.way} | {row.precision} | {row.stride or ''} |"
         if row.left_out:
             lines.append(f"{start} left out: {row.left_out} | | | | |")
             continue
@@ -248,29 +313,26 @@ def machine(device: torch.device) -> dict[str, object]:
 def main(arguments: argparse.Namespace) -> None:
     """Measure all rows and write each as soon as it is done."""
     started = time.perf_counter()
-    device = choose_device("cpu" if arguments.smoke and not torch.cuda.is_available() else "cuda")
+    smoke: bool = arguments.smoke
+    device = choose_device("cpu" if smoke and not torch.cuda.is_available() else "cuda")
     dataset = load_dataset(arguments.data)
     vocabulary = Vocabulary.of_file(dataset.file("train"))
-    smoke: bool = arguments.smoke
-    hidden, window = (16, 8) if smoke else (650, 100)  # the paper's medium size, section 5.2
-    small = (f"hidden_size={hidden}", f"window={window}", f"bptt={window}", "batch_size=4")
     bench = Bench(
-        stream=read_stream(dataset, "train", vocabulary),
+        train=read_stream(dataset, "train", vocabulary),
         valid=read_stream(dataset, "valid", vocabulary),
-        words=len(vocabulary),
+        vocabulary=vocabulary,
         device=device,
-        sizes=small if smoke else (),
-        window=window,
+        sizes=("hidden_size=16", "window=8", "bptt=8", "batch_size=4") if smoke else (),
         updates=2 if smoke else arguments.updates,
+        seconds=arguments.seconds,
+        smoke=smoke,
     )
-    strides, precisions = ((1, window), ("fp32",)) if smoke else ((1, 10, window), PRECISIONS)
-    facts = machine(device) | {"data": dataset.name, "words": len(vocabulary), "hidden": hidden, "L": window}
+    facts = machine(device) | {"data": dataset.name, "words": len(vocabulary)}
     heading = ", ".join(f"{name} {value}" for name, value in facts.items())
     arguments.out.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = []
-    for row, measure in rows_of(bench, strides, precisions, hidden):
-        found = measured(row, measure, bench.on_gpu, started + 60 * arguments.minutes)
-        rows += found
+    for row, measure in rows_of(bench, arguments.parts.split(",")):
+        rows += measured(row, measure, bench.on_gpu, started + 60 * arguments.minutes)
         lines = "".join(json.dumps({**facts, **asdict(one)}) + "\n" for one in rows)
         (arguments.out / "gpu.jsonl").write_text(lines, encoding="utf-8")
         (arguments.out / "gpu.md").write_text(table(rows, heading), encoding="utf-8")
@@ -284,8 +346,10 @@ def arguments_of(given: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("data", type=Path)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--parts", default=",".join((*PARTS, OTHER)), help="in this order, by commas")
     parser.add_argument("--minutes", type=float, default=6.0, help="No row starts after this.")
-    parser.add_argument("--updates", type=int, default=64, help="Timed per row.")
+    parser.add_argument("--updates", type=int, default=64, help="Timed per row, at most.")
+    parser.add_argument("--seconds", type=float, default=2.0, help="Timed per row, at most.")
     parser.add_argument("--smoke", action="store_true", help="Tiny sizes; also without a GPU.")
     return parser.parse_args(given)
 

@@ -31,6 +31,7 @@ from ps_models.training.update import ONE_PROCESS, Training
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 WORDS = 200_000  # of text
+CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +49,9 @@ def set_up(
     training: TrainingConfig,
     text: torch.Tensor,
     words: Vocabulary,
+    device: torch.device = CPU,
+    *,
+    compiled: bool = False,
 ) -> tuple[Any, Training]:
     """A model with fresh weights, prepared, and its training on a text."""
     torch.manual_seed(1)
@@ -55,7 +59,8 @@ def set_up(
     if isinstance(made, Prepared):
         made.prepare(text, words, 1)
     rows = to_rows(text, training.batch_size)
-    return made, Training(made, rows, training, device=torch.device("cpu"), world=ONE_PROCESS)
+    made.to(device)
+    return made, Training(made, rows, training, device=device, world=ONE_PROCESS, compiled=compiled)
 
 
 def works(model: str, preset: str | None, vocabulary: int) -> Iterator[tuple[str, Work]]:

@@ -87,8 +87,10 @@ class LSTMLayer(nn.Module):
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Outputs of all steps, and the (h, c) after `at` of them; `zone_outputs` as in `lstm_steps`."""
         input_mask, recurrent_mask = masks
-        plain = recurrent_mask is None and not _per_gate(input_mask)
-        if inputs_TBE.is_cuda and plain and not any(isinstance(zone, Tensor) or zone for zone in zones):
+        masked_gates = recurrent_mask is not None or _per_gate(input_mask)
+        zoned = any(isinstance(zone, Tensor) or zone for zone in zones)
+        # torch 2.11 cannot trace cuDNN's LSTM (seen on an H100), but our steps.
+        if inputs_TBE.is_cuda and not (masked_gates or zoned or torch.compiler.is_compiling()):
             return self.by_torch(masked(inputs_TBE, input_mask), start, at)
         gates_TBG = self._gates(inputs_TBE, input_mask)
         weight_GH = self.weight_hh.to(product_type(self.weight_hh))
@@ -166,7 +168,7 @@ class LSTM(StreamModel[LSTMState]):
     def initial_state(self, batch_size: int) -> LSTMState:
         """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
         zeros = self.zeros(batch_size, self.config.layers, self.config.hidden_size)
-        return LSTMState(self.start(batch_size), zeros, zeros)
+        return LSTMState(self.start(batch_size), zeros, zeros.clone())  # if one, it would be compiled twice
 
     def run(
         self, tokens_BT: Tensor, state: LSTMState, *, at: int, masks: Masks | None = None

@@ -16,9 +16,11 @@ from tests.ps_models.tiny import make_dataset
 def test_a_tiny_benchmark_runs_on_any_machine(tmp_path, capsys):
     gpu.main(gpu.arguments_of([str(make_dataset(tmp_path)), "--out", str(tmp_path / "out"), "--smoke"]))
     rows = [json.loads(line) for line in (tmp_path / "out" / "gpu.jsonl").read_text().splitlines()]
-    plain = [row for row in rows if row["what"] == "kernel by kernel"]
+    plain = [row for row in rows if row["way"] == "kernel by kernel" and row["precision"] != "tf32"]
     recurrences = [row for row in rows if "recurrence alone" in row["what"]]
-    assert [row["K"] for row in plain] == [1, 8]
+    (same, *_) = (row["same"] for row in rows if row["way"] == "on the CPU")
+    assert {row["stride"] for row in plain} == {1, 4, 8, 100}
+    assert same == "loss to 0e+00, gradient to 0e+00"
     assert len(recurrences) > 1
     assert all(row["left_out"] or row["tokens"] / row["seconds"] > 0 for row in rows)
     if not torch.cuda.is_available():

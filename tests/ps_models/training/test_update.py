@@ -261,14 +261,14 @@ def test_a_model_compiles_without_a_break_to_the_same_losses_and_gradients(model
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs g++ on a CPU")
 def test_a_compiled_run_gives_the_same_losses_and_resumes(tmp_path):
-    """With torch's random numbers; a stopped run resumes to the same weights as one in one go."""
+    """With torch's random numbers, compiled once; stopped and resumed it has the weights of one in one go."""
     from torch._inductor import config as inductor  # it takes seconds, and only this test needs it
 
     torch.compiler.reset()
     data, more = make_dataset(tmp_path), ("hidden_size=8", "batch_size=4", "stride=2", "bptt=1", "epochs=1")
 
     def train(name, **options):
-        with inductor.patch(fallback_random=True):
+        with inductor.patch(fallback_random=True), torch._dynamo.config.patch(error_on_recompile=True):
             pm.train("lstm", data, tmp_path / name, settings=(*more, *TINY["lstm"]), device="cpu", **options)
 
     train("plain")
