@@ -7,8 +7,8 @@ A row times whole updates (loss, gradients, clip, step) of chunks with their ful
 updates for set-up and compilation. The parts:
 
 - presets: each preset on the words of DATA, kernel by kernel, in single precision.
-- numbers: losses and gradients without dropout on the CPU, with a short window, because what is compiled is
-  unrolled; and how near the GPU comes to them.
+- numbers: how near losses and gradients of the first updates come to those in float64 on the CPU; without
+  dropout, and with a short window, because what is compiled is unrolled.
 - words: the pointer sentinel-LSTM of the paper's medium size with WikiText-103's number of words.
 - strides: the same model at K = 1, 10, L: kernel by kernel, compiled, with cuDNN (which has no zoneout).
 - other: validation (its "epoch" is all of valid), and the recurrence alone.
@@ -34,7 +34,7 @@ from typing import Any, Final
 
 import torch
 from speed.models import PLAIN, recurrence_rows
-from speed.threads import WORDS, set_up
+from speed.threads import CPU, WORDS, set_up
 from torch import Tensor
 
 from ps_models.configs import make_configs, make_model
@@ -50,7 +50,8 @@ from wikitext_builder.dataset.vocabulary import Vocabulary
 MODEL = "pointer-sentinel-lstm"
 WINDOW = 100  # L of section 5.2, the default
 WAYS = ("kernel by kernel", "compiled", "cuDNN, no zoneout")
-WARM_UP = 5  # updates for set-up and compilation
+ON_CPU = "on the CPU"
+WARM_UP = 5  # updates for set-up and compilation, and those whose numbers are compared
 PRECISIONS = ("fp32", "bf16", "tf32")
 MANY_WORDS = 267_735  # WikiText-103
 SOFTMAXES: Final[dict[str, tuple[str, ...]]] = {
@@ -77,7 +78,7 @@ class Row:
     tokens: int = 0  # that were scored
     epoch_seconds: float = 0.0
     gigabytes: float = 0.0  # at the peak
-    same: str = ""  # how near its losses and gradients' norms are to those on the CPU
+    same: str = ""  # how near its losses and gradients' norms are to those in float64
     left_out: str = ""
 
 
@@ -93,12 +94,12 @@ class Case:
     precision: str = "fp32"
     words: int = 0  # random text of so many words; 0: that of the dataset
     compared: bool = False
-    on_cpu: bool = False
+    exact: bool = False  # in float64: what is compared with
 
     @property
     def row(self) -> Row:
         """A row without figures."""
-        return Row(what=self.what, way="on the CPU" if self.on_cpu else self.way, precision=self.precision)
+        return Row(what=self.what, way=self.way, precision="float64" if self.exact else self.precision)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +114,7 @@ class Bench:
     updates: int
     seconds: float  # of a row, at most
     smoke: bool
-    on_the_cpu: dict[str, Tensor] = field(default_factory=dict)  # numbers to compare with
+    exact: dict[str, Tensor] = field(default_factory=dict)  # numbers to compare with
 
     @property
     def on_gpu(self) -> bool:
@@ -138,8 +139,11 @@ def update_row(bench: Bench, case: Case) -> list[Row]:
         text = torch.randint(case.words, (WORDS,), generator=torch.Generator().manual_seed(1))
     settings = (*case.settings, f"precision={case.precision}")
     config, training = make_configs(case.model, case.preset, settings, len(words))
-    device = torch.device("cpu") if case.on_cpu else bench.device
-    _, run = set_up(case.model, config, training, text, words, device, compiled=case.way == "compiled")
+    device = CPU if case.way == ON_CPU else bench.device
+    model, run = set_up(case.model, config, training, text, words, device, compiled=case.way == "compiled")
+    if case.exact:
+        model.double()
+        run.next_epoch()  # its state in float64 too
     run.position = Position(chunk=-(-training.lookback // training.stride))
     chunks = ((chunk, targets) for chunk, targets in run.chunks() if not any(chunk.shorter))
     warm = [(run.update(*pair), pair[1]) for pair in islice(chunks, WARM_UP)]
@@ -155,9 +159,11 @@ def update_row(bench: Bench, case: Case) -> list[Row]:
     seconds = time.perf_counter() - started
     if not timed:
         return [replace(case.row, left_out="the text is too short")]
-    numbers, same = torch.tensor(run.read([*warm, *timed])), ""
-    if case.compared:
-        same = agreement(numbers, bench.on_the_cpu.setdefault(case.what, numbers))
+    numbers, same = torch.tensor(run.read([*warm, *timed]), dtype=torch.float64)[:WARM_UP], ""
+    if case.exact:
+        bench.exact[case.what] = numbers
+    elif case.compared:
+        same = agreement(numbers, bench.exact[case.what])
     tokens = sum(targets for _, targets in timed)
     memory = torch.cuda.max_memory_allocated(bench.device) / 1e9 if device.type == "cuda" else 0.0
     row = replace(case.row, stride=training.stride, updates=len(timed), seconds=seconds, tokens=tokens)
@@ -167,8 +173,7 @@ def update_row(bench: Bench, case: Case) -> list[Row]:
 
 def agreement(numbers: Tensor, wanted: Tensor) -> str:
     """The largest relative difference of losses, and of gradients' norms."""
-    count = min(len(numbers), len(wanted))
-    difference = ((numbers[:count] - wanted[:count]).abs() / wanted[:count].abs()).amax(0)
+    difference = ((numbers - wanted).abs() / wanted.abs()).amax(0)
     return f"loss to {difference[0]:.0e}, gradient to {difference[1]:.0e}"
 
 
@@ -182,14 +187,14 @@ def preset_cases(bench: Bench) -> Iterator[Case]:
 
 
 def number_cases(bench: Bench) -> Iterator[Case]:
-    """The CPU first, because the others are compared with it."""
+    """In float64 first, because the others are compared with it."""
     settings = (*bench.sizes, *NO_DROPOUT, *(f"{name}=8" for name in ("window", "bptt", "stride")))
     case = Case(what="no dropout, L = 8", settings=settings, compared=True)
-    yield replace(case, on_cpu=True)
+    yield replace(case, way=ON_CPU, exact=True)
+    yield replace(case, way=ON_CPU)
     for precision in PRECISIONS:
         yield replace(case, precision=precision)
-    for precision in ("fp32", "bf16"):
-        yield replace(case, precision=precision, way=WAYS[1])
+    yield replace(case, way=WAYS[1])
 
 
 def word_cases(bench: Bench) -> Iterator[Case]:
@@ -284,7 +289,7 @@ def left_out(error: Exception) -> str:
 
 def table(rows: list[Row], heading: str) -> str:
     """The rows as a table in Markdown."""
-    names = "| | way | precision | K | updates/s | tokens/s | s per epoch | GB | numbers of the CPU |"
+    names = "| | way | precision | K | updates/s | tokens/s | s per epoch | GB | against float64 |"
     lines = [heading, "", names, "|---|---|---|---:|---:|---:|---:|---:|---|"]
     for row in rows:
         start = f"| {row.what} | {row.way} | {row.precision} | {row.stride or ''} |"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
@@ -205,7 +205,8 @@ class Training:
             sums.append(nats.detach())
             states.append(state)
         self.state = join_states(states) if len(states) > 1 else states[0]
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip or math.inf)
+        norm = gradient_norm(self.model.parameters())
+        nn.utils.clip_grads_with_norm_(self.model.parameters(), self.config.clip or math.inf, norm)
         share = chunk.scored / self.config.stride if self.config.random_strides else 1.0
         with scaled_learning_rate(self.optimizer, share):
             self.optimizer.step()
@@ -318,6 +319,18 @@ class Training:
             ) from error
         # The next replay of a CUDA graph overwrites its results.
         return nats, penalty, map_state(Tensor.clone, after)
+
+
+def gradient_norm(weights: Iterable[nn.Parameter]) -> Tensor:
+    """The norm of all gradients, first row by row.
+
+    On a CPU torch adds all squares of a tensor to few sums in float32, which loses a thousandth of the norm
+    of 21.6 million weights; clipping would lose as much.
+    """
+    gradients = (weight.grad for weight in weights if weight.grad is not None)
+    rows = [torch.linalg.vector_norm(gradient, dim=-1).flatten() for gradient in gradients]
+    norm: Tensor = torch.linalg.vector_norm(torch.cat(rows))
+    return norm
 
 
 def _rows_of(state: AnyState, rows: slice | None) -> AnyState:
