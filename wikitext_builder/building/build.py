@@ -215,10 +215,11 @@ def carry_out(
         card.write_source(dataset, plan)
         card.write_rejected(dataset, extracted.rejected)
         card.write_left_out(dataset, left_out)
-        card.write_card(dataset, plan, splits, len(vocabulary), days)
         empty = any(one.reason == NO_TEXT for one in extracted.rejected)
         needed = bool(left_out) or empty or any(one.expanded for one in written)
         identity = settled(plan, identity, with_templates=needed)
+        as_of = plan.as_of if identity.templates else ""
+        card.write_card(dataset, plan, splits, len(vocabulary), days, as_of=as_of)
         manifest = finish(plan, identity, splits, len(vocabulary), entries, dataset, days)
         ended("describe")
     return BuildReport(

@@ -71,9 +71,19 @@ def write_left_out(directory: Path, left_out: Mapping[str, LeftOutCalls]) -> Non
 
 
 def write_card(
-    directory: Path, plan: Plan, splits: Mapping[str, SplitCounts], vocabulary: int, days: Iterable[str]
+    directory: Path,
+    plan: Plan,
+    splits: Mapping[str, SplitCounts],
+    vocabulary: int,
+    days: Iterable[str],
+    *,
+    as_of: str,
 ) -> None:
-    """Write the dataset card, README.md, whose head the `datasets` library reads."""
+    """Write the dataset card, README.md, whose head the `datasets` library reads.
+
+    `as_of` is the date of the templates that the dataset depends on; empty if it depends on none, or on the
+    newest ones.
+    """
     names = plan.recipe.splits
     columns = [figures(splits[name], vocabulary) for name in names]
     labelled = {one.card: (key, one) for key, one in STATISTICS.items() if one.card}
@@ -91,7 +101,7 @@ def write_card(
         promoted=_days(plan.revisions, "promoted"),
         names="{" + ",".join(names) + "}" if len(names) > 1 else names[0],
         licences=licences_of(days),
-        rebuild=rebuild_commands(plan),
+        rebuild=rebuild_commands(plan, as_of),
         code=code_hash(),
         size=_size_category(sum(splits[name].lines for name in names)),
     )
@@ -113,7 +123,7 @@ def _size_category(lines: int) -> str:
 # --- how to build it again
 
 
-def rebuild_commands(plan: Plan) -> str:
+def rebuild_commands(plan: Plan, as_of: str) -> str:
     """The commands that fetch the revisions of a dataset and build it again, as Markdown.
 
     They are for the folder of the dataset, whose files they name.
@@ -124,13 +134,14 @@ def rebuild_commands(plan: Plan) -> str:
     if plan.language.index.endswith("/index.php"):
         fetch += ["--api", f"{plan.language.index.removesuffix('index.php')}api.php"]
     fetch += ["--rendered"] if recipe.source == "rendered" else []
-    files = {"lock": LOCK} | {f"{split}_titles": TITLES[split] for split, _ in _given(plan)}
+    given = {"lock": LOCK} | {f"{split}_titles": TITLES[split] for split, _ in _given(plan)}
+    given |= {"as_of": as_of} if as_of else {}
     if (base := _base(recipe)) is None:
-        named = "".join(f", {name}={value!r}" for name, value in files.items())
+        named = "".join(f", {name}={value!r}" for name, value in given.items())
         imports = "import wikitext_builder as wb\nfrom wikitext_builder.dataset.recipes import Recipe"
         call = f"wb.build({recipe!r}, '../pages.store', '../again'{named})"
         return f"{_console([fetch])}\n\n```python\n{imports}\n\n{call}\n```"
-    options = [*_changes(recipe, RECIPES[base]), *files.items()]
+    options = [*_changes(recipe, RECIPES[base]), *given.items()]
     build = ["build", base, "--store", "../pages.store", "--out", "../again"]
     build += [part for name, value in options for part in (f"--{name.replace('_', '-')}", value)]
     return _console([fetch, build])

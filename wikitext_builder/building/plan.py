@@ -24,6 +24,7 @@ from wikitext_builder.pages.page_filters import chosen
 from wikitext_builder.pages.reading import templates_in
 from wikitext_builder.pages.store import Rejected, Revision, Store, items_of
 from wikitext_builder.pages.store_languages import language_in, stored_language
+from wikitext_builder.wiki.classify import with_first
 from wikitext_builder.wiki.dates import parse_date
 from wikitext_builder.wiki.languages import Language, language_of
 from wikitext_builder.wiki.names import names_said, with_names
@@ -80,9 +81,9 @@ class BuildOptions(TypedDict, total=False):
     language: str | None
     """Code of the Wikipedia; default: the one that the store holds, or the language of a `Recipe`."""
     as_of: str | None
-    """Use the store's newest revisions on or before this date, such as 2016-08-31."""
+    """Use the store's newest revisions and templates on or before this date, such as 2016-08-31."""
     lock: str | Path | None
-    """Use exactly the revisions in this lock file."""
+    """Use exactly the revisions in this lock file; `as_of` then counts for templates only."""
     include: str | Sequence[str]
     """Keep only matching pages: `lock:FILE`, `titles:FILE`, `created-since:DATE` and the like."""
     exclude: str | Sequence[str]
@@ -129,7 +130,7 @@ def make_plan(
     if lock and (said := names_in_lock(Path(lock))):  # so that the same lock file gives the same bytes
         language = with_names(language_of(recipe.language), said)
     revisions = chosen(found, options.get("include") or (), options.get("exclude") or (), language)
-    given_valid, given_test = _page_ids(valid_titles, revisions), _page_ids(test_titles, revisions)
+    given_valid, given_test = (_page_ids(titles, revisions, found) for titles in (valid_titles, test_titles))
     if given_valid and "valid" not in recipe.splits:
         raise BuilderError(f"--valid-titles: {recipe.name} has no valid; use another recipe")
     if given_test and "test" not in recipe.splits:
@@ -173,8 +174,6 @@ def _chosen_revisions(
     store_path: Path, language: str, as_of: str | None, lock: str | Path | None
 ) -> tuple[Sequence[Revision], int]:
     """What to build from, and how many older revisions are not used."""
-    if as_of and lock:
-        raise BuilderError("--as-of and --lock: a lock file already fixes the revisions; use one of the two")
     with Store.open(store_path) as store:
         if lock is None:
             date = parse_date(as_of) if as_of else None
@@ -186,6 +185,8 @@ def _chosen_revisions(
                 )
             return revisions, store.revision_count(language, as_of=date) - len(revisions)
         wanted = read_lock(Path(lock), language=language)
+        if not wanted:
+            raise BuilderError(f"{lock}: names no revision; expected at least one to build from")
         if len({one.page_id for one in wanted}) < len(wanted):
             raise BuilderError(
                 f"{lock}: names several revisions of a page; expected one per page: remove the others"
@@ -200,21 +201,24 @@ def _chosen_revisions(
     return wanted, 0
 
 
-def _page_ids(titles: str | Path | None, revisions: Sequence[Revision]) -> frozenset[int]:
-    """The page ids of a file of titles; none without a file."""
+def _page_ids(
+    titles: str | Path | None, revisions: Sequence[Revision], found: Sequence[Revision]
+) -> frozenset[int]:
+    """The page ids of a file of titles; none without a file. The revisions were chosen from all `found`."""
     if titles is None:
         return frozenset()
     names, bad = read_titles(Path(titles))
-    if not names and not bad:
+    if bad:
+        raise BuilderError(bad[0].detail)
+    if not names:
         raise BuilderError(f"{titles}: names no article; write one title per line")
-    wanted = frozenset(names)
-    by_title = {revision.title: revision.page_id for revision in revisions if revision.title in wanted}
-    absent = [name for name in names if name not in by_title] + [one.title for one in bad]
-    if absent:
-        raise BuilderError(
-            f"{titles}: {len(absent)} of its titles are not in the store, such as {absent[0]!r}"
-        )
-    return frozenset(by_title[name] for name in names)
+    wanted = {with_first(name, upper=True) for name in names}
+    by_title = {one.title: one.page_id for one in revisions if one.title in wanted}
+    if absent := sorted(wanted - by_title.keys()):
+        excluded = any(one.title == absent[0] for one in found)
+        why = "left out by --include or --exclude" if excluded else "not in the store"
+        raise BuilderError(f"{titles}: {len(absent)} of its titles are not there: {absent[0]!r} is {why}")
+    return frozenset(by_title.values())
 
 
 @dataclass(frozen=True, slots=True)

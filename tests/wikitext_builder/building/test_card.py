@@ -83,7 +83,8 @@ def test_the_pages_of_left_out_calls_add_up_in_whatever_batches(
 def test_the_head_of_the_card_is_yaml_that_says_what_was_meant(tmp_path: Path, name: str) -> None:
     recipe = Recipe(name=name, train_articles=None, language="no", seed="{seed} # *: {name}")
     plan = Plan(recipe=recipe, store=tmp_path, out=tmp_path / "out", revisions=[])
-    card.write_card(tmp_path, plan, {"train": COUNTS, "valid": COUNTS, "test": COUNTS}, 200, [])
+    splits = dict.fromkeys(("train", "valid", "test"), COUNTS)
+    card.write_card(tmp_path, plan, splits, 200, [], as_of="")
     text = (tmp_path / "README.md").read_text("utf-8")
     head = yaml.safe_load(text.split("---\n")[1])
     assert head["pretty_name"] == name

@@ -10,6 +10,7 @@ import pytest
 
 import wikitext_builder as wb
 from tests.command import done
+from tests.wikitext_builder.building.test_build import TEMPLATES, add_template, with_templates
 from tests.wikitext_builder.datasets import LATER, PAGES, build, digests, store_of, titles_file, verified
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
@@ -72,12 +73,38 @@ def test_the_commands_of_the_card_build_the_same_bytes(store: Path, tmp_path: Pa
 def test_given_titles_are_part_of_the_dataset(store: Path, tmp_path: Path) -> None:
     own, first = store_of(tmp_path / "pages.store", [], copy=store), tmp_path / "first"
     valid = titles_file(tmp_path / "valid.txt", "Title 7", "Title 3")
-    test = titles_file(tmp_path / "test.txt", "# mine", "Title 30")
+    test = titles_file(tmp_path / "test.txt", "# mine", "title_30")
     build("demo", own, first, valid_titles=valid, test_titles=test)
     assert (first / "valid_titles.txt").read_text("utf-8") == "Title 3\nTitle 7\n"
     assert (first / "test_titles.txt").read_text("utf-8") == "Title 30\n"
     follow_the_card(first)
     verified(first)
+
+
+def test_templates_of_a_date_are_taken_again(tmp_path: Path) -> None:
+    """A lock file does not name templates."""
+    own = with_templates(tmp_path / "pages.store", **TEMPLATES)
+    build("demo", own, tmp_path / "first", as_of="2016-06-01")
+    build("demo", own, tmp_path / "newest")
+    cards = [(tmp_path / name / "README.md").read_text("utf-8") for name in ("first", "newest")]
+    assert ["--as-of" in card for card in cards] == [True, False]
+    add_template(own, "Unit", 9, LATER, "miles")
+    follow_the_card(tmp_path / "first")
+
+
+def test_a_given_title_that_is_not_there_says_why(store: Path, tmp_path: Path) -> None:
+    given = titles_file(tmp_path / "test.txt", "Title 3")
+    for name, why in (("Title 3", "left out by --include or --exclude"), ("Title 3000", "not in the store")):
+        titles_file(given, name)
+        with pytest.raises(BuilderError, match=f"1 of its titles are not there: '{name}' is {why}"):
+            build("demo", store, tmp_path / "out", test_titles=given, exclude=f"titles:{given}")
+
+
+def test_a_lock_file_without_revisions_is_refused(store: Path, tmp_path: Path) -> None:
+    lock = tmp_path / "titles.lock"
+    lock.write_text("".join(wb.lock(store).splitlines(keepends=True)[:2]), encoding="utf-8")
+    with pytest.raises(BuilderError, match="names no revision; expected at least one"):
+        build("demo", store, tmp_path / "out", lock=lock)
 
 
 def test_the_lock_file_has_all_that_could_be_chosen(store: Path, tmp_path: Path) -> None:
