@@ -25,8 +25,8 @@ OPTIMIZERS: Final[dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]]]
     # Merity et al. (2017), https://arxiv.org/abs/1708.02182, section 3: plain SGD until averaging starts.
     "asgd": (torch.optim.ASGD, {"lambd": 0.0, "t0": NEVER}),
 }
-# LBFGS computes the loss several times per step; SparseAdam needs sparse gradients.
-UNUSABLE: Final = ("lbfgs", "sparseadam", "optimizer")
+# LBFGS computes the loss several times per step; SparseAdam needs sparse gradients, Muon only matrices.
+UNUSABLE: Final = ("lbfgs", "muon", "sparseadam", "optimizer")
 # Options that the configuration or the device decides, or that change how a step is computed, not what.
 OURS: Final = ("lr", "weight_decay", "t0", "maximize", "differentiable", "capturable", "foreach", "fused")
 KEPT: Final = ("lr", "t0")  # of the options, what changes during a run

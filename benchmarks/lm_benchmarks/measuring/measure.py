@@ -87,7 +87,7 @@ def measure(
             models are measured first; `MeasuringError.results` has what was measured.
     """
     specifications = [models] if isinstance(models, str) else list(models)
-    chosen = [splits] if isinstance(splits, str) else list(splits)
+    chosen = [splits] if isinstance(splits, str) else list(dict.fromkeys(splits))
     if not specifications or not chosen:
         raise HarnessError("nothing to measure; expected one model and one split, or more")
     protocol: dict[str, Any] = {name: value for name, value in options.items() if name in PROTOCOL}
