@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ps_models.invariants import check_language_model as check_language_model
     from ps_models.invariants import check_trainable as check_trainable
     from ps_models.layers.softmax import Softmax as Softmax
-    from ps_models.models.add_ons import NeuralCacheConfig as NeuralCacheConfig
     from ps_models.models.stream import loss_of_scores as loss_of_scores
     from ps_models.own_models import list_models as list_models
     from ps_models.own_models import trust as trust

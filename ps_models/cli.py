@@ -181,25 +181,12 @@ def train(
 @split_option("test")
 @context_option
 @precision_option
-@click.option("--cache", "window", type=COUNT, help="Interpolate with a neural cache of this many words.")
-@click.option(
-    "--cache-theta", "theta", type=float, help="Flatness of the cache; 0: word frequencies.  [default: 1.0]"
-)
-@click.option("--cache-weight", "weight", type=float, help="Weight of the cache.  [default: 0.1]")
-@click.option("--samples", default=0, type=WHOLE, help="Average over this many Monte Carlo dropout masks.")
 @device_option
 @json_option
-def evaluate(
-    *, window: int | None, theta: float | None, weight: float | None, as_json: bool, **options: Any
-) -> None:
+def evaluate(*, as_json: bool, **options: Any) -> None:
     """Measure the perplexity of CHECKPOINT on a split of DATA, each token once, with a signature."""
-    given = {"window": window, "theta": theta, "weight": weight}
-    fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if window is None and fields:
-        raise click.UsageError("--cache-theta and --cache-weight need --cache, the number of its words")
-    cache = pm.NeuralCacheConfig(**fields) if fields else None
     with shown_progress() as progress:
-        found = pm.evaluate(**options, cache=cache, progress=progress)
+        found = pm.evaluate(**options, progress=progress)
     score = found.score
     if as_json:
         articles = [asdict(article) for article in found.scores]

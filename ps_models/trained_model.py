@@ -20,8 +20,7 @@ from ps_models.devices import autocast, choose_device, use_products
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import each_evaluating, evaluating, score_texts, token_nats
 from ps_models.evaluation.signature import Score, Signature, hashed_name, signature_value
-from ps_models.language_model import Generative, LanguageModel, Recurrent, State, generative
-from ps_models.models.add_ons import Maskable, MonteCarloDropout, NeuralCache, NeuralCacheConfig
+from ps_models.language_model import Generative, LanguageModel, State, generative
 from ps_models.own_models import saved_kind
 from ps_models.training.checkpoint import (
     Checkpoint,
@@ -147,8 +146,6 @@ def evaluate(
     split: str = "test",
     context: str = "carried",
     precision: str = "fp32",
-    cache: NeuralCacheConfig | None = None,
-    samples: int = 0,
     device: str = "auto",
     progress: Progress = no_progress,
 ) -> Evaluation:
@@ -164,8 +161,6 @@ def evaluate(
         split: train, valid or test.
         context: Context before each article: `carried`, all earlier articles; `article`, none.
         precision: fp32, tf32 or bf16.
-        cache: Interpolate with a neural cache.
-        samples: Average over this many Monte Carlo dropout masks; 0: no dropout.
         device: Where to load a checkpoint: auto, cpu, cuda or cuda:1.
         progress: Called with the number of tokens done.
 
@@ -178,47 +173,22 @@ def evaluate(
     texts = list(read_texts(dataset, split, trained.vocabulary))
     with autocast(trained.device, precision), evaluating(trained.model):
         scores = score_texts(
-            _adapted(trained, cache, samples),
+            cast("LanguageModel[Any]", trained.model),
             texts,
             context=context,
             device=trained.device,
             progress=progress,
             total=sum(len(text.tokens) for text in texts),
         )
-    extra = {} if cache is None else {"cache": f"{cache.window}-{cache.theta:g}-{cache.weight:g}"}
-    extra |= {"dropout_samples": str(samples)} if samples else {}
-    signature = checkpoint_signature(trained.checkpoint, dataset, split, context, precision, **extra)
+    signature = checkpoint_signature(trained.checkpoint, dataset, split, context, precision)
     return Evaluation(scores=scores, signature=signature)
 
 
-def _adapted(trained: TrainedModel, cache: NeuralCacheConfig | None, samples: int) -> LanguageModel[Any]:
-    """The model, inside a neural cache or Monte Carlo dropout if one of them is wanted."""
-    model, name = trained.model, trained.checkpoint.model
-    if samples < 0:
-        raise ModelError(f"--samples {samples}: expected 0 or more")
-    if cache is not None and samples:
-        raise ModelError("--cache and --samples: use one of the two")
-    if cache is not None:
-        if not isinstance(model, Recurrent):
-            raise ModelError(f"{name}: has no outputs for a neural cache; evaluate without --cache")
-        return NeuralCache(model, cache)
-    if samples:
-        if not isinstance(model, Maskable):
-            raise ModelError(f"{name}: has no dropout masks to sample; evaluate without --samples")
-        generator = torch.Generator(trained.device).manual_seed(1)
-        try:
-            return MonteCarloDropout(model, samples, generator)
-        except ValueError as error:
-            raise ModelError(f"{name}: {error}; evaluate without --samples") from error
-    return cast("LanguageModel[Any]", model)
-
-
 def checkpoint_signature(
-    checkpoint: Checkpoint, dataset: Dataset, split: str, context: str, precision: str, **extra: str
+    checkpoint: Checkpoint, dataset: Dataset, split: str, context: str, precision: str
 ) -> Signature:
     """What decides a number: data, split, vocabulary, weights, arithmetic, versions."""
-    if checkpoint.source_sha256:
-        extra["code"] = checkpoint.source_sha256[:8]
+    extra = {"code": checkpoint.source_sha256[:8]} if checkpoint.source_sha256 else {}
     return Signature(
         data=hashed_name(dataset.name, dataset.file(split)),
         split=split if dataset.layout != FILE else FILE,

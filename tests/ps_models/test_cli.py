@@ -51,17 +51,6 @@ def test_evaluate_prints_the_perplexity_with_its_signature(trained):
     assert Signature.parse(other["signature"])["context"] == "article"
 
 
-def test_a_neural_cache_and_dropout_samples_are_options_that_the_signature_names(trained):
-    dataset, plain, _ = trained
-    bare = json.loads(run("evaluate", plain, dataset, "--json"))
-    cached = json.loads(run("evaluate", plain, dataset, "--json", "--cache", 20, "--cache-weight", 0.2))
-    sampled = json.loads(run("evaluate", plain, dataset, "--json", "--samples", 3))
-    assert len({bare["nats"], cached["nats"], sampled["nats"]}) == 3
-    assert Signature.parse(cached["signature"])["cache"] == "20-1-0.2"
-    assert Signature.parse(sampled["signature"])["dropout_samples"] == "3"
-    assert "cache" not in Signature.parse(bare["signature"])
-
-
 def test_a_file_can_be_evaluated(trained):
     dataset, plain, _ = trained
     whole = json.loads(run("evaluate", plain, dataset, "--json"))
@@ -117,10 +106,6 @@ ERRORS = {  # of a command, and what its message contains
     "evaluate {plain} {other}": "use the dataset that the model was trained on",
     "evaluate {plain} {data} --device cuda:7": "use cpu",
     "evaluate {plain} {data} --device meta": "use cpu",
-    "evaluate {plain} {data} --cache 5 --cache-weight nan": "weight=nan: expected more",
-    "evaluate {plain} {data} --cache 5 --cache-theta -1": "theta=-1.0: expected 0",
-    "evaluate {spn} {data} --cache 5": "evaluate without --cache",
-    "evaluate {spn} {data} --samples 5": "evaluate without --samples",
     "generate {plain} --temperature inf": "and finite",
     "explain {plain} {data} --out {new}.html --start 99999": "expected a start below",
     "explain {plain} {data} --out {new}.jpg": "a name that ends in .html, .htm, .png",
@@ -132,11 +117,9 @@ ERRORS = {  # of a command, and what its message contains
 def names(trained, tmp_path_factory):
     """Folders and files by the names in ERRORS."""
     (dataset, plain, _), folder = trained, tmp_path_factory.mktemp("errors")
-    settings = ("--set", "epochs=1", "--set", "stride=5000")
-    run("train", "sum-product-network", dataset, "--out", folder / "spn", *settings)
     (folder / "other").mkdir()
     (folder / "other" / "train.txt").write_text(" another text \n")
-    found = {name: folder / name for name in ("new", "spn", "other")}
+    found = {name: folder / name for name in ("new", "other")}
     return {**found, "data": dataset, "plain": plain, "file": dataset / "wiki.test.tokens"}
 
 
@@ -153,8 +136,6 @@ def test_errors_are_one_line_and_status_1(names, monkeypatch, capsys, command, m
 def test_wrong_usage_is_status_2_and_help_is_short():
     run("train", "gpt", status=2)
     run("evaluate", status=2)
-    run("evaluate", ".", ".", "--samples", -1, status=2)
-    run("evaluate", ".", ".", "--cache-weight", 0.2, status=2)
     run("generate", ".", "--seed", 2**63, status=2)
     lost = ("--out", "nowhere/a.html"), ("--figure", "nowhere/a.pdf")  # after the scores were computed
     for arguments in (("explain", ".", ".", *lost[0]), ("compare-by-frequency", ".", ".", ".", *lost[1])):
