@@ -26,7 +26,7 @@ from wikitext_builder.pages.lock import ATTRIBUTION, ATTRIBUTION_HEAD, Attributi
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import ProcessPool
 from wikitext_builder.text_overlap.index import Findings, Found, Index, Scan, chunks_of
-from wikitext_builder.text_overlap.result import LENGTHS, NEAR, ArticleOverlap, Overlap, totals
+from wikitext_builder.text_overlap.result import COLUMN, LENGTHS, NEAR, ArticleOverlap, Overlap, totals
 from wikitext_builder.text_overlap.sources import (
     How,
     Listed,
@@ -120,7 +120,7 @@ class Comparison:
         self.splits = tuple(dict.fromkeys(options.get("splits") or splits))
         given = [Path(one) for one in ([against] if isinstance(against, str | Path) else against)]
         self.against = files_of(given)
-        date, column = parse_date(options.get("as_of")), options.get("column") or "text"
+        date, column = parse_date(options.get("as_of")), options.get("column") or COLUMN
         self.how = How(as_of=date, language=language, column=column)
         self.progress, self.characters, self.rejects = progress, 0, Rejects()
         locks = [path for path in self.against if is_lock(path)]
@@ -134,6 +134,8 @@ class Comparison:
             dataset=self.dataset.title,
             against=tuple(map(str, self.against)),
             as_of=self.how.as_of,
+            language=self.how.language,
+            column=self.how.column,
             lengths=self.lengths,
             splits=totals(articles, self.lengths),
             articles=tuple(articles),

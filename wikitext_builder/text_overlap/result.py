@@ -25,6 +25,7 @@ from wikitext_builder.runners import blobs
 from wikitext_builder.tables import aligned, csv_text, spelled_out
 from wikitext_builder.text_overlap.sources import Reject, files_of
 
+COLUMN: Final = "text"
 LENGTHS: Final = (8, 13)  # n-grams; 13 words are what GPT-3's authors looked for (Brown et al. 2020)
 NEAR: Final = 0.5  # of the shortest n-grams of a paragraph or an article, which make it a near duplicate
 NAMED: Final = 10  # files of the other text in a card
@@ -74,6 +75,8 @@ class Overlap:
     dataset: str
     against: tuple[str, ...]  # paths, sorted
     as_of: str  # revisions of stores and dumps up to this time; empty: all
+    language: str  # of dumps and stores
+    column: str  # of JSON lines and Parquet
     lengths: tuple[int, ...]  # n of the n-grams
     splits: tuple[SplitOverlap, ...]
     articles: tuple[ArticleOverlap, ...]
@@ -213,7 +216,9 @@ def write_into_card(directory: str | Path, found: Overlap) -> None:
 def is_compared(directory: Path, against: Sequence[str | Path]) -> bool:
     """Returns True if a dataset has, whole, the overlap that a build with these files would write now."""
     paths, manifest = [str(path) for path in files_of(against)], read_manifest(directory)
-    expected = {"against": paths, "as_of": "", "lengths": list(LENGTHS), **_compared_with(paths)}
+    language = manifest.recipe.language if manifest else ""
+    how = {"as_of": "", "language": language, "column": COLUMN, "lengths": list(LENGTHS)}
+    expected = {"against": paths, **how, **_compared_with(paths)}
     try:
         parts = list(compared_overlap(directory))
         stored = json.loads((directory / OVERLAP).read_text(encoding="utf-8")) if parts else {}

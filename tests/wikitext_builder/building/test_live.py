@@ -206,10 +206,11 @@ def test_a_set_that_was_compared_has_the_manifest_of_one_that_was_not(
     assert f"Compared with `{tmp_path / 'other.txt'}`" in card.removeprefix(plain)
     assert not faults(compared)
     # an overlap of other settings is replaced
-    done("overlap", compared, "--against", tmp_path / "other.txt", "--words", "5", "--card")
-    report = build("live", short, compared, against=tmp_path / "other.txt")
-    assert report.overlap is not None
-    assert report.overlap.lengths == (8, 13)
+    for option in (("--words", "5"), ("--column", "body"), ("--language", "de")):
+        done("overlap", compared, "--against", tmp_path / "other.txt", *option, "--card")
+        found = build("live", short, compared, against=tmp_path / "other.txt").overlap
+        assert found is not None
+        assert (found.lengths, found.column, found.language) == ((8, 13), "text", "en")
 
 
 @pytest.mark.parametrize("name", ["overlap.csv", "overlap.json", "README.md"])
