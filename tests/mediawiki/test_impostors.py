@@ -21,6 +21,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.categories import Category
 from wikitext_builder.wiki import client
 from wikitext_builder.wiki.http import Patience
+from wikitext_builder.wiki.responses import ApiError
 
 GOOD = Category(name="Good articles")
 TWICE = Patience(attempts=2, first_wait=0.01, silence=5.0, request=0.6)
@@ -246,6 +247,19 @@ def test_errors_of_the_old_format_are_read() -> None:
     )
     busy = {"error": {"code": "internal_api_error_DBQueryError", "info": "[x] Caught exception"}}
     refuses(always(busy), "internal_api_error_DBQueryError", patience=TWICE)
+
+
+@pytest.mark.parametrize(("code", "noted"), [("mwoauth-invalid-authorization", False), ("nosuchrevid", True)])
+def test_what_is_no_fault_of_a_page_is_not_noted_for_it(code: str, noted: bool) -> None:
+    with (
+        server(always({"errors": [{"code": code, "text": "no"}]})) as api,
+        ask(api, []) as wikipedia,
+        pytest.raises(BuilderError, match=f"refuses: no .{code}") as error,
+    ):
+        wikipedia.site()
+    assert isinstance(error.value, ApiError) is noted
+    crowded = {"errors": [{"code": "concurrency-limit", "text": "too many"}]}
+    refuses(always(crowded), "concurrency-limit", patience=TWICE)
 
 
 def test_a_title_of_half_a_character_is_an_error(tmp_path: Path) -> None:

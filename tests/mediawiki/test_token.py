@@ -143,6 +143,20 @@ def test_no_proxy_sees_what_goes_to_this_machine(monkeypatch: pytest.MonkeyPatch
     assert wiki.given == {AUTHORIZATION: 4}
 
 
+def test_no_password_of_the_user_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "netrc").write_text("default login joe password hunter2\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    seen: list[str | None] = []
+
+    def answer(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
+        seen.append(handler.headers["Authorization"])
+        send(handler, SITE)
+
+    with server(answer) as api, Wikipedia(api, language=LANGUAGES["en"]) as wikipedia:
+        assert wikipedia.site()
+    assert seen == [None]
+
+
 def test_a_redirect_gets_no_token() -> None:
     seen: list[str | None] = []
 

@@ -18,7 +18,7 @@ from wikitext_builder.extraction.markers import (
     UNKNOWN_START,
     add_seams,
 )
-from wikitext_builder.wiki.classify import tidy_title, title_fault, without_comments_and_verbatim
+from wikitext_builder.wiki.classify import tidy_title, title_fault, with_first, without_comments_and_verbatim
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
 
 # Those of MediaWiki's $wgUrlProtocols; a link needs an address after one.
@@ -124,7 +124,7 @@ def own_categories(wikitext: str, language: str | Language = "en") -> tuple[str,
     """
     link = _category_link(language_of(language))
     names = (tidy_title(match[1]) for match in link.finditer(without_comments_and_verbatim(wikitext)))
-    return tuple(dict.fromkeys(name[0].upper() + name[1:] for name in names if not title_fault(name)))
+    return tuple(dict.fromkeys(with_first(name, upper=True) for name in names if not title_fault(name)))
 
 
 @cache

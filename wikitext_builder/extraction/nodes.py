@@ -26,7 +26,7 @@ MARK = re.compile(
 )
 MAX_INDENT = 100  # spaces before a comment that has its line alone
 COMMENTS = re.compile(r"(?:<!--(?:(?!-->).)*+-->[ \t]*)*+\n", re.DOTALL)
-REDIRECT = re.compile(r"\s*[#＃][^\s\[\]]+\s*:?\s*\[\[([^\[\]|{}#\n]+)[^\[\]\n]*\]\]")
+REDIRECT = re.compile(r"\s*+[#＃][^\s\[\]]+\s*+:?\s*+\[\[([^\[\]|{}#\n]++)[^\[\]\n]*+\]\]")
 TOKEN = re.compile(rf"\{{\{{+|\}}\}}+|\[\[+|\]\]+|\||=|<(?P<tag>{NAMES})(?=[\s/>])[^<>]*>", re.IGNORECASE)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 from array import array
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,11 @@ NOT_TEXT: Final[dict[str, type]] = {"page_id": int, "revision_id": int, "settled
 def sha1_of(wikitext: str) -> str:
     """Return the SHA-1 of a text in UTF-8, hexadecimal, as in MediaWiki's API."""
     return hashlib.sha1(wikitext.encode(), usedforsecurity=False).hexdigest()
+
+
+def storable(path: str | Path) -> str:
+    """A path or a part of it as text, which SQLite takes; bytes that are not UTF-8 as escapes."""
+    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def sound(rows: sqlite3.Cursor) -> Iterator[Row]:

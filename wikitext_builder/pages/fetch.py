@@ -6,11 +6,12 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import UNANSWERED, RejectedError
+from wikitext_builder.errors import UNANSWERED, BuilderError, RejectedError
 from wikitext_builder.pages.expansions import (
     ExpansionsReport,
     HtmlReport,
@@ -129,6 +130,8 @@ def fetch(
         >>> wb.fetch("pages.store", select="good", contact="you@example.org", limit=100)  # doctest: +SKIP
     """
     wiki, date, shown = language_of(language), parse_date(as_of), WaitingProgress(progress)
+    if date > f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}":  # a later run would not ask again
+        raise BuilderError(f"--as-of {as_of}: this day is not over (in UTC); give an earlier one, or a time")
     selections, wishes = _selections(select, wiki), parse_wishes(include, exclude, wiki)
     check_numbers(limit, sample)
     url, wait = api or api_of(wiki), shown.wait

@@ -19,6 +19,7 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.macros.call import template_name
 from wikitext_builder.extraction.nodes import redirect_target
 from wikitext_builder.hashing import file_sha256
+from wikitext_builder.pages.database import storable
 from wikitext_builder.pages.decompress import THREADS
 from wikitext_builder.pages.dumped import DumpedPage
 from wikitext_builder.pages.page_filters import parse_rules
@@ -192,9 +193,9 @@ def import_into(
     for batch in _batches(dump, language, keep, rules):
         _expect_language(dump, language, store)
         if batch.seen:
-            expect_wiki(store, language.code, dump.site.dbname, str(path), dumped=True)
+            expect_wiki(store, language.code, dump.site.dbname, storable(path), dumped=True)
             note_names(store, with_names(language, dump.site.names))
-        kept = store.add(language.code, batch.pages, origin=path.name, rejected=batch.rejected)
+        kept = store.add(language.code, batch.pages, origin=storable(path.name), rejected=batch.rejected)
         add_dates(store, language.code, batch.dates)
         add_items(store, language.code, batch.items)
         rendered = store.add_missing_rendered(language.code, batch.html)
@@ -352,7 +353,7 @@ def _progress_key(path: Path, language: Language, keep: Keep, as_of: str, rules:
     """Name an import by all that decides its result except the content; of the language a digest."""
     shown = ", ".join(f"{name}={getattr(language, name)!r}" for name in LANGUAGE_FIELDS)
     table = hashlib.sha256(f"Language({shown})".encode()).hexdigest()[:12]
-    return f"import with templates {language.code} {keep} {as_of} {table} {path.name}" + (
+    return f"import with templates {language.code} {keep} {as_of} {table} {storable(path.name)}" + (
         f" {rules!r}" if rules else ""
     )
 

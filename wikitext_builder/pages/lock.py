@@ -11,7 +11,7 @@ from typing import Any, Final, TextIO
 
 from wikitext_builder.article import SPLITS, Article
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.database import Packed
+from wikitext_builder.pages.database import Packed, storable
 from wikitext_builder.pages.store import Rejected, Revision, Store
 from wikitext_builder.pages.store_languages import language_in, stored_language
 from wikitext_builder.wiki.classify import tidy_title, title_fault
@@ -172,7 +172,7 @@ def read_titles(path: Path) -> tuple[list[str], list[Rejected]]:
         if not title or title.startswith("#"):
             continue
         if fault := title_fault(title):
-            detail = f"{path.name}, line {number}: no page can have this title, {fault}"
+            detail = f"{storable(path.name)}, line {number}: no page can have this title, {fault}"
             rejected.append(Rejected(title=title[:200], reason="invalid-title", detail=detail))
         else:
             titles[title] = None

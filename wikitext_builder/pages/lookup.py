@@ -14,7 +14,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.rules import Filter, WhyNot
 from wikitext_builder.pages.store import Rejected, Revision, Store, Wanted
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.wiki.classify import tidy_title, title_fault
+from wikitext_builder.wiki.classify import tidy_title, title_fault, with_first
 from wikitext_builder.wiki.client import BATCH, Site, Wikipedia
 from wikitext_builder.wiki.dates import Span
 from wikitext_builder.wiki.responses import ApiError, Json, continuation, expected_fields
@@ -166,7 +166,7 @@ def _link_title(target: str, site: Site) -> str:
         return ""
     if colon and site.namespaces.get(prefix.strip().lower(), 0) != 0:
         return ""
-    return title[0].upper() + title[1:] if site.capital_first and len(title[0].upper()) == 1 else title
+    return with_first(title, upper=True) if site.capital_first else title
 
 
 # --- logs

@@ -19,6 +19,7 @@ from wikitext_builder.progress import Progress
 from wikitext_builder.runners.processes import ProcessPool, Runner, Serial
 
 SUFFIXES = (".xml", ".bz2", ".gz", ".tgz", ".zst", ".tar", ".ndjson", ".jsonl", ".json")
+BESIDE = re.compile(r"\.(?:txt|sql|tsv)\.(?:gz|bz2|zst)$")  # indexes and tables, which lie beside the parts
 SUMS = re.compile(r"sha256sums(?:\.txt)?", re.IGNORECASE)
 SUM = re.compile(r"([0-9a-fA-F]{64}) [ *](?:\./)?(.+)")
 LONGEST_SUMS = 2**24  # bytes of SHA256SUMS; that of the English Wikipedia has some thousand
@@ -57,7 +58,7 @@ def parts_in(folder: Path) -> Parts:
     sums: dict[str, str] = {}
     for name in filter(SUMS.fullmatch, names):
         sums |= _sums(folder / name)
-    taken = [name for name in names if name.lower().endswith(SUFFIXES)]
+    taken = [name for name in names if name.lower().endswith(SUFFIXES) and not BESIDE.search(name.lower())]
     if not taken:
         raise BuilderError(
             f"{folder}: no parts of a dump or snapshot in it, which end in {', '.join(SUFFIXES)}; name the"

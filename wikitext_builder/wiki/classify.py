@@ -43,9 +43,14 @@ def title_fault(title: str) -> str:
 
 
 def with_first(text: str, *, upper: bool) -> str:
-    """A text with its first letter in upper or lower case."""
-    first = text[:1].upper() if upper else text[:1].lower()
-    return first + text[1:] if len(first) == 1 else text  # MediaWiki leaves `ß`: no `SS`
+    """A text with its first letter in upper or lower case, as MediaWiki writes it.
+
+    >>> [with_first(text, upper=True) for text in ("été", "ßx", "თბ")]  # Georgian titles have no capitals
+    ['Été', 'ßx', 'თბ']
+    """
+    first = text[:1]
+    cased = first.lower() if not upper else first if first.title() == first else first.upper()
+    return cased + text[1:] if len(cased) == 1 else text  # MediaWiki leaves `ß`: no `SS`
 
 
 COMMENT_OR_VERBATIM = re.compile(
@@ -73,7 +78,7 @@ class Classifier:
     def __init__(self, language: Language) -> None:
         self.language = language
         words = "|".join(map(re.escape, language.redirect_words))
-        self._redirect = re.compile(rf"\s*[#＃](?:{words})\s*:?\s*\[\[", re.IGNORECASE)
+        self._redirect = re.compile(rf"\s*+[#＃](?:{words})\s*+:?\s*+\[\[", re.IGNORECASE)
         self._talk_mark = re.compile(language.talk_mark or "(?!)")
         self._copied = re.compile(language.copied_summary or "(?!)", re.IGNORECASE)
 

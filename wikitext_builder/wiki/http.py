@@ -185,7 +185,7 @@ class Transport:
         self._patience = patience
         self._token = token
         self._session = requests.Session()
-        self._session.auth = token
+        self._session.auth = token or (lambda request: request)  # else requests sends what ~/.netrc has
         host = urlsplit(self.api).hostname or ""
         # Else what goes to this machine could leave it.
         self._proxies = {"no_proxy": host} if is_loopback(host) else None

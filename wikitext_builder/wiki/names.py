@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from wikitext_builder.wiki.classify import with_first
 from wikitext_builder.wiki.languages import LANGUAGES, OTHER_NAMES, WIKIPEDIA_HOST, Language, language_of
 
 NAMESPACES: Final = {"file_namespaces": 6, "category_namespaces": 14, "template_namespaces": 10}
@@ -112,6 +113,6 @@ def _index_of(base: str) -> str:
 def _names_of(rows: Iterable[tuple[str, int]]) -> dict[str, list[str]]:
     rows = list(rows)
     return {
-        kind: [name[:1].upper() + name[1:] for name, number in rows if number == wanted and name]
+        kind: [with_first(name, upper=True) for name, number in rows if number == wanted and name]
         for kind, wanted in NAMESPACES.items()
     }

@@ -23,8 +23,12 @@ from wikitext_builder.wiki.http import Reply, TryAgainError, asked_wait
 ITEM = re.compile(r"Q[1-9][0-9]{0,17}")
 Json = dict[str, Any]  # an API has no types but its documentation
 BUSY_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
-BUSY_CODES = frozenset({"maxlag", "ratelimited", "readonly", "cirrussearch-too-busy-error"})
-TOO_MANY = frozenset({"maxlag", "ratelimited"})  # of them: fewer requests would help
+BUSY_CODES = frozenset(
+    {"maxlag", "ratelimited", "readonly", "cirrussearch-too-busy-error", "concurrency-limit"}
+)
+TOO_MANY = frozenset({"maxlag", "ratelimited", "concurrency-limit"})  # of them: fewer requests would help
+# They are about our token, whatever we ask: no fault of a page, for which it could be noted.
+REFUSES_US = ("mwoauth-", "assert")
 LONGEST_NUMBER = 20  # digits and sign
 BUSY_PREFIXES = ("internal_api_error",)  # the database is gone, or a bug; both can pass
 
@@ -310,7 +314,8 @@ def _raise_for_errors(api: str, errors: list[Json], wait: float | None, status: 
     if code in BUSY_CODES or code.startswith(BUSY_PREFIXES) or status in BUSY_STATUS:
         raise TryAgainError(f"{code}: {text}", wait=wait, refused=code in TOO_MANY or status == 429)
     code = code or "unnamed"  # an empty one means no failure where reasons are stored
-    raise ApiError(code, f"{api}: MediaWiki refuses: {text} ({code})")
+    said = f"{api}: MediaWiki refuses: {text} ({code})"
+    raise BuilderError(said) if code.startswith(REFUSES_US) else ApiError(code, said)
 
 
 def _json(body: bytes) -> tuple[object, str]:

@@ -12,7 +12,10 @@ from wikitext_builder.article import heading_level
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction import preprocessor
 from wikitext_builder.extraction.macros.php import ERROR
+from wikitext_builder.extraction.nodes import redirect_target
 from wikitext_builder.extraction.page import extract
+from wikitext_builder.wiki.classify import classifier
+from wikitext_builder.wiki.languages import LANGUAGES
 
 OPENERS = [
     "{{a|", "{{", "{{{", "[[", "[[a|", "[http://a ", "{|\n", "<ref>", "<b>", "<!--", "<nowiki>",
@@ -49,6 +52,15 @@ def assert_clean(lines):
 def test_fifty_thousand_openers(opener, shape):
     many = opener * 50_000 if shape == "{}" else shape.format(opener * 10_000)
     assert outcome(many) in {"read", "malformed", "too-deep"}
+
+
+@pytest.mark.parametrize(("start", "many"), [("#REDIRECT", " "), ("#R [[", "a"), ("#R [[a", "|")])
+def test_what_is_almost_a_redirect_takes_no_time(start, many):
+    """`import` looks at each page and template, without a limit of time."""
+    text, started = start + many * 10**6 + "x", time.process_time()
+    assert not classifier(LANGUAGES["en"]).is_redirect(text)
+    assert redirect_target(text) is None
+    assert time.process_time() - started < SECONDS
 
 
 def test_unclosed_openers_are_rejected_by_number_and_not_by_time():

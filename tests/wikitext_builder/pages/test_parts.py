@@ -2,6 +2,7 @@
 
 import bz2
 import hashlib
+import os
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +35,7 @@ def content_export(folder: Path, *, parts: int = 4) -> Path:
         sums.append(f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n")
     (folder / "SHA256SUMS").write_text("".join(sums))
     (folder / "_SUCCESS").touch()
+    (folder / "enwiki-multistream-index.txt.bz2").write_bytes(bz2.compress(b"1:1:Page 1\n"))
     return folder
 
 
@@ -48,7 +50,8 @@ def test_all_parts_of_a_content_export_are_imported(tmp_path: Path, workers: int
     report = import_dump(tmp_path / "store", folder, workers=workers)
     assert (report.parts, report.pages, report.kept) == (4, 84, 40)
     assert report.skipped == {"not-an-article": 40, "redirect": 4}
-    assert (report.other_files, report.missing_parts) == (("_SUCCESS",), ())
+    others = ("_SUCCESS", "enwiki-multistream-index.txt.bz2")
+    assert (report.other_files, report.missing_parts) == (others, ())
     assert [one.page_id for one in revisions(tmp_path / "store")] == [one.page_id for one in PAGES]
     again = import_dump(tmp_path / "store", folder, workers=workers)
     assert again.finished_before
@@ -57,7 +60,7 @@ def test_all_parts_of_a_content_export_are_imported(tmp_path: Path, workers: int
 
 def test_a_part_with_another_sum_stops_the_import_and_the_others_are_not_read_again(tmp_path: Path) -> None:
     folder = content_export(tmp_path / "bzip2")
-    bad = max(folder.glob("*.bz2"))
+    bad = max(folder.glob("*.xml.bz2"))
     good = bad.read_bytes()
     bad.write_bytes(bz2.compress(export_xml([page_xml(numbered_page(99, "{{good article}} forged"))])))
     with pytest.raises(BuilderError, match=rf"{bad.name}: its SHA-256 is .*download it again"):
@@ -70,11 +73,11 @@ def test_a_part_with_another_sum_stops_the_import_and_the_others_are_not_read_ag
 
 def test_a_missing_part_is_said(tmp_path: Path) -> None:
     folder = content_export(tmp_path / "bzip2")
-    gone = min(folder.glob("*.bz2"))
+    gone = min(folder.glob("*.xml.bz2"))
     gone.unlink()
     printed = run("import", folder, "--store", tmp_path / "store", "--workers", 1)
     assert "3 parts, 63 pages" in printed.stdout
-    assert "  ignored   _SUCCESS\n" in printed.stdout
+    assert "  ignored   _SUCCESS, enwiki-multistream-index.txt.bz2\n" in printed.stdout
     assert f"SHA256SUMS names files that are not here: {gone.name}\n" in printed.stderr
 
 
@@ -107,3 +110,10 @@ def test_names_of_sums_can_have_a_folder_a_star_and_capitals(tmp_path: Path) -> 
     (tmp_path / "sha256sums.txt").write_text(f"{'AB' * 32} *./xml/a.xml\n\n")
     ((part,), missing) = parts_in(tmp_path).parts, parts_in(tmp_path).missing
     assert (part.sha256, missing) == ("ab" * 32, ())
+
+
+def test_a_name_that_is_not_utf_8_is_imported(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"dump-\xff.xml")
+    path.write_bytes(export_xml([page_xml(PAGES[0])]))
+    assert import_dump(tmp_path / "store", path).kept == 1
+    assert import_dump(tmp_path / "store", path).finished_before

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.macros import read_table
+from wikitext_builder.wiki.classify import with_first
 from wikitext_builder.wiki.languages import LANGUAGES
 
 LONGEST_KEY = 300  # characters; a title has 255 bytes at most, and a longer name is not worth its memory
@@ -48,12 +49,8 @@ def _template_name(name: str) -> str:
                 start = match.end()
         name = name[start:]
         if name.startswith(":") and name != ":":
-            return ":" + _with_capital(name[1:].lstrip())
-    return _with_capital(name)
-
-
-def _with_capital(name: str) -> str:
-    return name[:1].upper() + name[1:]
+            return ":" + with_first(name[1:].lstrip(), upper=True)
+    return with_first(name, upper=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from urllib.parse import quote, quote_plus
 
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.macros import lookup
+from wikitext_builder.wiki.classify import with_first
 
 TOKEN = re.compile(r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|<=|>=|!=|<>|[-+*/^()<>=]|[a-z]+)")
 MAX_LENGTH = 500
@@ -228,7 +229,7 @@ def title_parts(title: str, count: str, first: str) -> str:
     >>> title_parts("talk/A/b", "1", "2"), title_parts("A/b/c", "-1", ""), title_parts("a/b", "", "")
     ('A', 'A/b', 'A/b')
     """
-    parts = (title[:1].upper() + title[1:]).replace("_", " ").split("/", MAX_PARTS - 1)
+    parts = with_first(title, upper=True).replace("_", " ").split("/", MAX_PARTS - 1)
     start, number = _integer(first), _integer(count)
     parts = parts[start - 1 if start > 0 else start or 0 :]
     return "/".join(parts[:number] if number else parts)
