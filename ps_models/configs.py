@@ -188,7 +188,7 @@ def make_model(model: str | ModelKind, config: Any) -> nn.Module:  # noqa: ANN40
     try:
         made = kind.make(config)
     except (ValueError, RuntimeError) as error:  # torch raises RuntimeError if there is not enough memory
-        raise ModelError(f"{model} cannot be made: {str(error).splitlines()[0]}") from error
+        raise ModelError(f"{kind.name} cannot be made: {str(error).splitlines()[0]}") from error
     return made
 
 

@@ -54,7 +54,9 @@ def optimizer_class(name: str) -> tuple[type[torch.optim.Optimizer], dict[str, A
 
 def options_of(name: str) -> dict[str, Any]:
     """The options of an optimizer that are settings besides ours, each with the type of torch's default."""
-    parameters = inspect.signature(optimizer_class(name)[0]).parameters
+    parameters = dict(inspect.signature(optimizer_class(name)[0]).parameters)
+    if name == "asgd":
+        del parameters["alpha"]  # of its own schedule; ours replaces it
     kinds = {key: KINDS.get(type(one.default)) for key, one in parameters.items() if key not in OURS}
     return {key: kind for key, kind in kinds.items() if kind is not None}
 

@@ -205,7 +205,10 @@ def test_given_titles_make_up_valid_and_test(store: Path, tmp_path: Path) -> Non
     for split, expected in (("valid", ["Chess", "Tea"]), ("test", ["Haiku"])):
         text = (out / f"wiki.{split}.raw").read_text(encoding="utf-8")
         assert sorted(re.findall(r"^ = (\w+) = $", text, re.MULTILINE)) == expected
-    for titles, says in (("Haiku\nTea", "1 titles are both in"), ("Samovar", "such as 'Samovar'")):
+    for titles, says in (
+        ("Haiku\nTea", "1 titles are both in"),
+        ("Samovar", "'Samovar' is not in the store"),
+    ):
         titles_file(test, titles)
         assert says in refused(*build, "--out", tmp_path / "b", "--test-titles", test)
     test_titles = ("--test-titles", titles_file(test, "Haiku"), "--test-articles", "0")

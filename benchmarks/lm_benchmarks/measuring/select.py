@@ -73,7 +73,11 @@ def _differ_by_seed(runs: Collection[Result]) -> bool:
     if len(recipes) != 1 or "" in {*recipes.pop()} or len({_seed(run) for run in runs}) != len(runs):
         return False
     hows = {
-        (run.decisive_settings, len(run.trained), *map(run.signature.get, ("precision", "code")))
+        (
+            run.decisive_settings,
+            len(run.trained),
+            *map(run.signature.get, ("precision", "code", "dropout_samples")),
+        )
         for run in runs
     }
     first = next(iter(runs)).trained

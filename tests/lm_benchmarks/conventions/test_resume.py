@@ -100,6 +100,7 @@ def test_conventions_resume_after_a_kill(folders, tmp_path, counted):
     resumed = lb.measure_conventions(model, long, conventions=names, results=path)
     assert [one.number for one in resumed] == pytest.approx([one.number for one in whole], rel=1e-6)
     assert 0 < sum(counted) < everything / 2
+    assert lb.read_results(path)[-1].seconds == 0.0  # of scores that were stored, no speed is known
     assert not kept(path)
 
 

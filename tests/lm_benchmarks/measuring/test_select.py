@@ -124,13 +124,14 @@ def run(
     trained_in="fp32",
     width=8,
     code="12",
+    masks="20",
 ):
     training = {"epochs": epochs, "patience": 0, "precision": trained_in, "seed": int(seed[:9])}
     trained = replace(RESULT.trained[0], settings=(*settings, f"seed={seed}"), training=training)
     trained = replace(trained, model={"width": width})
     one = replace(measured("lstm gal-medium", identity), recipe=recipe)
     one = replace(one, trained=(replace(trained, train_sha256=train),))
-    return signed(one, seed=seed, precision=precision, code=code)
+    return signed(one, seed=seed, precision=precision, code=code, dropout_samples=masks)
 
 
 def test_runs_of_one_recipe_with_several_seeds_are_all_found_by_its_name():
@@ -154,6 +155,7 @@ def test_runs_of_one_recipe_with_several_seeds_are_all_found_by_its_name():
         run("2", "lstm+bb", trained_in="bf16"),
         run("2", "lstm+bb", width=16),  # which no settings say, if the presets are gone
         run("2", "lstm+bb", code="34"),
+        run("2", "lstm+bb", masks="2"),
     ],
 )
 def test_models_that_differ_in_more_than_their_seed_are_several(other):

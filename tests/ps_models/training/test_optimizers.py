@@ -19,6 +19,7 @@ from ps_models.training.optimizers import (
     averaged_weights,
     load_optimizer,
     make_optimizer,
+    options_of,
     scaled_learning_rate,
     set_learning_rate,
     start_averaging,
@@ -154,6 +155,7 @@ USABLE = [*OPTIMIZERS, *OF_TORCH.split()]
 def test_all_classes_of_torch_are_tried():
     classes = {name.lower() for name, kind in vars(torch.optim).items() if inspect.isclass(kind)}
     assert classes == {*USABLE, *UNUSABLE}
+    assert "alpha" not in options_of("asgd")  # nothing would read it
 
 
 @pytest.mark.parametrize("name", USABLE)
