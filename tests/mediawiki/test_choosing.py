@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler
@@ -15,12 +15,13 @@ import wikitext_builder as wb
 from tests.command import done, refused
 from tests.mediawiki.asking import ask, stored
 from tests.mediawiki.load import LoadedWiki
-from tests.mediawiki.loopback import by_kind, send, server
+from tests.mediawiki.loopback import SITE, by_kind, send, server
 from tests.mediawiki.wiki import Wiki
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages import categories
 from wikitext_builder.pages.categories import Category
+from wikitext_builder.pages.expansions import expand_calls
 from wikitext_builder.pages.lookup import Lookup
 from wikitext_builder.wiki.client import Wikipedia
 
@@ -87,12 +88,17 @@ def test_a_real_wiki_takes_the_question(wiki: Wiki, tmp_path: Path) -> None:
 class Rendering(LoadedWiki):
     """Also gives HTML."""
 
+    fails: Collection[int] = ()  # revisions of which it gives none
+
     def __call__(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
         if query["action"] != "parse":
             super().__call__(handler, query)
             return
         self.requests += 1
         number = int(query["oldid"])
+        if number in self.fails:
+            send(handler, "", status=503)
+            return
         send(handler, {"parse": {"text": "<p>Text.</p>", "pageid": number, "revid": number}})
 
 
@@ -107,6 +113,32 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     monkeypatch.setattr(Wikipedia, "sleep", lambda _client, wait: seconds.append(wait))
     monkeypatch.setattr(Wikipedia, "clock", lambda _client: sum(seconds))
     return seconds
+
+
+@pytest.mark.usefixtures("waits")
+def test_a_page_that_the_wiki_cannot_render_does_not_stop_the_others(tmp_path: Path) -> None:
+    wiki, store = rendering(6), tmp_path / "a.store"
+    words = ("fetch", "--store", store, "--select", "category:X", "--no-expand", "--rendered", "--api")
+    with server(wiki, protocol="HTTP/1.1") as api:
+        wiki.fails = {1, 2, 5}
+        assert "3 pages' HTML got no answer; run the same command again" in refused(*words, api)
+        wiki.fails = {5}
+        assert "1 pages' HTML got no answer; run the same command again" in refused(*words, api)
+        wiki.fails = set()
+        assert "  rendered  1, 5 already done; not: none\n" in done(*words, api)
+        wiki.fails = {1, 2, 3}
+        other = ("fetch", "--store", tmp_path / "b.store", *words[3:])
+        assert "no answer for 3 pages in a row; run it again later to resume" in refused(*other, api)
+
+
+def test_calls_that_the_wiki_cannot_expand_are_asked_again() -> None:
+    def answer(handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        send(handler, SITE, status=503 if query["action"] == "expandtemplates" else 200)
+
+    with server(answer) as api, ask(api, []) as wikipedia:
+        wikipedia.site()
+        found = expand_calls(wikipedia, page("Text."), ["{{a}}", "{{b}}"])
+    assert (found.texts, set(found.failures.values())) == ({}, {"unanswered"})
 
 
 @pytest.mark.usefixtures("waits")

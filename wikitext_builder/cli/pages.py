@@ -36,7 +36,7 @@ from wikitext_builder.tables import one_line
 from wikitext_builder.wiki.languages import language_of
 
 if TYPE_CHECKING:
-    from wikitext_builder.pages.fetch import FetchPlan, PagesReport
+    from wikitext_builder.pages.fetch import FetchPlan, FetchReport, PagesReport
 
 
 @click.command()
@@ -86,7 +86,7 @@ def fetch(store_path: Path, as_json: bool, **options: Any) -> None:
         parts: dict[str, Any] = {"fetch": report.pages, "expand": report.expansions, "rendered": report.html}
         parts |= {"plan": report.plan} if report.plan else {}
         click.echo(json.dumps({name: one and asdict(one) for name, one in parts.items()}))
-        _expect_answers(report.pages)
+        _expect_answers(report)
         return
     pages = report.pages
     if report.plan:
@@ -101,13 +101,19 @@ def fetch(store_path: Path, as_json: bool, **options: Any) -> None:
         click.echo(f"  rendered  {html.fetched:,}, {html.present:,} already done; not: {listed(html.failed)}")
     for warning in pages.warnings:
         click.echo(f"the wiki warns: {one_line(warning)}", err=True)
-    _expect_answers(pages)
+    _expect_answers(report)
 
 
-def _expect_answers(pages: PagesReport) -> None:
+def _expect_answers(report: FetchReport) -> None:
     """Status 1 if something is missing that the next run asks for again."""
-    if count := pages.rejected.get(UNANSWERED):
-        raise BuilderError(f"{count:,} pages got no answer; run the same command again to request them")
+    parts = {
+        "pages": report.pages.rejected,
+        "template calls": report.expansions and report.expansions.failed,
+        "pages' HTML": report.html and report.html.failed,
+    }
+    silent = [f"{one[UNANSWERED]:,} {what}" for what, one in parts.items() if one and one.get(UNANSWERED)]
+    if silent:
+        raise BuilderError(f"{', '.join(silent)} got no answer; run the same command again to request them")
 
 
 def _print_plan(pages: PagesReport, plan: FetchPlan) -> None:

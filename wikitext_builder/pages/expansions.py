@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import RejectedError
+from wikitext_builder.errors import UNANSWERED, BuilderError, RejectedError
 from wikitext_builder.extraction.macros.call import template_name
 from wikitext_builder.extraction.macros.parser_functions import VARIABLES
 from wikitext_builder.extraction.page import extract
@@ -22,13 +22,14 @@ from wikitext_builder.pages.store_languages import add_redirects, redirects_of, 
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.wiki.classify import title_fault
-from wikitext_builder.wiki.client import BATCH, Wikipedia
+from wikitext_builder.wiki.client import BATCH, NoAnswerError, Wikipedia
 from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import ApiError, Json, expected_fields
 
 MAX_CALL_BYTES = 100_000  # of a call; a larger one is a table of data, not text
 MAX_REQUEST_BYTES = 200_000  # of all calls in one request
 MAX_TEXT_BYTES = 1_000_000  # of the text of one call
+IN_A_ROW = 3  # pages without an answer: the wiki fails, and not only for a page
 MARK = "%(({}))%"  # not wiki syntax, and rare; the order of the marks shows if a page has one itself
 MARKS = re.compile(r"%\(\((0|[1-9][0-9]{0,8})\)\)%")
 TEMPLATE_NAMESPACE = 10
@@ -47,7 +48,7 @@ class ExpansionsReport:
 
     pages: int  # looked at
     expanded: int  # calls whose text is new in the store
-    failed: Mapping[str, int]  # calls without a text, by reason; noted in the store, not asked again
+    failed: Mapping[str, int]  # calls without a text, by reason; noted, but for `unanswered`: not asked again
     rejected: Mapping[str, int]  # pages that could not be extracted, by reason
     requests: int
 
@@ -58,6 +59,21 @@ class ExpandedCalls:
 
     texts: Mapping[str, str]
     failures: Mapping[str, str]
+
+
+class Silence:
+    """Counts the pages in a row of which a wiki says nothing: one must not stop a run, all of them should."""
+
+    def __init__(self, api: str) -> None:
+        self.api, self.row = api, 0
+
+    def note(self, silent: bool) -> None:
+        """Another page; BuilderError: they are too many in a row."""
+        self.row = self.row + 1 if silent else 0
+        if self.row == IN_A_ROW:
+            raise BuilderError(
+                f"{self.api}: no answer for {self.row} pages in a row; run it again later to resume"
+            )
 
 
 def fetch_expansions(
@@ -103,8 +119,11 @@ def fetch_expansions(
     def ask(asked: tuple[Page, tuple[str, ...]]) -> tuple[int, ExpandedCalls]:
         return asked[0].revision_id, expand_calls(wikipedia, *asked)
 
+    silent = Silence(wikipedia.api)
     for revision_id, result in wikipedia.map(ask, pages_with_calls()):
-        store.add_expansions(code, revision_id, result.texts, result.failures)
+        silent.note(UNANSWERED in result.failures.values())
+        lasting = {call: why for call, why in result.failures.items() if why != UNANSWERED}
+        store.add_expansions(code, revision_id, result.texts, lasting)
         expanded += len(result.texts)
         failed.update(result.failures.values())
     progress("expanding", pages, pages, f"{expanded} calls, {failed.total()} failed")
@@ -142,7 +161,7 @@ def expand_calls(wikipedia: Wikipedia, page: Page, calls: Sequence[str]) -> Expa
         for call, (text, failure) in zip(together, _ask(wikipedia, page, together), strict=True):
             if not failure:
                 texts[call] = text
-            elif len(together) == 1:
+            elif len(together) == 1 or failure == UNANSWERED:
                 failures[call] = failure
             else:
                 groups.append([call])
@@ -169,6 +188,8 @@ def _ask(wikipedia: Wikipedia, page: Page, calls: list[str]) -> list[tuple[str, 
         answer = wikipedia.request(parameters)
     except ApiError as error:
         return [("", error.code)] * len(calls)
+    except NoAnswerError:
+        return [("", UNANSWERED)] * len(calls)
     with expected_fields(wikipedia.api):
         pieces = split_at_marks(str(answer["expandtemplates"]["wikitext"]), len(calls))
     if pieces is None:
@@ -314,7 +335,7 @@ class HtmlReport:
     pages: int  # looked at
     present: int  # settled before
     fetched: int
-    failed: Mapping[str, int]  # by reason; noted in the store, not asked again
+    failed: Mapping[str, int]  # by reason; noted in the store, but for `unanswered`: not asked again
     requests: int
 
 
@@ -335,11 +356,16 @@ def fetch_html(
             return revision.revision_id, render_revision(wikipedia, revision), ""
         except RejectedError as error:
             return revision.revision_id, "", error.reason
+        except NoAnswerError:
+            return revision.revision_id, "", UNANSWERED
 
     if todo:
         progress("rendering", 0, len(todo))
+    silent = Silence(wikipedia.api)
     for number, html, failure in wikipedia.map(ask, todo):
-        store.add_rendered(code, number, html, failure)
+        silent.note(failure == UNANSWERED)
+        if failure != UNANSWERED:
+            store.add_rendered(code, number, html, failure)
         failed.update([failure] if failure else [])
         done += 1
         progress("rendering", done, len(todo), f"{failed.total()} failed" if failed else "")

@@ -116,6 +116,10 @@ def gather(found: Found, raw: dict[str, Json], query: Json) -> None:
         known["revisions"] += [r for r in page.get("revisions", ()) if r["revid"] not in have]
 
 
+class NoAnswerError(BuilderError):
+    """A wiki that answers other requests gave no answer to this one."""
+
+
 class Wikipedia:
     """One wiki.
 
@@ -204,6 +208,7 @@ class Wikipedia:
 
         Raises:
             ApiError: MediaWiki refused it.
+            NoAnswerError: The wiki is there, but failed each time.
             BuilderError: The server is gone or stays busy, or it is not a MediaWiki.
         """
         attempt = 0
@@ -245,9 +250,8 @@ class Wikipedia:
         attempts = min(UNREACHABLE_ATTEMPTS, patience.attempts) if unknown else patience.attempts
         if attempt >= attempts:
             advice = "check the address" if unknown else "run it again later to resume"
-            raise BuilderError(
-                f"{self.api}: no answer after {attempt} attempts ({error}); {advice}"
-            ) from error
+            kind = NoAnswerError if self._answered and not error.unreachable else BuilderError
+            raise kind(f"{self.api}: no answer after {attempt} attempts ({error}); {advice}") from error
         if error.wait is not None and error.wait > patience.longest_asked_wait:
             raise BuilderError(
                 f"{self.api}: the server asks us to wait {error.wait:,.0f} seconds ({error});"
