@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.extraction.macros.call import template_name
+from wikitext_builder.extraction.macros.call import NAMESPACE, template_name
 from wikitext_builder.extraction.nodes import redirect_target
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.pages.database import storable
@@ -329,7 +329,9 @@ def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str) -> None:
         if dumped.namespace == TEMPLATE:
             name = template_name(content.title.partition(":")[2])
             batch.templates.append((name, content))
-            if (target := redirect_target(content.wikitext)) and ":" in target:
+            target = redirect_target(content.wikitext) or ""
+            here = target.partition(":")[0].lower() == content.title.partition(":")[0].lower()
+            if here or NAMESPACE.match(target):  # else it leads to no template
                 batch.redirects[name] = template_name(target.partition(":")[2]), content.timestamp
         else:
             batch.pages.append(content)

@@ -11,6 +11,12 @@ from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.languages import Language, language_of
 from wikitext_builder.wiki.names import names_said, with_names
 
+KEEP_NEWEST = """
+INSERT INTO template_redirects VALUES (?, ?, ?, ?) ON CONFLICT (language, name)
+DO UPDATE SET target = excluded.target, timestamp = excluded.timestamp
+WHERE excluded.timestamp >= template_redirects.timestamp
+"""
+
 
 def note_names(store: Store, language: Language) -> Language:
     """Keep in a store what a wiki says of itself, beside what it said before; return all of it."""
@@ -46,10 +52,13 @@ def redirects_of(store: Store, code: str) -> dict[str, str]:
 
 
 def add_redirects(store: Store, code: str, redirects: Mapping[str, tuple[str, str]]) -> None:
-    """Keep where names of templates lead, each with the time, ISO 8601 in UTC, of which it is known."""
+    """Keep where names of templates lead, each with the time, ISO 8601 in UTC, of which it is known.
+
+    What is of an earlier time than what the store has changes nothing: dumps come in any order.
+    """
     if redirects:
         rows = [(code, name, *where) for name, where in redirects.items()]
-        store.write("INSERT OR REPLACE INTO template_redirects VALUES (?, ?, ?, ?)", rows)
+        store.write(KEEP_NEWEST, rows)
 
 
 def language_in(store: Store, given: str | None) -> str:

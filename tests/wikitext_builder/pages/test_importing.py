@@ -26,6 +26,7 @@ from wikitext_builder.pages.dumped import DumpedPage, DumpedSite
 from wikitext_builder.pages.importing import ImportReport, Keep, import_into, why_skipped
 from wikitext_builder.pages.reading import StoredTemplates
 from wikitext_builder.pages.store import Rejected, Revision, Store, expect_wiki
+from wikitext_builder.pages.store_languages import add_redirects, redirects_of
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.languages import LANGUAGES
 
@@ -344,6 +345,26 @@ def template(number: int, title: str, wikitext: str, *revisions: str, redirect: 
 def templates_of(store: Path, *, language: str = "en") -> dict[str, str]:
     with Store.open(store) as opened:
         return dict(StoredTemplates(opened, language).items())
+
+
+def test_redirects_of_templates_are_the_newest_in_whatever_order_dumps_come(tmp_path: Path) -> None:
+    older, newer = {"Qty": ("Convert", "2016-01-01T00:00:00Z")}, {"Qty": ("Lang", "2024-01-01T00:00:00Z")}
+    for order in ((older, newer), (newer, older)):
+        with Store.create(tmp_path / f"{order[0]['Qty'][0]}.store") as store:
+            for one in order:
+                add_redirects(store, "en", one)
+            assert redirects_of(store, "en") == {"Qty": "Lang"}
+
+
+def test_a_redirect_to_another_namespace_leads_to_no_template(tmp_path: Path) -> None:
+    dump = written(
+        tmp_path,
+        template(1, "Template:Qty", "#REDIRECT [[Wikipedia:Convert]]"),
+        template(2, "Template:Cvrt", "#REDIRECT [[template:Convert]]"),
+    )
+    imported(tmp_path / "a", dump)
+    with Store.open(tmp_path / "a") as store:
+        assert redirects_of(store, "en") == {"Cvrt": "Convert"}
 
 
 def test_templates_are_kept_by_name_and_counted(tmp_path: Path) -> None:
