@@ -137,6 +137,12 @@ def preset_of(kind: ModelKind, name: str | None) -> Preset:
 
 
 NOT_SET: Final = ("vocab_size", "optimizer_options")  # of the data; of settings that an optimizer has
+# What a setting of the training needs to have an effect: another one, and its values.
+NEEDED: Final = {
+    "averaging_interval": ("optimizer", ("asgd",)),
+    "decay_after": ("schedule", ("decay-after",)),
+    "floor": ("schedule", ("cosine", "linear")),
+}
 LARGEST: Final = 2**31 - 1  # whole number of a configuration; torch cannot multiply much larger ones
 
 
@@ -172,6 +178,12 @@ def make_configs(
             raise ModelError(f"{kind.name}: {name} has no default; give --set {name}=VALUE, or a preset")
     model_config = config_class(**{key: value for key, value in fields.items() if key in own})
     training = TrainingConfig(**{key: value for key, value in fields.items() if key not in own})
+    for name in NEEDED.keys() & given.keys():
+        other, values = NEEDED[name]
+        if (found := getattr(training, other)) not in values:
+            raise ModelError(
+                f"{name} with {other}={found}: it has no effect; use {other}={' or '.join(values)}"
+            )
     if training.optimizer not in ("sgd", "asgd") and getattr(model_config, "pointer_rate", 1.0) != 1.0:
         raise ModelError(
             f"pointer_rate={model_config.pointer_rate:g} with optimizer={training.optimizer}: it scales"

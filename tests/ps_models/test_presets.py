@@ -116,6 +116,22 @@ def test_a_wrong_setting_is_an_error(setting, message):
         make_configs("lstm", None, [setting], vocab_size=50)
 
 
+@pytest.mark.parametrize(
+    ("setting", "use"),
+    [
+        ("floor=0.5", "schedule=cosine or linear"),
+        ("decay_after=3", "schedule=decay-after"),
+        ("averaging_interval=1", "optimizer=asgd"),
+    ],
+)
+def test_a_setting_without_effect_is_an_error(setting, use):
+    with pytest.raises(
+        ModelError, match=f"^{setting.partition('=')[0]} with .*: it has no effect; use {use}"
+    ):
+        make_configs("lstm", None, [setting], vocab_size=50)
+    make_configs("lstm", None, [setting, use.partition(" or ")[0]], vocab_size=50)
+
+
 @pytest.mark.parametrize("setting", ["initial_gate=0.0", "initial_gate=1.0", "window=0"])
 def test_a_wrong_setting_of_the_pointer_is_an_error(setting):
     with pytest.raises(ModelError, match=f"^{setting}: expected"):
