@@ -28,7 +28,7 @@ from wikitext_builder.wiki.languages import LANGUAGES, Language
 FRENCH_MONTHS = words("French months")
 NUMERALS = words("Roman numerals")
 WHOLE_DATE = re.compile(r"\d{3}|.[ /-].")
-TO_THE_NUMERAL = re.compile(r"(.+? (?:[IVXL]+|Ier))\b.*| \([^()]*\)$")
+TO_THE_NUMERAL = re.compile(r"(?m:^)(.+? (?:[IVXL]+|Ier))\b.*| \([^()]*\)$")
 SCALE = re.compile(r"(milli(?:on|ard)s?)⋅")
 POWERS = {ord("²"): "2", ord("³"): "3"}
 NOTHING = re.compile("(?!)")
