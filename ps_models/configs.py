@@ -178,9 +178,8 @@ def make_configs(
             raise ModelError(f"{kind.name}: {name} has no default; give --set {name}=VALUE, or a preset")
     model_config = config_class(**{key: value for key, value in fields.items() if key in own})
     training = TrainingConfig(**{key: value for key, value in fields.items() if key not in own})
-    for name in NEEDED.keys() & given.keys():
-        other, values = NEEDED[name]
-        if (found := getattr(training, other)) not in values:
+    for name, (other, values) in NEEDED.items():
+        if name in given and (found := getattr(training, other)) not in values:
             raise ModelError(
                 f"{name} with {other}={found}: it has no effect; use {other}={' or '.join(values)}"
             )

@@ -19,12 +19,11 @@ from wikitext_builder.dataset.manifest import Manifest, compared_files, read_man
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import code_hash, lines_sha256
-from wikitext_builder.pages.lock import names_in_lock, read_lock, read_titles
-from wikitext_builder.pages.page_filters import chosen
+from wikitext_builder.pages.lock import names_in_lock, read_lock
+from wikitext_builder.pages.page_filters import chosen, titles_in
 from wikitext_builder.pages.reading import templates_in
 from wikitext_builder.pages.store import Rejected, Revision, Store, items_of
 from wikitext_builder.pages.store_languages import language_in, stored_language
-from wikitext_builder.wiki.classify import with_first
 from wikitext_builder.wiki.dates import parse_date
 from wikitext_builder.wiki.languages import Language, language_of
 from wikitext_builder.wiki.names import names_said, with_names
@@ -207,12 +206,9 @@ def _page_ids(
     """The page ids of a file of titles; none without a file. The revisions were chosen from all `found`."""
     if titles is None:
         return frozenset()
-    names, bad = read_titles(Path(titles))
-    if bad:
-        raise BuilderError(bad[0].detail)
-    if not names:
+    wanted = titles_in(Path(titles))
+    if not wanted:
         raise BuilderError(f"{titles}: names no article; write one title per line")
-    wanted = {with_first(name, upper=True) for name in names}
     by_title = {one.title: one.page_id for one in revisions if one.title in wanted}
     if absent := sorted(wanted - by_title.keys()):
         excluded = any(one.title == absent[0] for one in found)

@@ -198,11 +198,16 @@ class Dated:
 # --- as users write them
 
 
-def _titles(value: str, _language: Language) -> Named:
-    titles, bad = read_titles(Path(value))
+def titles_in(path: Path) -> frozenset[str]:
+    """The titles of a file as pages have them; BuilderError: no page can have one of them."""
+    titles, bad = read_titles(path)
     if bad:
         raise BuilderError(bad[0].detail)
-    return Named.of(with_first(title, upper=True) for title in titles)
+    return frozenset(with_first(title, upper=True) for title in titles)
+
+
+def _titles(value: str, _language: Language) -> Named:
+    return Named.of(titles_in(Path(value)))
 
 
 def _lock(value: str, language: Language) -> Named:

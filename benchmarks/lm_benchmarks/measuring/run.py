@@ -316,22 +316,19 @@ class _Run:
         reader, checks, tried = self.loaded.reader, None, None
         assert reader is not None  # noqa: S101 - for mypy: the caller has looked
         watched = WatchedReader(reader, seed=self.inputs.seed)
-        start, known = time.monotonic(), _shared(reader)
+        cache = reader if isinstance(reader, ScoreCache) else None
+        start, known = time.monotonic(), cache and cache.shared
         articles, number = read(watched if self.protocol.check else reader)
-        # What another convention or a stopped run has read says nothing of the model's speed.
-        seconds = time.monotonic() - start if _shared(reader) == known else 0.0
+        seconds = time.monotonic() - start
+        if cache and cache.shared != known:  # scores that were read before say nothing of the model's speed
+            seconds = 0.0
         if self.protocol.check:
-            itself = reader.reader if isinstance(reader, ScoreCache) else reader
+            itself = cache.reader if cache else reader
             checks, tried = try_windows(
                 watched, itself, tolerance=self._checks.largest_tolerance, seed=self.inputs.seed
             )
         found = {"articles": articles, "seconds": seconds, "checks": checks, "tried": tried}
         return {**found, "number": None if number is None else finite(number)}
-
-
-def _shared(reader: Reader) -> int:
-    """How many windows were not read again."""
-    return reader.shared if isinstance(reader, ScoreCache) else 0
 
 
 def _titles(titles: Iterable[str]) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ from wikitext_builder.extraction.macros.call import (
     text,
 )
 from wikitext_builder.extraction.markers import GONE, formula
+from wikitext_builder.wiki.classify import with_first
 
 
 def _visible(written: str) -> str:
@@ -190,7 +191,7 @@ def _names_in(cell: str) -> list[str]:
     """The names of a row of patterns; all keys of the table that `*table` names, if they have no macro."""
     if cell[:1] != "*" or cell[:2] == "*|":
         return cell.split("|")
-    return [name for key in lookup(cell[1:]) if (name := key[:1].upper() + key[1:]) not in DECLARED]
+    return [name for key in lookup(cell[1:]) if (name := with_first(key, upper=True)) not in DECLARED]
 
 
 def _all_of(cell: str) -> list[str]:
