@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler
@@ -89,8 +89,12 @@ class Rendering(LoadedWiki):
     """Also gives HTML."""
 
     fails: Collection[int] = ()  # revisions of which it gives none
+    heavy: Set[str] = frozenset()  # pages: it gives none if it is asked for one of these
 
     def __call__(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        if not self.heavy.isdisjoint(query.get("titles", "").split("|")):
+            send(handler, "", status=503)
+            return
         if query["action"] != "parse":
             super().__call__(handler, query)
             return
@@ -126,9 +130,24 @@ def test_a_page_that_the_wiki_cannot_render_does_not_stop_the_others(tmp_path: P
         assert "1 pages' HTML got no answer; run the same command again" in refused(*words, api)
         wiki.fails = set()
         assert "  rendered  1, 5 already done; not: none\n" in done(*words, api)
-        wiki.fails = {1, 2, 3}
+        wiki.fails = {1, 2, 3, 4}
         other = ("fetch", "--store", tmp_path / "b.store", *words[3:])
-        assert "no answer for 3 pages in a row; run it again later to resume" in refused(*other, api)
+        stopped = refused(*other, api)
+        assert "no answer after 8 attempts" in stopped
+        assert "nor to the 3 requests before it; run it again later to resume" in stopped
+
+
+@pytest.mark.usefixtures("waits")
+def test_a_page_that_the_wiki_cannot_give_does_not_stop_the_others(tmp_path: Path) -> None:
+    wiki, where = rendering(120), tmp_path / "a.store"
+    words = ("fetch", "--store", where, "--select", "category:X", "--no-expand", "--api")
+    with server(wiki, protocol="HTTP/1.1") as api:
+        wiki.heavy = {"Page 0", "Page 1", "Page 70"}
+        assert "3 pages" in refused(*words, api)
+        with stored(tmp_path) as store:
+            assert [one.title for one in store.missing("en")] == sorted(wiki.heavy)
+        wiki.heavy = set()
+        assert "120 selected: 3 fetched, 117 already done" in done(*words, api)
 
 
 def test_calls_that_the_wiki_cannot_expand_are_asked_again() -> None:

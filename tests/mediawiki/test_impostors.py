@@ -286,6 +286,27 @@ def test_what_the_server_sees_of_us() -> None:
     assert seen["Accept-Encoding"] == "gzip"
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "found"),
+    [("HTTPS_PROXY", "ftp://me:secret@127.0.0.1:9", "unsupported scheme ftp"),
+     ("HTTPS_PROXY", "http://me:secret@[::1", "Failed to parse"),
+     ("REQUESTS_CA_BUNDLE", "/nowhere.pem", "/nowhere.pem")],
+)  # fmt: skip
+def test_an_environment_in_which_nothing_can_be_sent_is_an_error_at_once(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, found: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    waits: list[float] = []
+    words = f"nothing can be sent: .*{found}.*HTTPS_PROXY"
+    with (
+        ask("https://wiki.example/w/api.php", waits) as wikipedia,
+        pytest.raises(BuilderError, match=words) as error,
+    ):
+        wikipedia.site()
+    assert "secret" not in str(error.value)
+    assert waits == []
+
+
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not here to make a certificate")
 def test_a_certificate_without_authority_is_refused_at_once(tmp_path: Path) -> None:
     pem = tmp_path / "own.pem"

@@ -244,6 +244,21 @@ def test_other_conditions_ask_again_what_was_rejected(wiki: Wiki, tmp_path: Path
         assert reasons(store) == NOT_CREATED
 
 
+def test_a_page_that_one_selection_rejects_comes_by_another_without_its_condition(
+    wiki: Wiki, tmp_path: Path
+) -> None:
+    older = {"Got a past", "Imported", "Merged into", "Old draft", "Split off"}
+    select, file = f"created-since:{SUMMER}", titles(tmp_path, *older, "Deleted soon")
+    with stored(tmp_path) as store:
+        selected(wiki.api, store, select)
+        assert reasons(store) == NOT_CREATED
+        assert selected(wiki.api, store, select, f"titles:{file.path}").fetched == len(older)
+        assert older <= kept(store)
+        assert reasons(store).keys() == NOT_CREATED.keys() - older
+        again = selected(wiki.api, store, select, f"titles:{file.path}")
+        assert (again.fetched, again.requests) == (0, 1)
+
+
 def test_at_a_date_the_text_of_that_date_counts(wiki: Wiki, tmp_path: Path) -> None:
     with stored(tmp_path) as store:
         select = f"promoted-since:{SUMMER}"

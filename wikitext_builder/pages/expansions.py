@@ -6,11 +6,10 @@ import re
 from collections import Counter, deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import UNANSWERED, BuilderError, RejectedError
+from wikitext_builder.errors import UNANSWERED, RejectedError
 from wikitext_builder.extraction.macros.call import template_name
 from wikitext_builder.extraction.macros.parser_functions import VARIABLES
 from wikitext_builder.extraction.page import extract
@@ -23,13 +22,13 @@ from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.client import BATCH, NoAnswerError, Wikipedia
+from wikitext_builder.wiki.dates import now
 from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import ApiError, Json, expected_fields
 
 MAX_CALL_BYTES = 100_000  # of a call; a larger one is a table of data, not text
 MAX_REQUEST_BYTES = 200_000  # of all calls in one request
 MAX_TEXT_BYTES = 1_000_000  # of the text of one call
-IN_A_ROW = 3  # pages without an answer: the wiki fails, and not only for a page
 MARK = "%(({}))%"  # not wiki syntax, and rare; the order of the marks shows if a page has one itself
 MARKS = re.compile(r"%\(\((0|[1-9][0-9]{0,8})\)\)%")
 TEMPLATE_NAMESPACE = 10
@@ -59,21 +58,6 @@ class ExpandedCalls:
 
     texts: Mapping[str, str]
     failures: Mapping[str, str]
-
-
-class Silence:
-    """Counts the pages in a row of which a wiki says nothing: one must not stop a run, all of them should."""
-
-    def __init__(self, api: str) -> None:
-        self.api, self.row = api, 0
-
-    def note(self, silent: bool) -> None:
-        """Another page; BuilderError: they are too many in a row."""
-        self.row = self.row + 1 if silent else 0
-        if self.row == IN_A_ROW:
-            raise BuilderError(
-                f"{self.api}: no answer for {self.row} pages in a row; run it again later to resume"
-            )
 
 
 def fetch_expansions(
@@ -119,9 +103,7 @@ def fetch_expansions(
     def ask(asked: tuple[Page, tuple[str, ...]]) -> tuple[int, ExpandedCalls]:
         return asked[0].revision_id, expand_calls(wikipedia, *asked)
 
-    silent = Silence(wikipedia.api)
     for revision_id, result in wikipedia.map(ask, pages_with_calls()):
-        silent.note(UNANSWERED in result.failures.values())
         lasting = {call: why for call, why in result.failures.items() if why != UNANSWERED}
         store.add_expansions(code, revision_id, result.texts, lasting)
         expanded += len(result.texts)
@@ -252,8 +234,7 @@ def fetch_redirects(
     language = wikipedia.language
     batches = names_to_ask(store, language, revision_ids, renew=renew)
     for found in wikipedia.map(lambda some: _lead(wikipedia, some), batches):
-        today = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        add_redirects(store, language.code, {name: (target, today) for name, target in found.items()})
+        add_redirects(store, language.code, {name: (target, now()) for name, target in found.items()})
 
 
 def names_to_ask(
@@ -361,9 +342,7 @@ def fetch_html(
 
     if todo:
         progress("rendering", 0, len(todo))
-    silent = Silence(wikipedia.api)
     for number, html, failure in wikipedia.map(ask, todo):
-        silent.note(failure == UNANSWERED)
         if failure != UNANSWERED:
             store.add_rendered(code, number, html, failure)
         failed.update([failure] if failure else [])

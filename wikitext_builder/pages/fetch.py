@@ -6,8 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from wikitext_builder.article import Page
@@ -33,8 +32,8 @@ from wikitext_builder.pages.store import Dates, Rejected, Store, Wanted, add_dat
 from wikitext_builder.pages.store_languages import note_names
 from wikitext_builder.pages.turns import only_fetch
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.wiki.client import BATCH, MAXLAG, Wikipedia, api_of
-from wikitext_builder.wiki.dates import parse_date
+from wikitext_builder.wiki.client import BATCH, MAXLAG, Found, NoAnswerError, Wikipedia, api_of
+from wikitext_builder.wiki.dates import now, parse_date
 from wikitext_builder.wiki.http import checked_api, is_trusted
 from wikitext_builder.wiki.languages import Language, language_of
 from wikitext_builder.wiki.token import read_token
@@ -130,7 +129,7 @@ def fetch(
         >>> wb.fetch("pages.store", select="good", contact="you@example.org", limit=100)  # doctest: +SKIP
     """
     wiki, date, shown = language_of(language), parse_date(as_of), WaitingProgress(progress)
-    if date > f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}":  # a later run would not ask again
+    if date > now():  # a later run would not ask again
         raise BuilderError(f"--as-of {as_of}: this day is not over (in UTC); give an earlier one, or a time")
     selections, wishes = _selections(select, wiki), parse_wishes(include, exclude, wiki)
     check_numbers(limit, sample)
@@ -185,8 +184,9 @@ def _dry_run(lookup: Lookup, choice: Choice, *, expand: bool, renew: bool, rende
 
 def _to_ask(store: Store, language: str, choice: Choice) -> list[Wanted]:
     """Return the pages of a choice that a fetch would ask for."""
-    query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND settled"
-    settled = set(store.records(Wanted, query, (language,)))
+    query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND settled = ?"
+    settled = set(store.records(Wanted, query, (language, 1)))
+    settled |= choice.unless.keys() & store.records(Wanted, query, (language, 2))
     if (store.note(f"{language} conditions") or "") != choice.shown:  # see `Store.ask_again`
         rejected = {(one.title, one.revision_id) for one in store.rejected(language)}
         settled = {one for one in settled if (one.title, one.revision_id) not in rejected}
@@ -246,7 +246,7 @@ def fetch_choice(lookup: Lookup, choice: Choice) -> PagesReport:
     code = wikipedia.language.code
     store.add(code, [], origin=wikipedia.api, rejected=selected.rejected)
     store.want(code, selected.wanted)
-    store.ask_again(code, choice.shown)
+    store.ask_again(code, choice.shown, (one for one in selected.wanted if one not in choice.unless))
     missing = set(store.missing(code))
     todo = [one for one in selected.wanted if one in missing]
     counts, rejected = _fetch_missing(store, wikipedia, todo, choice, lookup.progress)
@@ -289,14 +289,16 @@ def _fetch_missing(
     At the end it asks once more for what was not answered. Returns how many were settled, fetched and are
     redirects, and how many were rejected by reason.
     """
-    counts, rejected, silent = Counter[str](), Counter[str](), list[Wanted]()
+    counts, rejected = Counter[str](), Counter[str]()
+    silent, lost = list[Wanted](), list[Wanted]()
     past, code = WikiPast(wikipedia, wikipedia.language.categories), wikipedia.language.code
     if todo:
         progress("fetching", 0, len(todo))
     for attempt in (1, 2):
         asked = _batches(todo if attempt == 1 else silent)
         silent = []
-        for batch in wikipedia.map(lambda wanted: _ask(wikipedia, wanted, choice, past), asked):
+        answers = wikipedia.map(lambda wanted: _ask(wikipedia, wanted, choice, past), asked)
+        for batch in chain.from_iterable(answers):
             add_items(store, code, batch.items)
             add_dates(store, code, batch.dates)
             counts["fetched"] += store.add(
@@ -305,6 +307,7 @@ def _fetch_missing(
                 origin=wikipedia.api,
                 settled=batch.settled,
                 rejected=batch.rejected,
+                bound=choice.unless,
                 redirects=batch.redirects,
             )
             for one in batch.rejected:
@@ -312,11 +315,12 @@ def _fetch_missing(
             counts.update(redirects=len(batch.redirects), settled=len(batch.settled))
             rejected.update(one.reason for one in batch.rejected)
             silent += batch.unanswered
+            lost += batch.lost
             note = f"{rejected.total()} rejected" if rejected else ""
             progress("fetching", counts["settled"], len(todo), note)
-    for wanted in silent:
+    for wanted in (*silent, *lost):
         LOG.warning("%s: the wiki did not answer; the next fetch asks again", wanted.title)
-    rejected[UNANSWERED] += len(silent)
+    rejected[UNANSWERED] += len(silent) + len(lost)
     return counts, rejected
 
 
@@ -329,6 +333,9 @@ class _Batch:
 
     settled: list[Wanted] = field(default_factory=list)
     unanswered: list[Wanted] = field(default_factory=list)
+    lost: list[Wanted] = field(
+        default_factory=list
+    )  # alone and with all attempts: not asked again in this run
     pages: list[Page] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     redirects: dict[str, str] = field(default_factory=dict)
@@ -348,15 +355,28 @@ def _batches(wanted: Sequence[Wanted]) -> Iterator[tuple[Wanted, ...]]:
             yield (one,)
 
 
-def _ask(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], choice: Choice, past: WikiPast) -> _Batch:
-    """Ask for one batch, and check what comes."""
-    first, locked = wanted[0], choice.selected.locked
+def _ask(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], choice: Choice, past: WikiPast) -> list[_Batch]:
+    """Ask for one batch, and check what comes; for each page alone if there is no answer for all of them."""
+    first = wanted[0]
     if first.revision_id:
-        found = wikipedia.find({"revids": "|".join(str(one.revision_id) for one in wanted)})
+        asked = {"revids": "|".join(str(one.revision_id) for one in wanted)}
     else:
         dated = {"rvstart": first.as_of, "rvdir": "older", "rvlimit": "1"} if first.as_of else {}
-        titles = "|".join(one.title for one in wanted)
-        found = wikipedia.find({"titles": titles, "redirects": "1", **dated})
+        asked = {"titles": "|".join(one.title for one in wanted), "redirects": "1", **dated}
+    try:
+        found = wikipedia.find(asked)
+    except NoAnswerError:
+        if len(wanted) == 1:
+            return [_Batch(lost=[first])]
+        return [batch for one in wanted for batch in _ask(wikipedia, (one,), choice, past)]
+    return [_checked(wikipedia, wanted, found, choice, past)]
+
+
+def _checked(
+    wikipedia: Wikipedia, wanted: tuple[Wanted, ...], found: Found, choice: Choice, past: WikiPast
+) -> _Batch:
+    """What of an answer can be kept, and why the rest cannot."""
+    locked = choice.selected.locked
     items = {page.page_id: page.wikidata_id for page in found.pages.values()}
     batch = _Batch(items=items)
     for one in wanted:
@@ -366,6 +386,9 @@ def _ask(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], choice: Choice, past:
             else:
                 page = titled_page(found, one, wikipedia.language)
             choice.check(one, page, past)
+        except NoAnswerError:
+            batch.lost.append(one)
+            continue
         except RejectedError as error:
             if error.reason == UNANSWERED:
                 batch.unanswered.append(one)

@@ -23,7 +23,7 @@ CREATE INDEX IF NOT EXISTS revisions_by_page ON revisions (language, page_id, ti
 CREATE INDEX IF NOT EXISTS revisions_by_title ON revisions (language, title, timestamp, revision_id);
 CREATE TABLE IF NOT EXISTS wanted (
     language TEXT NOT NULL, title TEXT NOT NULL, as_of TEXT NOT NULL, revision_id INTEGER NOT NULL,
-    settled INTEGER NOT NULL DEFAULT 0,
+    settled INTEGER NOT NULL DEFAULT 0, -- 2: rejected while selections took it under conditions only
     PRIMARY KEY (language, title, as_of, revision_id)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS rejected (

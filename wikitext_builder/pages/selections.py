@@ -43,7 +43,7 @@ from wikitext_builder.pages.rules import (
 from wikitext_builder.pages.store import Rejected, Revision, Wanted
 from wikitext_builder.wiki.classify import tidy_title, title_fault
 from wikitext_builder.wiki.client import Wikipedia
-from wikitext_builder.wiki.dates import Span, parse_span
+from wikitext_builder.wiki.dates import Span, past_span
 from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import FoundPage
 
@@ -224,9 +224,9 @@ SELECTIONS: Makers[Selection] = {
     "list:PAGE[@REVISION]": _list_page,
     "titles:FILE": lambda value, _: TitlesFile(path=Path(value)),
     "lock:FILE": lambda value, _: LockFile(path=Path(value)),
-    CREATED: lambda value, language: CreatedSince(span=parse_span(value), language=language),
-    PROMOTED: lambda value, language: PromotedSince(span=parse_span(value), language=dated(language)),
-    "recent:DATE[..DATE]": lambda value, _: RecentPages(span=parse_span(value)),
+    CREATED: lambda value, language: CreatedSince(span=past_span(value), language=language),
+    PROMOTED: lambda value, language: PromotedSince(span=past_span(value), language=dated(language)),
+    "recent:DATE[..DATE]": lambda value, _: RecentPages(span=past_span(value)),
 }
 
 

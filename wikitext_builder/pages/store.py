@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Self
 
@@ -82,12 +82,20 @@ class Store(WikiTexts):
         query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND NOT settled"
         return sorted(self.records(Wanted, query, (language,)))
 
-    def ask_again(self, language: str, conditions: str) -> None:
-        """Mark as missing all that was rejected before, if that was under other conditions than these."""
+    def ask_again(self, language: str, conditions: str, free: Iterable[Wanted] = ()) -> None:
+        """Mark as missing all that was rejected before, if that was under other conditions than these.
+
+        Of `free`, which a selection takes without a condition, also what was rejected when none did.
+        """
         key = f"{language} conditions"
-        if (self.note(key) or "") == conditions:
-            return
         with self.transaction():
+            self.connection.executemany(
+                "UPDATE wanted SET settled = 0 WHERE settled = 2"
+                " AND language = ? AND title = ? AND as_of = ? AND revision_id = ?",
+                [(language, one.title, one.as_of, one.revision_id) for one in free],
+            )
+            if (self.note(key) or "") == conditions:
+                return
             self.connection.execute(
                 "UPDATE wanted SET settled = 0 WHERE language = ? AND (language, title, revision_id)"
                 " IN (SELECT language, title, revision_id FROM rejected)",
@@ -105,12 +113,14 @@ class Store(WikiTexts):
         origin: str,
         settled: Iterable[Wanted] = (),
         rejected: Iterable[Rejected] = (),
+        bound: Container[Wanted] = (),
         redirects: Mapping[str, str] | None = None,
     ) -> int:
         """Store pages and rejections, and mark what they answer as settled, in one transaction.
 
         Stored revisions do not change. `origin` is the API's address or the dump's name, `redirects` are
-        titles that lead to others. Returns the number of new revisions.
+        titles that lead to others, `bound` what selections take under conditions only. Returns the number of
+        new revisions.
         """
         pages, settled, rejected = list(pages), list(settled), list(rejected)
         with self.transaction():
@@ -142,9 +152,18 @@ class Store(WikiTexts):
                 [(language, title, target) for title, target in (redirects or {}).items()],
             )
             self.connection.executemany(
-                "UPDATE wanted SET settled = 1"
+                "UPDATE wanted SET settled = ?"
                 " WHERE language = ? AND title = ? AND as_of = ? AND revision_id = ?",
-                [(language, one.title, one.as_of, one.revision_id) for one in settled],
+                [
+                    (
+                        1 + (one in bound and one.title in again),
+                        language,
+                        one.title,
+                        one.as_of,
+                        one.revision_id,
+                    )
+                    for one in settled
+                ],
             )
         return added
 

@@ -46,8 +46,16 @@ def _noted(store: Store, code: str) -> Language:
 
 
 def redirects_of(store: Store, code: str) -> dict[str, str]:
-    """Names of templates that the wiki was asked for or a dump had, each with where it leads, or itself."""
-    query = "SELECT name, target FROM template_redirects WHERE language = ? ORDER BY name"
+    """Names of templates that the wiki was asked for or a dump had, each with where it leads, or itself.
+
+    What is known of an earlier time than a template's newest revision counts no more: a newer redirect would
+    have taken its place.
+    """
+    query = (
+        "SELECT name, target FROM template_redirects AS known WHERE language = ? AND NOT EXISTS"
+        " (SELECT 1 FROM templates WHERE language = known.language AND name = known.name"
+        "  AND timestamp > known.timestamp) ORDER BY name"
+    )
     return dict(store.read(query, (language_of(code).code,), table="template_redirects"))
 
 

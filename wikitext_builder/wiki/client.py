@@ -38,6 +38,7 @@ ANSWERS_ALIKE = 100  # in a row; MediaWiki gives a few without content while it 
 QUIET_WARNINGS = frozenset({"truncatedresult"})  # `continue` brings the rest
 MAXLAG = 5.0  # seconds; https://www.mediawiki.org/wiki/Manual:Maxlag_parameter asks for it
 UNREACHABLE_ATTEMPTS = 3  # before the first answer: a wrong address is more likely than a busy server
+SILENT = 4  # requests in a row, each with all its attempts: the wiki fails, and not only for one page
 
 PAGE_PARAMETERS = {
     "prop": "revisions|pageprops",
@@ -175,6 +176,7 @@ class Wikipedia:
         self._slots = threading.BoundedSemaphore(parallel)
         self._pace = Pace(self.per_minute, self.clock)
         self._answered = False
+        self._silent = 0  # requests without an answer since the last one that had one
         self._site: Site | None = None
 
     def close(self) -> None:
@@ -209,7 +211,8 @@ class Wikipedia:
         Raises:
             ApiError: MediaWiki refused it.
             NoAnswerError: The wiki is there, but failed each time.
-            BuilderError: The server is gone or stays busy, or it is not a MediaWiki.
+            BuilderError: The server is gone or stays busy, has answered none of the last four requests, or
+                it is not a MediaWiki.
         """
         attempt = 0
         while True:
@@ -237,6 +240,7 @@ class Wikipedia:
         answer = read_answer(self.api, reply, time.time())
         self._pace.answered()
         with self._lock:
+            self._silent = 0
             self.warnings.update(
                 f"{warning.get('module', '')}: {warning.get('text', '')}"
                 for warning in answer.get("warnings", ())
@@ -250,8 +254,16 @@ class Wikipedia:
         attempts = min(UNREACHABLE_ATTEMPTS, patience.attempts) if unknown else patience.attempts
         if attempt >= attempts:
             advice = "check the address" if unknown else "run it again later to resume"
-            kind = NoAnswerError if self._answered and not error.unreachable else BuilderError
-            raise kind(f"{self.api}: no answer after {attempt} attempts ({error}); {advice}") from error
+            what = f"{self.api}: no answer after {attempt} attempts ({error})"
+            if not self._answered or error.unreachable:
+                raise BuilderError(f"{what}; {advice}") from error
+            with self._lock:
+                self._silent += 1
+            if self._silent >= SILENT:
+                raise BuilderError(
+                    f"{what}, nor to the {self._silent - 1} requests before it; {advice}"
+                ) from error
+            raise NoAnswerError(f"{what}; {advice}") from error
         if error.wait is not None and error.wait > patience.longest_asked_wait:
             raise BuilderError(
                 f"{self.api}: the server asks us to wait {error.wait:,.0f} seconds ({error});"

@@ -12,6 +12,7 @@ from wikitext_builder.errors import BuilderError
 PAGE_DATES = ("created", "promoted")  # that a store can know of a page
 MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII)
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+NO_END = "9999-12-31T23:59:59Z"  # of a span
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
 
@@ -28,6 +29,11 @@ def is_timestamp(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def now() -> str:
+    """This moment, to the second."""
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def parse_date(text: str | None) -> str:
@@ -86,10 +92,20 @@ def parse_span(text: str) -> Span:
     """
     first, dots, last = text.partition("..")
     since = parse_date(f"{first}T00:00:00Z" if DATE.fullmatch(first) else first)
-    until = parse_date(last) if dots else "9999-12-31T23:59:59Z"
+    until = parse_date(last) if dots else NO_END
     if until < since:
         raise BuilderError(f"{text!r}: {until} is before {since}; write FROM..TO")
     return Span(since=since, until=until)
+
+
+def past_span(text: str) -> Span:
+    """The same for a listing, which is made only once: it may have no end, but none that is still to come."""
+    span = parse_span(text)
+    if now() < span.until < NO_END:
+        raise BuilderError(
+            f"{text!r}: its last day is not over (in UTC); end it earlier, or write FROM alone"
+        )
+    return span
 
 
 def months_of(text: str) -> list[str]:

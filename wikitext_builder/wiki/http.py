@@ -204,7 +204,8 @@ class Transport:
 
         Raises:
             TryAgainError: There was no complete answer.
-            BuilderError: The server's certificate is wrong, or its answer has no end.
+            BuilderError: The server's certificate is wrong, its answer has no end, or the environment names a
+                proxy or certificates that cannot be used.
         """
         deadline = time.monotonic() + self._patience.request
         try:
@@ -214,6 +215,16 @@ class Transport:
             causes = _causes(error)
             if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
                 raise BuilderError(f"{self.api}: its certificate is not valid: {causes[-1]}") from error
+            # What requests says of a proxy that it cannot use, and of certificates that are not there.
+            wrong_address = isinstance(error, ValueError)
+            if wrong_address or (type(error) is OSError and error.errno is None):
+                found = str(causes[-1])
+                if wrong_address:  # after the colon comes the address, perhaps with a password
+                    found = found.partition(": ")[0]
+                raise BuilderError(
+                    f"{self.api}: nothing can be sent: {found}; check what the environment names, such as"
+                    " HTTPS_PROXY or REQUESTS_CA_BUNDLE"
+                ) from error
             unreachable = any(isinstance(c, (ConnectionRefusedError, socket.gaierror)) for c in causes)
             what = f"{type(causes[-1]).__name__}: {causes[-1]}"
             raise TryAgainError(what, unreachable=unreachable) from error

@@ -356,6 +356,20 @@ def test_redirects_of_templates_are_the_newest_in_whatever_order_dumps_come(tmp_
             assert redirects_of(store, "en") == {"Qty": "Lang"}
 
 
+def test_a_template_that_is_no_redirect_any_more_leads_nowhere(tmp_path: Path) -> None:
+    dumps = {}
+    for year, text in (("2016", "#REDIRECT [[Template:Convert]]"), ("2024", "A text of its own")):
+        (tmp_path / year).mkdir()
+        one = replace(page(1, text, "Template:Qty"), timestamp=f"{year}-01-01T00:00:00Z")
+        dumps[year] = written(tmp_path / year, page_xml(one, namespace=10))
+    for order in (("2016", "2024"), ("2024", "2016")):
+        store = tmp_path / f"{order[0]}.store"
+        for year in order:
+            imported(store, dumps[year])
+        with Store.open(store) as opened:
+            assert redirects_of(opened, "en") == {}
+
+
 def test_a_redirect_to_another_namespace_leads_to_no_template(tmp_path: Path) -> None:
     dump = written(
         tmp_path,

@@ -225,6 +225,19 @@ def test_other_conditions_make_a_rejected_page_missing_again(tmp_path: Path) -> 
         assert store.missing("en") == [Wanted(title="A")]
 
 
+def test_a_page_that_is_free_of_conditions_now_is_missing_again(tmp_path: Path) -> None:
+    wanted = [Wanted(title="A"), Wanted(title="B")]
+    with Store.create(tmp_path / "a.store") as store:
+        store.want("en", wanted)
+        rejected = [Rejected(title=one.title, reason="created-earlier", detail="") for one in wanted]
+        store.add("en", [], origin="x", settled=wanted, rejected=rejected, bound=wanted[:1])
+        for _ in range(2):
+            assert store.missing("en") == []
+            store.ask_again("en", "", free=wanted[1:])
+        store.ask_again("en", "", free=wanted)
+        assert store.missing("en") == wanted[:1]
+
+
 def test_what_stores_note_of_filters_is_as_in_earlier_versions() -> None:
     rules = parse_rules("words:300-", ["stubs", "created-since:2026-01-01"], EN)
     assert repr(rules) == (

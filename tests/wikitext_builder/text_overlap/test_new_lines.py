@@ -87,7 +87,7 @@ def test_only_new_paragraphs_stay(histories: Histories, tmp_path: Path) -> None:
     assert "Copy of page 4" not in "".join(attribution)
     checks = wb.verify(tmp_path / "new")
     assert [check.passed for check in checks if "grammar" in check.name] == [True] * 3
-    assert [check for check in checks if check.name.startswith("overlap")] == []
+    assert [check for check in checks if check.name.startswith("overlap") or check.passed is False] == []
     report = json.loads((tmp_path / "new" / "overlap.json").read_text(encoding="utf-8"))
     assert [one["split"] for one in report["splits"]] == [*SPLITS]
 
