@@ -83,9 +83,11 @@ def stored(path: Path) -> Iterator[Store]:
 
 
 def fetched(api: str, store: Store, *selections: Selection, **options: Any) -> PagesReport:
-    """Fetch with a new client."""
+    """Fetch with a new client, and look that each page is counted once."""
     with ask(api) as wikipedia:
-        return fetch_pages(store, wikipedia, selections, **options)
+        report = fetch_pages(store, wikipedia, selections, **options)
+    assert report.selected == report.fetched + report.present + sum(report.rejected.values())
+    return report
 
 
 def titles(path: Path, *lines: str) -> TitlesFile:

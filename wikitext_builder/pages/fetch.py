@@ -228,7 +228,7 @@ class PagesReport:
     """What fetching pages did."""
 
     selected: int
-    present: int  # settled before: fetched or rejected in an earlier run
+    present: int  # settled in an earlier run, or the store had it: imported, or by another title
     fetched: int  # revisions that are new in the store
     redirects: int
     rejected: Mapping[str, int]  # in this run, by reason
@@ -263,7 +263,7 @@ def _pages_report(
     rejected = rejected + Counter(one.reason for one in selected.rejected)
     return PagesReport(
         selected=len(selected.wanted) + len(selected.rejected),
-        present=len(selected.wanted) - len(todo),
+        present=len(selected.wanted) - len(todo) + counts["present"],
         fetched=counts["fetched"],
         redirects=counts["redirects"],
         rejected=dict(sorted(rejected.items())),
@@ -301,7 +301,7 @@ def _fetch_missing(
         for batch in chain.from_iterable(answers):
             add_items(store, code, batch.items)
             add_dates(store, code, batch.dates)
-            counts["fetched"] += store.add(
+            added = store.add(
                 code,
                 batch.pages,
                 origin=wikipedia.api,
@@ -312,6 +312,7 @@ def _fetch_missing(
             )
             for one in batch.rejected:
                 LOG.info("rejected %s: %s, %s", one.title, one.reason, one.detail)
+            counts.update(fetched=added, present=len(batch.pages) - added)
             counts.update(redirects=len(batch.redirects), settled=len(batch.settled))
             rejected.update(one.reason for one in batch.rejected)
             silent += batch.unanswered
