@@ -161,23 +161,26 @@ def _preset_and_settings(
 
     named, presets = checkpoint.facts.get("preset"), kind_of(model).presets
     preset = named if named in presets else None  # its file is not there: what differs from the defaults
-    settings = settings_of(checkpoint, preset, model)
+    fields = checkpoint.config, checkpoint.settings
+    settings = settings_of(model, preset, *fields)
     if decisive_settings(settings):
         for other in presets:
-            same = settings_of(checkpoint, other, model)
+            same = settings_of(model, other, *fields)
             if not decisive_settings(same):
                 return other, same
     return preset, settings
 
 
-def settings_of(checkpoint: Checkpoint, preset: str | None, model: str | ModelKind) -> tuple[str, ...]:
-    """What differs from a preset, as `key=value`; all if the preset cannot be made."""
+def settings_of(
+    model: str | ModelKind, preset: str | None, config: Mapping[str, Any], training: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """In what two configurations differ from a preset, as `key=value`; all if the preset cannot be made."""
     from ps_models.configs import NOT_SET, completed_fields, make_configs
 
-    found = {**completed_fields(model, checkpoint.config), **checkpoint.settings}
+    found = {**completed_fields(model, config), **training}
     options = found.pop("optimizer_options", {})  # each is a setting too
     try:
-        configs = make_configs(model, preset, (), len(checkpoint.vocabulary))
+        configs = make_configs(model, preset, (), found.get("vocab_size", 0))
         wanted = {**asdict(configs[0]), **asdict(configs[1]), **configs[1].optimizer_options}
     except ModelError:  # of another version
         wanted = {key: None for key in found if key not in NOT_SET}

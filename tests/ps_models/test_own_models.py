@@ -30,7 +30,6 @@ from ps_models.training.checkpoint import Checkpoint
 from tests.command import invoke
 from tests.conftest import ROOT
 from tests.ps_models.tiny import assert_resumes, make_dataset, train
-from wikitext_builder.dataset.vocabulary import Vocabulary
 
 EXAMPLES = ROOT / "docs" / "examples"
 SIZES = {"gpt.py:GPT": {"window": 5}, "min_lstm.py:MinLSTM": {"layers": 3}}
@@ -239,10 +238,8 @@ def test_a_preset_has_options_of_its_optimizer(here):
     model, training = make_configs(kind, "tiny", ["alpha=0.5"], 9)
     assert isinstance(model.bonus, float)
     assert training.optimizer_options == {"momentum": 0.9, "centered": True, "alpha": 0.5}
-    facts = {"preset": "tiny", "training": json.loads(json.dumps(asdict(training)))}
-    words = Vocabulary(tuple("abcdefghi"))
-    saved = Checkpoint(model=kind.name, config=asdict(model), weights={}, vocabulary=words, facts=facts)
-    assert settings_of(saved, "tiny", kind) == ("alpha=0.5",)
+    stored = json.loads(json.dumps(asdict(training)))
+    assert settings_of(kind, "tiny", asdict(model), stored) == ("alpha=0.5",)
     assert make_configs(kind, "tiny", ["optimizer=sgd"], 9)[1].optimizer_options == {"momentum": 0.9}
     assert make_configs(kind, "tiny", ["optimizer=adamw"], 9)[1].optimizer_options == {}
 

@@ -16,7 +16,7 @@ from typing import Final
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.compare import mean_number
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.records import Result, Trained, read_results
+from lm_benchmarks.records import Result, Trained, decisive_settings, read_results, settings_of
 from lm_benchmarks.reporting.formats import Column, render, shown
 from lm_benchmarks.reporting.published import (
     FILES,
@@ -115,7 +115,8 @@ def why_not(result: Result) -> str:
     It must count as papers do, on the official files, and be made from the official train file by its recipe:
     budgets may differ, because the table says how many epochs, but no other setting.
     """
-    data, names = result.data[0], {one.partition("=")[0] for each in result.decisive_settings for one in each}
+    data, settings = result.data[0], frozenset[str]().union(*map(_settings_today, result.trained))
+    names = {one.partition("=")[0] for one in settings}
     reasons = {
         f"the table has {' and '.join(DATASETS)}": data not in DATASETS,
         "it is not a model of ours: the table shows recipes of rows.toml": not result.recipe,
@@ -127,6 +128,15 @@ def why_not(result: Result) -> str:
         "it was not trained on the official train file": not is_trained_on(result, TRAIN.get(data, "?")),
     }
     return next((why for why, holds in reasons.items() if holds), "")
+
+
+def _settings_today(one: Trained) -> frozenset[str]:
+    """In what a training differs from its preset, also from what that is today: the row names its command."""
+    from ps_models.configs import PRESETS  # here, because it needs torch
+
+    model, _, preset = one.recipe.partition("/")
+    today = settings_of(model, preset, one.model, one.training) if preset in PRESETS.get(model, {}) else ()
+    return decisive_settings((*one.settings, *today))
 
 
 def _why_no_cell(result: Result, measured: Mapping[Key, Runs]) -> str:
