@@ -38,11 +38,6 @@ class Output(Protocol):
         ...
 
 
-def score(output: Output, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
-    """Natural log-probabilities of tokens (batch, time) by the outputs that predict them."""
-    return output(hidden_BTH.flatten(0, 1), tokens_BT.flatten()).view(tokens_BT.shape)
-
-
 class Softmax(nn.Module):
     """p(w) = softmax(U h), over all words; in training over a sample of them unless `sampled` is 0.
 

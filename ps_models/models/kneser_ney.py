@@ -19,7 +19,7 @@ The distinct keys, sorted, are the table, and the number of an n-gram is the pla
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +81,7 @@ def estimate(stream: Ints, vocab_size: int, order: int, eos: int) -> tuple[Grams
         discounts = _discounts(adjusted)
         log_probs, log_gamma = _interpolated(adjusted, discounts, grams, vocab_size, below)
         if tables:
-            tables[-1] = _with_backoffs(tables[-1], log_gamma)
+            tables[-1] = replace(tables[-1], log_backoffs=log_gamma)
         table = Grams(keys=grams.keys, log_probs=log_probs, log_backoffs=np.zeros(0), discounts=discounts)
         tables.append(table)
     return tuple(tables)
@@ -159,9 +159,3 @@ def _interpolated(
     gammas = np.where(totals > 0, gammas / divisors, 1.0)
     probs = (counts - taken) / divisors[contexts] + gammas[contexts] * np.exp(below[grams.suffixes])
     return np.log(probs), np.log(gammas)
-
-
-def _with_backoffs(table: Grams, log_gamma: Floats) -> Grams:
-    return Grams(
-        keys=table.keys, log_probs=table.log_probs, log_backoffs=log_gamma, discounts=table.discounts
-    )

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 
 from ps_models.language_model import State, detach
 from ps_models.layers.products import wide
-from ps_models.layers.softmax import score
 
 
 class Masks(NamedTuple):
@@ -135,7 +134,8 @@ class StreamModel(nn.Module, Generic[State]):
 
     def score(self, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
         """Log-probabilities of tokens by the outputs before them."""
-        return score(self.softmax, hidden_BTH, tokens_BT)
+        log_probs_N: Tensor = self.softmax(hidden_BTH.flatten(0, 1), tokens_BT.flatten())
+        return log_probs_N.view(tokens_BT.shape)
 
     def start(self, batch_size: int) -> Tensor:
         """The token that a text begins with, `<eos>`, which is the next one to read: (B,)."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -106,17 +105,6 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
     for state in optimizer.state.values():
         if "eta" in state:  # torch's ASGD sets the rate of the next step at the end of a step
             state["eta"].fill_(rate)
-
-
-@contextmanager
-def scaled_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> Iterator[None]:
-    """Multiply the learning rate by a factor inside the context."""
-    rate = optimizer.param_groups[0]["lr"]
-    set_learning_rate(optimizer, rate * factor)
-    try:
-        yield
-    finally:
-        set_learning_rate(optimizer, rate)
 
 
 def load_optimizer(

@@ -37,7 +37,7 @@ from ps_models.training.optimizers import (
     averaged_weights,
     load_optimizer,
     make_optimizer,
-    scaled_learning_rate,
+    set_learning_rate,
 )
 
 
@@ -209,8 +209,10 @@ class Training:
         norm = gradient_norm(self.model.parameters())
         nn.utils.clip_grads_with_norm_(self.model.parameters(), self.config.clip or math.inf, norm)
         share = chunk.scored / self.config.stride if self.config.random_strides else 1.0
-        with scaled_learning_rate(self.optimizer, share):
-            self.optimizer.step()
+        rate = self.optimizer.param_groups[0]["lr"]
+        set_learning_rate(self.optimizer, rate * share)
+        self.optimizer.step()
+        set_learning_rate(self.optimizer, rate)
         if self.ema:
             torch._foreach_lerp_([*self.ema.values()], [*self.ema], 1 - self.config.ema)
         return torch.stack([sum(sums[1:], sums[0]), norm]).double()
