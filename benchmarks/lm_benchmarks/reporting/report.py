@@ -225,28 +225,16 @@ def _told_apart(results: Sequence[Result]) -> list[Result]:
 
 def _trained(runs: Iterable[Trained]) -> dict[str, Trained]:
     """The trainings by recipe, and by what else differs where a recipe has several."""
-    found = {
-        (
-            one.recipe,
-            ", ".join(sorted(decisive_settings(one.settings))),
-            one.data,
-            one.training.get("seed"),
-        ): one
-        for one in runs
-    }
-    several = {
-        (recipe, place)
-        for recipe, *_ in found
-        for place in (1, 2, 3)
-        if len({key[place] for key in found if key[0] == recipe}) > 1
-    }
-    return {
-        recipe
-        + (f", {settings or 'as it is'}" if (recipe, 1) in several else "")
-        + (f" on {data}" if (recipe, 2) in several else "")
-        + (f", seed {seed}" if (recipe, 3) in several else ""): one
-        for (recipe, settings, data, seed), one in found.items()
-    }
+    found: dict[tuple[str, ...], Trained] = {}
+    for one in runs:
+        settings = ", ".join(sorted(decisive_settings(one.settings))) or "as it is"
+        found[one.recipe, f", {settings}", f" on {one.data}", f", seed {one.training.get('seed')}"] = one
+    named = {}
+    for parts, one in found.items():
+        of_each_part = zip(*(other for other in found if other[0] == parts[0]), strict=True)
+        differing = (part for part, all_ in zip(parts, of_each_part, strict=True) if len(set(all_)) > 1)
+        named["".join([one.recipe, *differing])] = one
+    return named
 
 
 def _training_chart(x_label: str, curves: Mapping[str, Points], *, log_x: bool = False) -> Chart:
