@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ps_models.models.char_cnn import CharCNN, CharCNNConfig
+from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
 from ps_models.models.rnn import RNN, RNNLDA, RNNConfig, RNNLDAConfig
 from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
@@ -78,15 +79,24 @@ def letters_of(model: CharCNN, word: str) -> Tensor:
     return z
 
 
-def char_cnn(model: CharCNN, read: Sequence[int], state: Any) -> tuple[Tensor, Any]:
-    x, after = letters_of(model, WORDS[read[-1]]), []
-    for layer, (h, c) in zip(model.lstm.layers, state or [[torch.zeros(5).double()] * 2] * 2, strict=True):
-        gates: Any = layer.weight_ih @ x + layer.weight_hh @ h + layer.bias  # type: ignore[operator]
+def lstm(model: LSTM, read: Sequence[int], state: Any, x: Any = None) -> tuple[Tensor, Any]:
+    """Zoneout acts by its rates; `x` is the vector of the last word."""
+    rates, after = model.config, []
+    x = model.embedding.weight[read[-1]] if x is None else x
+    for layer, (h, c) in zip(model.layers, state or [[torch.zeros(5).double()] * 2] * 2, strict=True):
+        gates: Any = layer.weight_ih @ x + layer.weight_hh @ h + layer.bias
         i, f, g, o = gates.chunk(4)
-        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-        x = o.sigmoid() * c.tanh()
-        after.append((x, c))
+        new = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        c = rates.zoneout_cell * c + (1 - rates.zoneout_cell) * new
+        x = o.sigmoid() * (c if rates.zoneout_outputs else new).tanh()
+        h = rates.zoneout * h + (1 - rates.zoneout) * x
+        x = h if rates.zoneout_outputs else x
+        after.append((h, c))
     return linear(model.softmax, x).log_softmax(0), after
+
+
+def char_cnn(model: CharCNN, read: Sequence[int], state: Any) -> tuple[Tensor, Any]:
+    return lstm(model.lstm, read, state, letters_of(model, WORDS[read[-1]]))
 
 
 def norm(of: Any, x: Tensor) -> Any:
@@ -169,6 +179,10 @@ def attention(window: int, hidden: int) -> Transformer:
     return with_norms(config)
 
 
+def gated(**more: Any) -> LSTM:
+    return LSTM(LSTMConfig(**SIZES, init=0.9, **more))
+
+
 def simple(**more: Any) -> RNN:
     return RNN(RNNConfig(**SIZES, init=0.9, **more))
 
@@ -179,6 +193,12 @@ def highway(*, tied: bool) -> RecurrentHighway:
 
 MODELS: dict[str, tuple[Callable[[], Any], Step]] = {
     "char-cnn": (lambda: spelled(SPELLED, WORDS), char_cnn),
+    "lstm": (lambda: gated(zoneout=0), lstm),
+    "lstm-zoneout": (lambda: gated(zoneout=0.4, zoneout_cell=0.3), lstm),
+    "lstm-zoneout-outputs": (
+        lambda: gated(zoneout=0.4, zoneout_cell=0.3, zoneout_outputs=True, softmax_bias=True),
+        lstm,
+    ),
     "rhn": (lambda: highway(tied=False), rhn),
     "rhn-tied": (lambda: highway(tied=True), rhn),
     "rnn": (simple, rnn),

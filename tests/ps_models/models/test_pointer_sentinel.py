@@ -1,19 +1,18 @@
 """The pointer sentinel on each model against a plain loop over the paper's equations, and its edges."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from ps_models.invariants import check_generative
 from ps_models.language_model import Penalised, reads_word_by_word, tensors_of
-from ps_models.layers.softmax import Softmax
 from ps_models.layers.window import NO_WORD, look_back, visible
 from ps_models.models.awd_lstm import PointerSentinelAWDLSTM, PointerSentinelAWDLSTMConfig
-from ps_models.models.lstm import LSTMLayer
 from ps_models.models.pointer_sentinel import PointerSentinel, PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.models.transformer import PointerSentinelTransformer, PointerSentinelTransformerConfig
 from tests.ps_models.tiny import assert_same
@@ -47,59 +46,38 @@ def tokens_of(*shape: int) -> Tensor:
     return torch.randint(V, shape, generator=torch.Generator().manual_seed(5))
 
 
-def equations(model: PointerSentinelLSTM, words: list[int]) -> Tensor:
-    """Sections 2.1 to 2.5 of the paper, word by word, with the model's weights."""
-    lstm = model.inner
-    assert isinstance(lstm.softmax, Softmax)
-    h = [torch.zeros(H, dtype=torch.float64) for _ in lstm.layers]
-    c = [torch.zeros(H, dtype=torch.float64) for _ in lstm.layers]
-    x, outputs, log_probs = [model.config.eos], [], []
-    for y in words:
-        value = lstm.embedding.weight[x[-1]]
-        for index, layer in enumerate(lstm.layers):
-            assert isinstance(layer, LSTMLayer)
-            gates = layer.weight_ih @ value + layer.weight_hh @ h[index] + layer.bias
-            i, f, g, o = gates.view(4, H)
-            cell = torch.sigmoid(f) * c[index] + torch.sigmoid(i) * torch.tanh(g)
-            c[index] = lerp(cell, c[index], model.config.zoneout_cell)
-            held = model.config.zoneout_outputs
-            value = torch.sigmoid(o) * torch.tanh(c[index] if held else cell)
-            h[index] = lerp(value, h[index], model.config.zoneout)
-            value = h[index] if held else value
-        outputs.append(value)
-        window = range(max(0, len(x) - model.config.window), len(x))
-        q = torch.tanh(model.query.weight @ value + model.query.bias)
-        a = torch.softmax(torch.stack([*(q @ outputs[i] for i in window), q @ model.sentinel]), dim=0)
-        p = a[-1] * torch.softmax(lstm.softmax.weight @ value, dim=0)[y]
-        for place, i in enumerate(window):
-            if x[i] == y:
-                p = p + a[place]
-        log_probs.append(torch.log(p))
-        x.append(y)
-    return torch.stack(log_probs)
-
-
-def lerp(new: Tensor, old: Tensor, kept: float) -> Tensor:
-    return kept * old + (1 - kept) * new
+def equations(model: PointerSentinel, words: list[int]) -> Tensor:
+    """Sections 2.1 to 2.5 of the paper, word by word, given the inner outputs and softmax."""
+    inner = model.inner
+    scores, hidden, _ = inner.scores_and_hidden(torch.tensor([words]), inner.initial_state(1))
+    read, found = [inner.config.eos, *words], []
+    for t, word in enumerate(words):
+        places = range(max(0, t + 1 - model.window), t + 1)
+        q = torch.tanh(model.query.weight @ hidden[0, t] + model.query.bias)
+        keys = torch.stack([*(hidden[0, i] for i in places), model.sentinel])
+        a = torch.softmax(keys @ q, dim=0)
+        copied = sum(a[n] for n, i in enumerate(places) if read[i] == word)
+        found.append(torch.log(a[-1] * scores[0, t].exp() + copied))
+    return torch.stack(found)
 
 
 ZONED = {"zoneout": 0.4, "zoneout_cell": 0.3}
 RATES = [{}, ZONED, {**ZONED, "zoneout_outputs": True}]
+MODELS = {
+    **{f"lstm-{window}": partial(model_of, window) for window in (1, 2, 5, 50)},
+    **{f"lstm-zoneout-{number}": partial(model_of, 5, **rates) for number, rates in enumerate(RATES[1:], 1)},
+    "awd-lstm": lambda: PointerSentinelAWDLSTM(AWD).double(),
+    "transformer": lambda: PointerSentinelTransformer(TRANSFORMER).double(),
+}
 
 
-@pytest.mark.parametrize("window", [1, 2, 5, 50])
-@pytest.mark.parametrize("rates", RATES)
-def test_is_the_equations_in_values_and_gradients(window: int, rates: dict[str, Any]):
-    model, tokens = model_of(window, **rates).eval(), tokens_of(2, 23)
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_is_the_equations_in_values_and_gradients(make: Callable[[], PointerSentinel]):
+    torch.manual_seed(4)
+    model, tokens = make().eval(), tokens_of(2, 23)
     scores, _ = model(tokens, model.initial_state(2))
     slow = torch.stack([equations(model, row.tolist()) for row in tokens])
     assert_same(scores, slow, model.parameters())
-
-
-def test_a_long_text_in_blocks_is_the_same():
-    model, tokens = model_of(3).eval(), tokens_of(1, 200)
-    scores, _ = model(tokens, model.initial_state(1))
-    torch.testing.assert_close(scores[0], equations(model, tokens[0].tolist()), rtol=0, atol=1e-10)
 
 
 def test_what_a_step_sees_is_computed_where_the_words_are():
@@ -116,14 +94,6 @@ def test_steps_in_blocks_look_back_on_the_same_words(monkeypatch: pytest.MonkeyP
     whole = look_back(queries, keys, words, tokens, window=3)
     monkeypatch.setattr("ps_models.layers.window.BLOCK", block)
     torch.testing.assert_close(look_back(queries, keys, words, tokens, window=3), whole)
-
-
-def test_the_window_keeps_the_outputs_handed_up_not_the_zoned_states():
-    model, tokens = model_of(5, **ZONED).eval(), tokens_of(2, 9)
-    _, hidden, state = model.scores_and_hidden(tokens, model.initial_state(2))
-    assert torch.equal(hidden, model.inner.run(tokens, model.initial_state(2).inner, at=9)[0])
-    assert torch.equal(state.hidden_BWH, hidden[:, -4:])
-    assert not torch.allclose(state.hidden_BWH[:, -1], state.inner.h_BLH[:, -1])
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3, 6, 9, 18])
@@ -216,13 +186,6 @@ def test_the_attention_is_in_float32_with_and_without_autocast():
             torch.testing.assert_close(one.double(), expected, rtol=1e-6, atol=1e-5)
 
 
-def test_the_window_of_the_paper_is_the_default():
-    assert PointerSentinelConfig(vocab_size=V).window == 100  # section 5.2
-    state = PointerSentinelLSTM(PointerSentinelConfig(vocab_size=V, hidden_size=H)).initial_state(2)
-    assert state.words_BW.shape == (2, 100)
-    assert state.hidden_BWH.shape == (2, 99, H)
-
-
 def test_locked_masks_are_those_of_the_lstm():
     model = model_of(4, output_dropout=0.5)
     masks, expected = (one.locked_masks(3, torch.Generator().manual_seed(1)) for one in (model, model.inner))
@@ -235,31 +198,6 @@ def test_locked_masks_are_those_of_the_lstm():
 
 
 # --- on other models
-
-
-def mixed(model: PointerSentinel, words: list[int]) -> Tensor:
-    """The same, given the outputs and the softmax of another model inside."""
-    inner = model.inner
-    scores, hidden, _ = inner.scores_and_hidden(torch.tensor([words]), inner.initial_state(1))
-    read, found = [inner.config.eos, *words], []
-    for t, word in enumerate(words):
-        places = range(max(0, t - 3), t + 1)
-        q = torch.tanh(model.query.weight @ hidden[0, t] + model.query.bias)
-        keys = torch.stack([*(hidden[0, i] for i in places), model.sentinel])
-        a = torch.softmax(keys @ q, dim=0)
-        copied = sum(a[n] for n, i in enumerate(places) if read[i] == word)
-        found.append(torch.log(a[-1] * scores[0, t].exp() + copied))
-    return torch.stack(found)
-
-
-@pytest.mark.parametrize(
-    "make", [lambda: PointerSentinelAWDLSTM(AWD), lambda: PointerSentinelTransformer(TRANSFORMER)]
-)
-def test_a_pointer_on_another_model_is_the_equations(make: Any) -> None:
-    torch.manual_seed(4)
-    model, tokens = make().double().eval(), tokens_of(1, 15)
-    found, _ = model(tokens, model.initial_state(1))
-    assert_same(found[0], mixed(model, tokens[0].tolist()), model.parameters())
 
 
 def test_awd_lstm_keeps_its_penalty() -> None:
@@ -276,15 +214,6 @@ def test_awd_lstm_keeps_its_penalty() -> None:
     assert torch.equal(after.hidden_BWH, after_plain.hidden_BWH)
     free = PointerSentinelAWDLSTM(replace(AWD, activation=0.0, temporal_activation=0.0)).double().eval()
     assert free.loss_and_penalty(tokens, free.initial_state(2))[1] == 0
-
-
-def test_the_next_words_have_the_scores_of_the_mixture() -> None:
-    model = model_of(5).eval()
-    check_generative(model, V, tolerance=1e-12)
-    found, _ = model.inspect(torch.tensor([[1, 2, 1]]), model.initial_state(1))
-    assert found.hidden_BTH.shape == (1, 3, H)
-    sums = model.vocab_log_probs(found.hidden_BTH).exp().sum(-1)
-    assert torch.allclose(sums, torch.ones(1, 3, dtype=torch.float64), atol=1e-12)
 
 
 def test_a_transformer_with_a_pointer_reads_segments_whole() -> None:
