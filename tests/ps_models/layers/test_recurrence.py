@@ -72,16 +72,6 @@ def loop(gates, h, c, weight, zone_h, zone_c, zone_outputs, mask):
     return torch.stack(outputs), torch.stack(hidden), torch.stack(cells)
 
 
-@pytest.mark.parametrize("zone_outputs", [False, True])
-def test_zoneout_holds_outputs_back_only_with_zone_outputs(zone_outputs):
-    """A unit that zoneout always holds back: only its output can change."""
-    gates, h, c, weight = random(T, B, 4 * H), random(B, H), random(B, H), random(4 * H, H)
-    all_of_h = torch.ones(T, B, H, dtype=torch.float64)
-    found = lstm_steps(gates, h, c, weight, zone_h=all_of_h, zone_outputs=zone_outputs)
-    torch.testing.assert_close(found.h_TBH, h.expand(T, B, H))
-    assert torch.equal(found.output_TBH, found.h_TBH) == zone_outputs
-
-
 def test_products_in_bfloat16_stay_near():
     gates, h, c, weight = random(T, B, 4 * H), random(B, H), random(B, H), random(4 * H, H)
     floats = [value.detach().float().requires_grad_() for value in (gates, h, c, weight)]

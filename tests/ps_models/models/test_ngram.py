@@ -128,12 +128,6 @@ def test_keeps_the_laws(order):
     check_generative(model, 20, tolerance=1e-12)
 
 
-def test_unigrams_are_counts_plus_one_also_of_words_that_train_lacks():
-    model = Unigram.of_text(4, torch.tensor([1, 2, 1, 0]))
-    assert model.initial_state(3).shape == (3, 0)
-    assert model.log_probs.exp().tolist() == pytest.approx([2 / 8, 3 / 8, 2 / 8, 1 / 8], rel=1e-12)
-
-
 def test_unigrams_are_scored_where_the_words_are():
     model = Unigram.of_text(4, torch.tensor([1, 2, 1, 0]))
     words = torch.zeros(2, 3, dtype=torch.int64, device="meta")  # a device that every machine has
@@ -174,23 +168,10 @@ def test_baselines_are_made_by_their_names(tmp_path):
     assert kneser_ney.config.order == 5
 
 
-def test_no_context_crosses_the_end_of_a_line():
-    model = ngram_of([[2, 3], [4, 5]] * 3, 5)
-    after_line = torch.tensor([[2, 3, EOS, 4], [5, 5, EOS, 4]])
-    scores, _ = model(after_line, model.initial_state(2))
-    assert scores[0, 3] == scores[1, 3]
-
-
 def test_parameters_are_counted():
     model = ngram_of([[2, 2]], 2)
     assert [len(table.keys) for table in model.tables] == [V, 3]  # <eos> 2, 2 2, 2 <eos>
     assert model.parameter_count() == V + V + 3
-
-
-@pytest.mark.parametrize("order", [0, -1])
-def test_an_order_below_1_is_refused(order):
-    with pytest.raises(ModelError, match=f"order={order}: expected 1 or more"):
-        NGramConfig(vocab_size=V, order=order)
 
 
 def test_no_text_is_refused():
