@@ -5,8 +5,7 @@ import math
 import pytest
 import torch
 from lm_benchmarks.metrics import METRICS, Sums, sums_of, sums_of_page
-from lm_benchmarks.record_versions import expect_fields
-from msgspec.structs import asdict, astuple, replace
+from msgspec.structs import astuple, replace
 
 from ps_models.data.dataset import Text
 from ps_models.evaluation.signature import Score
@@ -73,17 +72,6 @@ def test_sums_are_named_and_stay_as_they_are():
         Sums(1.0)  # type: ignore[call-arg]
     with pytest.raises(AttributeError, match="immutable"):
         Sums().nats = 1.0  # type: ignore[misc]
-
-
-def test_only_bytes_of_the_file_may_be_missing_in_a_record():
-    record = asdict(Sums())
-    for name in record:
-        older = {key: value for key, value in record.items() if key != name}
-        if name == "file_bytes":
-            expect_fields(older, Sums)
-        else:
-            with pytest.raises(ValueError, match=f"has no field '{name}'"):
-                expect_fields(older, Sums)
 
 
 def test_sums_of_stretches_add_up_field_by_field():

@@ -5,11 +5,9 @@ import io
 import re
 
 import pytest
-from lm_benchmarks.record_versions import to_line
-from lm_benchmarks.records import from_json
 from lm_benchmarks.reporting.collect import arranged
 from lm_benchmarks.reporting.report import make_report, report_text
-from lm_benchmarks.reporting.tables import core_hours, gpu_hours, megaflops, tokens_per_second
+from lm_benchmarks.reporting.tables import core_hours, gpu_hours, tokens_per_second
 from msgspec.structs import replace
 
 from tests.lm_benchmarks.records.test_result import RESULT
@@ -101,11 +99,3 @@ def test_charts_show_quality_against_each_cost_that_two_models_have(report):
     assert "against MFLOPs per token" in report_text(report, ".html")
     alone = make_report("One", [one for one in report.results if one.model != "b"])
     assert not [title for title, _ in alone.charts if "against" in title]
-
-
-def test_records_without_costs_are_read(report):
-    line = to_line(report.results[0])
-    assert megaflops(from_json(line)) == 9
-    old = re.sub(r', "flops_per_token": [\d.e]+', "", line)
-    assert old != line
-    assert megaflops(from_json(old)) is None
