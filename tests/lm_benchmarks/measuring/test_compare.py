@@ -203,16 +203,6 @@ def test_two_sets_have_the_degrees_of_their_effective_numbers():
     assert chance_of_sides([[one[None]], [other[None, :4]]], metric) == (None, "too few for an interval")
 
 
-def test_an_interval_by_hand():
-    """Six articles of 100 tokens, bits per byte: t of 5 degrees and the spread of differences."""
-    gains = np.array([10.0, 12, 8, 15, 9, 6])
-    first, second = made([400.0] * 6, [100] * 6), made(400 - gains, [100] * 6)
-    found = compare_results(first, second, metric="bits-per-byte")
-    mean, moved = gains.mean(), 2.570582 * gains.std(ddof=1) / math.sqrt(6)
-    expected = [-one / 500 / math.log(2) for one in (mean + moved, mean - moved)]
-    assert found.interval == pytest.approx(expected, rel=1e-6)
-
-
 def test_articles_have_the_weight_of_both_models():
     """Where the models counted other tokens, as may be allowed, the mean of both decides the degrees."""
     first = made([90.0] * 6, [10, 10, 10, 10, 10, 60], eos="yes")
@@ -295,20 +285,13 @@ def test_fewer_than_five_passages_have_no_interval():
     assert not found.is_clear
 
 
-def test_one_passage_with_nearly_all_tokens_has_no_interval():
-    first, second = made([460.0] * 9, [100] * 8 + [1e5]), made([450.0] * 9, [100] * 8 + [1e5])
-    found = compare_results(first, second)
-    assert found.interval is None
-    assert found.no_interval == "one has 99% of the text, which is too much for an interval"
-
-
 def test_other_metrics():
     first, second = sample(np.random.default_rng(0), gain=0.1)
     found = compare_results(first, second, metric="bits-per-byte")
     assert found.second == pytest.approx(second.total.nats / math.log(2) / second.total.text_bytes)
     assert found.is_clear
-    with pytest.raises(HarnessError, match="was not counted"):
-        compare_results(first, second, metric="lm-eval-word-perplexity")
+    with pytest.raises(HarnessError, match="not counted; choose --metric perplexity or --metric "):
+        compare_results(first, second, metric="bits-per-file-byte")
     with pytest.raises(HarnessError, match=re.escape(f"expected one of {', '.join(METRICS)}")):
         compare_results(first, second, metric="accuracy")
 
@@ -463,13 +446,6 @@ def test_chance_in_training_makes_no_clear_difference_but_one_run_of_each_often_
     assert alone > 150
 
 
-def test_a_difference_that_is_larger_than_that_of_seeds_is_clear():
-    generator = np.random.default_rng(2)
-    assert all(
-        compare_runs(trained(generator, 3), trained(generator, 3, gain=0.3)).is_clear for _ in range(50)
-    )
-
-
 def test_each_run_must_measure_the_same():
     first = trained(np.random.default_rng(0), 2)
     other = made([1.0] * 40, [10] * 40, model="m", data="ptb+2e")
@@ -492,16 +468,6 @@ def in_windows(nats, pieces, file_bytes, **fields):
         Sums(nats=nats, pieces=count, file_bytes=size) for count, size in zip(pieces, file_bytes, strict=True)
     )
     return replace(made([], [], **WINDOWS, **fields), articles=articles)
-
-
-def test_windows_that_stand_for_other_parts_of_the_text_are_refused():
-    first, second = (in_windows(90.0, [32] * 9, [size] * 9) for size in (120, 131))
-    with pytest.raises(
-        HarnessError,
-        match=r"windows of the two tokenizers stand for different .*\. Measure .* --convention paper",
-    ):
-        compare_results(first, second, metric="bits-per-file-byte")
-    assert compare_results(first, first, metric="bits-per-file-byte").difference == 0
 
 
 def test_perplexities_of_other_pieces_are_refused_and_bits_per_byte_are_not():
@@ -546,9 +512,3 @@ def test_a_refusal_names_what_helps_to_the_letter():
         names = f"{one.model} and {two.model} cannot be compared: "
         with pytest.raises(HarnessError, match=f"^{re.escape(names + why)}$"):
             compare_results(one, two)
-
-
-def test_a_metric_that_was_not_counted_names_those_that_were():
-    first, second = sample(np.random.default_rng(0))
-    with pytest.raises(HarnessError, match="not counted; choose --metric perplexity or --metric "):
-        compare_results(first, second, metric="bits-per-file-byte")
