@@ -39,6 +39,11 @@ def near_rows(values_NV: Tensor) -> int:
     return max(1, numbers // values_NV.shape[1])
 
 
+def slices(rows: Tensor, size: int) -> list[slice]:
+    """All rows in order, `size` at a time."""
+    return [slice(first, first + size) for first in range(0, len(rows), size)]
+
+
 def masked(value: Tensor, mask: Tensor | None) -> Tensor:
     """The value with the mask applied, if there is a mask."""
     return value if mask is None else value * mask

@@ -9,7 +9,7 @@ those of all words, for generation.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from ps_models.layers.products import near_rows, product_type, read_at_once, wide
+from ps_models.layers.products import near_rows, product_type, read_at_once, slices, wide
 
 CHUNK = 512  # rows per product: nearly full speed, and logits of 33,278 words take 68 MB
 KEPT = 2**28  # at most as many logits are kept for their gradient, 1 GiB in float32
@@ -146,7 +146,7 @@ class _TargetLogProbs(torch.autograd.Function):
         chunk = _chunk(hidden_NH, kept)
         space = cast_VH.new_empty(chunk * len(cast_VH))
         totals, scores = [], []
-        for rows in _slices(hidden_NH, chunk):
+        for rows in slices(hidden_NH, chunk):
             logits_VN = _logits(cast_NH[rows], cast_VH, bias_V, space)
             few = torch.stack([wide(words).logsumexp(dim=0) for words in _few(logits_VN)])
             totals.append(few.logsumexp(dim=0))
@@ -163,7 +163,7 @@ class _TargetLogProbs(torch.autograd.Function):
         chunk = _chunk(cast_NH, kept_VN is not None)
         space = cast_VH.new_empty(chunk * len(cast_VH)) if kept_VN is None else None
         dhidden_NH, dweight_VH, dbias_V = torch.empty_like(cast_NH, dtype=ctx.types[0]), None, None
-        for rows in _slices(cast_NH, chunk):
+        for rows in slices(cast_NH, chunk):
             # Kept logits are overwritten, so torch refuses a second gradient of them.
             logits_VN = kept_VN if space is None else _logits(cast_NH[rows], cast_VH, bias_V, space)
             _become_gradient(logits_VN, totals_N[rows], targets_N[rows], grad_N[rows])
@@ -178,10 +178,6 @@ class _TargetLogProbs(torch.autograd.Function):
 def _chunk(hidden_NH: Tensor, kept: bool) -> int:
     """How many rows go into one product: all of them if their logits are kept."""
     return max(1, len(hidden_NH) if kept else min(len(hidden_NH), CHUNK))
-
-
-def _slices(hidden_NH: Tensor, chunk: int) -> Iterator[slice]:
-    return (slice(begin, begin + chunk) for begin in range(0, len(hidden_NH), chunk))
 
 
 def _logits(hidden_NH: Tensor, weight_VH: Tensor, bias_V: Tensor | None, space: Tensor) -> Tensor:

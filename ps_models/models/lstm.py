@@ -159,9 +159,8 @@ class LSTM(StreamModel[LSTMState]):
         self.config = config
         V, H = config.vocab_size, config.hidden_size
         self.embedding: Any = nn.Embedding(V, H) if words is None else words
-        self.word_size = H if words is None else word_size
-        sizes = [self.word_size, *[H] * (config.layers - 1)]
-        self.layers = nn.ModuleList(LSTMLayer(E, H) for E in sizes)
+        self.input_sizes = [H if words is None else word_size, *[H] * (config.layers - 1)]
+        self.layers = nn.ModuleList(LSTMLayer(E, H) for E in self.input_sizes)
         self.softmax = _softmax(config, cast("nn.Embedding", self.embedding))
         self.draw_uniform()
 
@@ -209,10 +208,10 @@ class LSTM(StreamModel[LSTMState]):
         gates = (4,) if config.per_gate else ()
         steps, H = (1 if config.locked else time, batch), config.hidden_size
         rates = [config.input_dropout, *[config.layer_dropout] * (config.layers - 1)]
-        sizes = [self.word_size, *[H] * (config.layers - 1)]
+        layers = zip(rates, self.input_sizes, strict=True)
         return Masks(
             types=None,
-            inputs=tuple(draw(rate, *gates, *steps, E) for rate, E in zip(rates, sizes, strict=True)),
+            inputs=tuple(draw(rate, *gates, *steps, E) for rate, E in layers),
             recurrent=tuple(draw(config.recurrent_dropout, *gates, batch, H) for _ in rates),
             output=draw(config.output_dropout, *steps, H),
         )

@@ -106,7 +106,8 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
         """Scores and the outputs that they came from; see `Recurrent`."""
         T = tokens.shape[1]
         given: dict[str, Any] = {} if masks is None else {"masks": masks}
-        past_BSH, words_BS, next_state = self._run(tokens, state, at=T, **given)
+        outputs = self.inner.run(tokens, state.inner, at=T, **given)
+        past_BSH, words_BS, next_state = self._past(outputs, tokens, state, T)
         return self._mixture(past_BSH, words_BS, tokens), past_BSH[:, -T:], next_state
 
     def loss(
@@ -152,7 +153,8 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
         It holds (batch, time, window) numbers: inspect a long text in chunks.
         """
         T, W = tokens.shape[1], self.window
-        past_BSH, words_BS, next_state = self._run(tokens, state, at=T)
+        outputs = self.inner.run(tokens, state.inner, at=T)
+        past_BSH, words_BS, next_state = self._past(outputs, tokens, state, T)
         hidden_BTH = past_BSH[:, -T:]
         query_BTH = self._query(hidden_BTH)
         keys_BTWH, words_BTW = windows(past_BSH, W), windows(words_BS, W)
@@ -169,11 +171,6 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
             hidden_BTH=hidden_BTH,
         )
         return parts, next_state
-
-    def _run(
-        self, tokens_BT: Tensor, state: PointerSentinelState, at: int, **given: Any
-    ) -> tuple[Tensor, Tensor, PointerSentinelState]:
-        return self._past(self.inner.run(tokens_BT, state.inner, at=at, **given), tokens_BT, state, at)
 
     def _past(
         self, outputs: tuple[Tensor, AnyState], tokens_BT: Tensor, state: PointerSentinelState, at: int

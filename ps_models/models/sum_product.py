@@ -36,7 +36,7 @@ from torch.autograd.function import once_differentiable
 
 from ps_models.hyperparameters import ModelConfig, Positive, Range, Size
 from ps_models.language_model import detach
-from ps_models.layers.products import near_rows, product_type, wide
+from ps_models.layers.products import near_rows, product_type, slices, wide
 from ps_models.models.stream import scored_and_advance
 
 CEILING = 1e3  # of m
@@ -166,7 +166,7 @@ class _TargetLogProbs(torch.autograd.Function):
     ) -> Tensor:
         products_NV = inputs_NI.to(dtype) @ mixing_VI.to(dtype).t()
         roots, scores = [], []
-        for rows in _chunks(products_NV):
+        for rows in slices(products_NV, near_rows(products_NV)):
             total_NV = _polynomials(_sums(products_NV[rows]), coefficients_KV)
             roots.append(total_NV.sum(dim=1))
             scores.append(total_NV.gather(1, targets_N[rows, None])[:, 0])
@@ -180,7 +180,7 @@ class _TargetLogProbs(torch.autograd.Function):
         inputs_NI, mixing_VI, coefficients_KV, targets_N, roots_N, products_NV = ctx.saved_tensors
         dproducts_NV = torch.empty_like(products_NV)
         dcoefficients_KV = torch.zeros_like(coefficients_KV)
-        for rows in _chunks(products_NV):
+        for rows in slices(products_NV, near_rows(products_NV)):
             sums = _sums(products_NV[rows])
             total, slope = _with_slope(sums, coefficients_KV)
             targets_N1, grad_N1 = targets_N[rows, None], grad_N[rows, None]
@@ -202,8 +202,3 @@ def _with_slope(sums_NV: Tensor, coefficients_KV: Tensor) -> tuple[Tensor, Tenso
         slope = torch.addcmul(total, slope, sums_NV)
         total = torch.addcmul(coefficient_V, total, sums_NV)
     return total, slope
-
-
-def _chunks(products_NV: Tensor) -> list[slice]:
-    rows = near_rows(products_NV)
-    return [slice(first, first + rows) for first in range(0, len(products_NV), rows)]
