@@ -26,7 +26,7 @@ from lm_benchmarks.reporting import charts
 
 from ps_models.language_model import map_state
 from tests.command import invoke
-from tests.lm_benchmarks.cheats import Uniform
+from tests.lm_benchmarks.cheats import Uniform, maker
 from tests.ps_models.tiny import _article, train
 from wikitext_builder.dataset.vocabulary import EOS, UNK
 
@@ -255,11 +255,14 @@ def test_a_divergence_is_never_negative_and_that_of_a_loop(rows):
 
 
 class Bigram:
-    """Scores one word after another only: the word before decides. Its state grows if it is asked to."""
+    """Scores one word after another only: the word before decides. Its state grows if it is asked to.
 
-    def __init__(self, size, *, grows=False, seed=3):
+    All probabilities are multiplied by a factor.
+    """
+
+    def __init__(self, size, *, grows=False, seed=3, factor=1.0):
         table = torch.randn(size, size, generator=torch.Generator().manual_seed(seed)).double()
-        self.table, self.grows = (2 * table).log_softmax(-1), grows
+        self.table, self.grows = (2 * table).log_softmax(-1) + math.log(factor), grows
 
     def initial_state(self, batch_size):
         return torch.ones(batch_size, 1, dtype=torch.int64)
@@ -309,65 +312,18 @@ class Zero(Whole):
         self.table = self.table - self.table.logsumexp(-1, keepdim=True)
 
 
-class Open(Whole):
-    """A tenth of the probability is of words that the vocabulary lacks."""
-
-    def __init__(self, size, **options):
-        super().__init__(size, **options)
-        self.table = self.table + math.log(0.9)
-
-
-def bigram(inputs):
-    return Bigram(len(inputs.vocabulary))
-
-
-def full(inputs):
-    return Full(len(inputs.vocabulary))
-
-
-def grows(inputs):
-    return Full(len(inputs.vocabulary), grows=True)
-
-
-def whole(inputs):
-    return Whole(len(inputs.vocabulary))
-
-
-def shifted(inputs):
-    return Shifted(len(inputs.vocabulary))
-
-
-def later(inputs):
-    return Later(len(inputs.vocabulary))
-
-
-def zero(inputs):
-    return Zero(len(inputs.vocabulary))
-
-
-def skewed(inputs):
-    return Whole(len(inputs.vocabulary), seed=4)
-
-
-def uniform(inputs):
-    return Uniform(len(inputs.vocabulary))
-
-
-def too_much(inputs):
-    model = Whole(len(inputs.vocabulary))
-    model.table = model.table + math.log(2)
-    return model
-
-
-def too_little(inputs):
-    model = Whole(len(inputs.vocabulary))
-    model.table = model.table - math.log(2)
-    return model
+bigram, full, grows = maker(Bigram), maker(Full), maker(partial(Full, grows=True))
+whole, shifted, later, zero, uniform = map(maker, (Whole, Shifted, Later, Zero, Uniform))
+skewed, too_much, too_little = (
+    maker(partial(Whole, **options)) for options in ({"seed": 4}, {"factor": 2.0}, {"factor": 0.5})
+)
 
 
 def open_words(inputs):
+    """A tenth of the probability is of words that the vocabulary lacks."""
     loaded = open_model(f"{HERE}:whole", inputs)
-    return replace(loaded, model=Open(len(inputs.vocabulary)), open_vocabulary=True, users="")
+    model = Whole(len(inputs.vocabulary), factor=0.9)
+    return replace(loaded, model=model, open_vocabulary=True, users="")
 
 
 def few_words(inputs):
