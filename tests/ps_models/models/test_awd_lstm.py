@@ -99,27 +99,42 @@ def test_only_models_with_a_penalty_are_asked_for_it():
     assert not isinstance(LSTM(LSTMConfig(vocab_size=V, hidden_size=4)), Penalised)
 
 
+@pytest.mark.parametrize("random_strides", [False, True])
 @pytest.mark.parametrize("loss", ["token", "row"])
-def test_an_update_minimises_the_mean_of_the_nats_and_the_penalty(loss):
-    """`row` is the sum over time of a mean over rows: the penalty per token counts as often."""
+def test_an_update_minimises_the_mean_of_the_nats_and_the_penalty(loss, random_strides):
+    """`row` is the sum over time of a mean over rows: the penalty per token counts as often.
+
+    The step of a chunk of a random length is in proportion to it, and the learning rate is as before.
+    """
     torch.manual_seed(7)
     model = AWDLSTM(CONFIG).eval()
-    config = TrainingConfig(batch_size=ROWS, stride=TIME, bptt=1, loss=loss, clip=0, learning_rate=0)
+    config = TrainingConfig(
+        batch_size=ROWS,
+        stride=TIME,
+        bptt=1,
+        loss=loss,
+        clip=0,
+        learning_rate=0.5,
+        random_strides=random_strides,
+    )
     run = Training(
         model,
-        to_rows(torch.randint(V, (ROWS * TIME,)), ROWS),
+        to_rows(torch.randint(V, (ROWS * TIME * 9,)), ROWS),
         config,
         device=torch.device("cpu"),
         world=ONE_PROCESS,
     )
-    ((chunk, targets),) = run.chunks()
-    run.update(chunk, targets)
+    chunk, targets = next(one for one in run.chunks() if (one[0].scored == TIME) is not random_strides)
     nats, penalty, _ = model.loss_and_penalty(chunk.tokens, model.initial_state(ROWS))
     expected = torch.autograd.grad(
-        (nats.mean() + penalty) * (1 if loss == "token" else TIME), list(model.parameters())
+        (nats.mean() + penalty) * (1 if loss == "token" else chunk.scored), list(model.parameters())
     )
-    for parameter, grad in zip(model.parameters(), expected, strict=True):
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    run.update(chunk, targets)
+    for parameter, old, grad in zip(model.parameters(), before, expected, strict=True):
         torch.testing.assert_close(parameter.grad, grad)
+        torch.testing.assert_close(parameter.detach(), old - 0.5 * chunk.scored / TIME * grad)
+    assert run.optimizer.param_groups[0]["lr"] == 0.5
 
 
 def test_the_reported_loss_is_of_nats_only_for_all_lengths(tmp_path):
