@@ -5,8 +5,7 @@ matplotlib is imported where it is used, because its import is slow.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,10 +15,11 @@ from wikitext_builder.dataset.load import load_named
 from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import EOS, UNK
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pictures import COLORS, PICTURES, STYLE, expect_picture
+from wikitext_builder.pictures import COLORS, expect_picture, write_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 PAPERS_WINDOW: Final = 100  # L of the pointer sentinel mixture model, section 5.2
 ZIPF_POINTS: Final = 400  # of a curve, evenly spaced in the logarithm; each is a rank with its own count
@@ -64,10 +64,11 @@ def plot_zipf(
     Raises:
         BuilderError: There is no such dataset, no train file, no word, or the suffix is another.
     """
-    datasets = load_named(directories, names)
-    counts = {name: count(one.file("train"))[1] for name, one in datasets.items()}
-    draw_zipf(counts, Path(out), overlay=overlay)
-    return Path(out)
+    expect_picture(out := Path(out), BuilderError)
+    curves = {}
+    for name, dataset in load_named(directories, names).items():
+        curves[name] = rank_frequencies(name, count(dataset.file("train"))[1])
+    return write_picture(out, lambda: _zipf(curves, overlay=overlay))
 
 
 def plot_window(
@@ -91,8 +92,11 @@ def plot_window(
         overlay: Draw all curves in one panel.
 
     Raises:
-        BuilderError: There is no such dataset, no such split, or the suffix is another.
+        BuilderError: There is no such dataset, no such split, `longest` is 0, or the suffix is another.
     """
+    expect_picture(out := Path(out), BuilderError)
+    if longest < 1:
+        raise BuilderError(f"--longest: {longest}; expected 1 or more")
     curves = {}
     for name, dataset in load_named(directories, names).items():
         path = dataset.file(split)
@@ -100,46 +104,14 @@ def plot_window(
             window_coverage(read_tokens(path), longest),
             window_coverage(read_tokens(path), longest, without=(UNK, EOS)),
         )
-    draw_window(curves, Path(out), overlay=overlay)
-    return Path(out)
+    return write_picture(out, lambda: _window(curves, overlay=overlay))
 
 
-def draw_zipf(
-    corpora: Mapping[str, Mapping[str, int] | Sequence[int]], output: Path, *, overlay: bool = False
-) -> None:
-    """Draw the plot of `plot_zipf` from how often each word occurs, by name: with the words or without."""
-    if not corpora:
-        raise BuilderError(f"{output}: no corpus to plot; give at least one")
-    curves = {name: rank_frequencies(name, counts) for name, counts in corpora.items()}
-    with _figure(output, curves, overlay=overlay) as panels:
-        for number, (axes, color, (name, frequencies)) in enumerate(
-            zip(panels, COLORS * len(curves), curves.items(), strict=False)
-        ):
-            ranks = spaced_ranks(len(frequencies))
-            values = [frequencies[rank - 1] for rank in ranks]
-            axes.loglog(ranks, values, color=color, linewidth=2, label=_shown(name))
-            axes.set_xlabel("rank of the word")
-            axes.axvline(len(frequencies), color="#777777", linewidth=0.8, linestyle=":")
-            axes.annotate(
-                f"{len(frequencies):,} types ",
-                (len(frequencies), 0.97 - (0.08 * number if overlay else 0)),
-                xycoords=("data", "axes fraction"),
-                horizontalalignment="right",
-                verticalalignment="top",
-                color=color if overlay else "#444444",
-            )
-        if overlay:
-            panels[0].legend(frameon=False, loc="lower left")
-        panels[0].set_ylabel("occurrences")
-
-
-def rank_frequencies(name: str, counts: Mapping[str, int] | Sequence[int]) -> list[int]:
+def rank_frequencies(name: str, counts: Mapping[str, int]) -> list[int]:
     """The counts of a corpus, the largest first."""
-    values = counts.values() if isinstance(counts, Mapping) else counts
-    frequencies = sorted((value for value in values if value > 0), reverse=True)
-    if not frequencies:
+    if not counts:
         raise BuilderError(f"{name}: no words to plot; give the counts of a file that is not empty")
-    return frequencies
+    return sorted(counts.values(), reverse=True)
 
 
 def spaced_ranks(last: int) -> list[int]:
@@ -148,37 +120,59 @@ def spaced_ranks(last: int) -> list[int]:
     return sorted({round(last ** (step / steps)) for step in range(ZIPF_POINTS)})
 
 
-def draw_window(
-    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], output: Path, *, overlay: bool = False
-) -> None:
-    """Draw the plot of `plot_window`, by name, from its curves with and without `<unk>` and `<eos>`."""
-    if not curves or not all(curve for pair in curves.values() for curve in pair):
-        raise BuilderError(f"{output}: a curve is empty; give window_coverage of at least one file")
-    with _figure(output, curves, overlay=overlay) as panels:
-        for axes, color, (name, pair) in zip(panels, COLORS * len(curves), curves.items(), strict=False):
-            upper, lower = pair if pair[0][-1] >= pair[1][-1] else pair[::-1]
-            for curve, rise in ((upper, 6), (lower, -22)):
-                all_tokens = curve is pair[0]
-                label = "all tokens" if all_tokens else "without <unk>, <eos>"
-                axes.plot(
-                    range(1, len(curve) + 1),
-                    curve,
-                    "-" if all_tokens else "--",
-                    color=color,
-                    linewidth=2,
-                    label=f"{_shown(name)}, {label}",
-                )
-                if not overlay:
-                    _label_end(axes, curve, label, color, rise)
-            _set_window_axis(axes, len(upper))
+def _zipf(curves: Mapping[str, Sequence[int]], *, overlay: bool) -> Figure:
+    """The plot of `plot_zipf`, from the counts of each corpus, the largest first."""
+    drawing, panels = panels_of(curves, overlay=overlay)
+    for number, (axes, color, (name, frequencies)) in enumerate(
+        zip(panels, COLORS * len(curves), curves.items(), strict=False)
+    ):
+        ranks = spaced_ranks(len(frequencies))
+        values = [frequencies[rank - 1] for rank in ranks]
+        axes.loglog(ranks, values, color=color, linewidth=2, label=_shown(name))
+        axes.set_xlabel("rank of the word")
+        axes.axvline(len(frequencies), color="#777777", linewidth=0.8, linestyle=":")
+        axes.annotate(
+            f"{len(frequencies):,} types ",
+            (len(frequencies), 0.97 - (0.08 * number if overlay else 0)),
+            xycoords=("data", "axes fraction"),
+            horizontalalignment="right",
+            verticalalignment="top",
+            color=color if overlay else "#444444",
+        )
+    if overlay:
+        panels[0].legend(frameon=False, loc="lower left")
+    panels[0].set_ylabel("occurrences")
+    return drawing
+
+
+def _window(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, overlay: bool) -> Figure:
+    """The plot of `plot_window`, from the curves of each corpus with and without `<unk>` and `<eos>`."""
+    drawing, panels = panels_of(curves, overlay=overlay)
+    for axes, color, (name, pair) in zip(panels, COLORS * len(curves), curves.items(), strict=False):
+        upper, lower = pair if pair[0][-1] >= pair[1][-1] else pair[::-1]
+        for curve, rise in ((upper, 6), (lower, -22)):
+            all_tokens = curve is pair[0]
+            label = "all tokens" if all_tokens else "without <unk>, <eos>"
+            axes.plot(
+                range(1, len(curve) + 1),
+                curve,
+                "-" if all_tokens else "--",
+                color=color,
+                linewidth=2,
+                label=f"{_shown(name)}, {label}",
+            )
             if not overlay:
-                _mark_window(axes, pair)
-        if overlay:
-            panels[0].axvline(PAPERS_WINDOW, color="#777777", linewidth=0.8, linestyle=":")
-            panels[0].legend(frameon=False, loc="lower right")
-        panels[0].set_ylim(0, 1)
-        panels[0].yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-        panels[0].set_ylabel("words among the last L words")
+                _label_end(axes, curve, label, color, rise)
+        _set_window_axis(axes, len(upper))
+        if not overlay:
+            _mark_window(axes, pair)
+    if overlay:
+        panels[0].axvline(PAPERS_WINDOW, color="#777777", linewidth=0.8, linestyle=":")
+        panels[0].legend(frameon=False, loc="lower right")
+    panels[0].set_ylim(0, 1)
+    panels[0].yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    panels[0].set_ylabel("words among the last L words")
+    return drawing
 
 
 def _set_window_axis(axes: Axes, longest: int) -> None:
@@ -215,24 +209,18 @@ def _mark_window(axes: Axes, pair: tuple[Sequence[float], Sequence[float]]) -> N
     axes.annotate(text, (PAPERS_WINDOW, 0.03), color="#444444")
 
 
-@contextmanager
-def _figure(output: Path, names: Collection[str], *, overlay: bool) -> Iterator[Sequence[Axes]]:
-    """Axes for each name, side by side or the same ones; the file is written when the block ends."""
-    expect_picture(output, BuilderError)
-    from matplotlib import style
+def panels_of(names: Collection[str], *, overlay: bool) -> tuple[Figure, Sequence[Axes]]:
+    """A figure, and its axes for each name: side by side, or the same ones."""
     from matplotlib.figure import Figure
 
-    with style.context(["default", STYLE], after_reset=True):
-        panels = 1 if overlay else len(names)
-        drawing = Figure(figsize=(max(4.2 * panels, 6), 3.8), layout="constrained")
-        axes = drawing.subplots(1, panels, sharex=True, sharey=True, squeeze=False)[0]
-        if overlay:
-            yield [axes[0]] * len(names)
-        else:
-            for panel, name in zip(axes, names, strict=True):
-                panel.set_title(_shown(name), loc="left", fontweight="bold")
-            yield axes
-        drawing.savefig(output, dpi=150, metadata=PICTURES[output.suffix.lower()])
+    panels = 1 if overlay else len(names)
+    drawing = Figure(figsize=(max(4.2 * panels, 6), 3.8), layout="constrained")
+    axes = drawing.subplots(1, panels, sharex=True, sharey=True, squeeze=False)[0]
+    if overlay:
+        return drawing, [axes[0]] * len(names)
+    for panel, name in zip(axes, names, strict=True):
+        panel.set_title(_shown(name), loc="left", fontweight="bold")
+    return drawing, axes
 
 
 def _shown(name: str) -> str:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,18 +16,15 @@ from tests.conftest import ROOT
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.stats.plots import (
     ZIPF_POINTS,
-    _figure,
     _set_window_axis,
-    draw_window,
-    draw_zipf,
+    panels_of,
     plot_window,
     plot_zipf,
     spaced_ranks,
     window_coverage,
 )
 
-COUNTS = {f"w{rank}": 10_000 // rank for rank in range(1, 3000)}
-CURVES = {"A": ([0.1, 0.2, 0.3], [0.05, 0.1, 0.2]), "B": ([0.2, 0.3, 0.35], [0.3, 0.4, 0.5])}
+TEXT = "\n".join(" ".join([f"w{rank}"] * (999 // rank)) for rank in range(1, 300)) + "\n"
 
 
 def naive_coverage(tokens: list[str], longest: int, without: tuple[str, ...]) -> list[float]:
@@ -51,19 +45,25 @@ def test_window_coverage_equals_its_definition(
     assert window_coverage(iter(tokens), longest, without=without) == naive_coverage(tokens, longest, without)
 
 
+def corpus(folder: Path, text: str = TEXT) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "wiki.train.tokens").write_text(text, encoding="utf-8")
+    return folder
+
+
 def draw(folder: Path) -> None:
+    corpora = [corpus(folder / "A"), corpus(folder / "B", "a b a <unk>\n" * 200)]
     for suffix, magic in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
-        draw_zipf({"A": Counter(COUNTS), "B": list(range(500))}, folder / f"zipf{suffix}")
-        draw_window(CURVES, folder / f"window{suffix}")
-        for path in folder.glob(f"*{suffix}"):
+        for path in (
+            plot_zipf(*corpora, out=folder / f"zipf{suffix}"),
+            plot_window(*corpora, out=folder / f"window{suffix}"),
+        ):
             assert path.read_bytes().startswith(magic)
             assert not re.search(rb"<dc:date>|/CreationDate|/ModDate|/Subtype /Type3", path.read_bytes())
 
 
 def test_plots_are_the_same_bytes_in_another_process(tmp_path: Path) -> None:
     folders = [tmp_path / "here", tmp_path / "there"]
-    for folder in folders:
-        folder.mkdir()
     draw(folders[0])
     program = (
         "import sys, wikitext_builder.stats.plots, wikitext_builder.stats.statistics\n"
@@ -72,18 +72,21 @@ def test_plots_are_the_same_bytes_in_another_process(tmp_path: Path) -> None:
         "draw(Path(sys.argv[1]))\n"
     )
     subprocess.run([sys.executable, "-c", program, str(folders[1])], check=True, cwd=ROOT)
-    first, second = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in folders)
+    first, second = (
+        {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} for folder in folders
+    )
     assert len(first) == 6
     assert first == second
-    draw_zipf({"A": Counter(COUNTS) + Counter({"w1": 10**6})}, tmp_path / "zipf.svg")
-    assert (tmp_path / "zipf.svg").read_bytes() != first["zipf.svg"]
+    corpora = [corpus(tmp_path / "A", f"w1 {TEXT}"), folders[0] / "B"]
+    assert plot_zipf(*corpora, out=tmp_path / "zipf.svg").read_bytes() != first["zipf.svg"]
 
 
 @pytest.mark.parametrize("longest", [3, 100, 2000])
 def test_labels_of_panels_beside_each_other_do_not_touch(tmp_path: Path, longest: int) -> None:
-    with _figure(tmp_path / "window.svg", ["A", "B", "C"], overlay=False) as panels:
-        for axes in panels:
-            _set_window_axis(axes, longest)
+    drawing, panels = panels_of(["A", "B", "C"], overlay=False)
+    for axes in panels:
+        _set_window_axis(axes, longest)
+    drawing.savefig(tmp_path / "window.svg")
     labels = [label for axes in panels for label in axes.get_xticklabels() if label.get_text()]
     boxes = sorted((label.get_window_extent().x0, label.get_window_extent().x1) for label in labels)
     assert len(boxes) >= 9
@@ -93,10 +96,7 @@ def test_labels_of_panels_beside_each_other_do_not_touch(tmp_path: Path, longest
 
 @pytest.mark.parametrize("overlay", [False, True])
 def test_datasets_of_one_title_are_all_drawn(tmp_path: Path, overlay: bool) -> None:
-    folders = [tmp_path / name / "wikitext-2" for name in ("2016", "today")]
-    for folder in folders:
-        folder.mkdir(parents=True)
-        (folder / "wiki.train.tokens").write_text("a b a <unk>\n" * 200, encoding="utf-8")
+    folders = [corpus(tmp_path / name / "wikitext-2") for name in ("2016", "today")]
     for plot in (plot_zipf, plot_window):
         drawn = plot(*folders, out=tmp_path / "both.svg", overlay=overlay).read_text(encoding="utf-8")
         panels = drawn.count('<g id="axes_')
@@ -106,26 +106,19 @@ def test_datasets_of_one_title_are_all_drawn(tmp_path: Path, overlay: bool) -> N
 
 
 def test_a_dollar_sign_in_a_name_begins_no_formula(tmp_path: Path) -> None:
-    (tmp_path / "wiki.train.tokens").write_text(" a b a \n", encoding="utf-8")
-    draw_zipf({"a $x_$ b": COUNTS}, tmp_path / "out.svg")
-    assert "a $x_$ b" in (tmp_path / "out.svg").read_text("utf-8").replace("\\", "")
+    out = plot_zipf(corpus(tmp_path / "A"), names=["a $x_$ b"], out=tmp_path / "out.svg")
+    assert "a $x_$ b" in out.read_text("utf-8").replace("\\", "")
 
 
-@pytest.mark.parametrize(
-    ("drawn", "data", "name", "words"),
-    [
-        (draw_zipf, {"A": COUNTS}, "zipf.gif", r"gif: expected a name that ends in \.png, \.svg, \.pdf"),
-        (draw_zipf, {"A": []}, "zipf.png", "A: no words"),
-        (draw_zipf, {}, "zipf.png", "no corpus"),
-        (draw_window, {"A": ([], [])}, "window.png", "a curve is empty"),
-    ],
-)
-def test_what_cannot_be_plotted_is_said(
-    tmp_path: Path, drawn: Callable[..., Path], data: dict[str, Any], name: str, words: str
-) -> None:
-    with pytest.raises(BuilderError, match=words):
-        drawn(data, tmp_path / name)
-    assert list(tmp_path.iterdir()) == []
+def test_what_cannot_be_plotted_is_said(tmp_path: Path) -> None:
+    some, empty = corpus(tmp_path / "A"), corpus(tmp_path / "B", "")
+    with pytest.raises(BuilderError, match=r"gif: expected a name that ends in \.png, \.svg, \.pdf"):
+        plot_zipf(some, out=tmp_path / "zipf.gif")
+    with pytest.raises(BuilderError, match="B: no words to plot"):
+        plot_zipf(some, empty, out=tmp_path / "zipf.png")
+    with pytest.raises(BuilderError, match="--longest: 0; expected 1 or more"):
+        plot_window(some, longest=0, out=tmp_path / "window.png")
+    assert not list(tmp_path.glob("*.*"))
 
 
 @given(st.integers(1, 10**6))
