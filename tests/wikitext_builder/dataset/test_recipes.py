@@ -12,13 +12,19 @@ from wikitext_builder.errors import BuilderError
 
 NONE: dict[str, Any] = {"train_articles": 0, "valid_articles": 0, "test_articles": 0}
 LIVE: dict[str, Any] = {"train_articles": 0, "valid_articles": 0, "test_articles": None}
+NAMES = ["", "a/b", "../x", ".hidden", "a: b", "a\nb", "-x", "a b", "ä", "a" * 101]
+SEEDS = ["`", "a`b", "a\nb", "a\u2028b", "\x00"]
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"name": ""}, "the recipe name '': expected 1 to 100 letters, digits, . _ ~ and -"),
-    ({"name": "a/b"}, "the recipe name 'a/b': expected 1 to 100 letters, digits, . _ ~ and -"),
+    *(
+        ({"name": one}, f"the recipe name {one!r}: expected 1 to 100 letters, digits, . _ ~ and -")
+        for one in NAMES
+    ),
+    *(
+        ({"seed": one}, f"--seed: {one!r}; expected a line of printable characters without `")
+        for one in SEEDS
+    ),
     ({"source": "html"}, "--source: 'html'; expected one of wikitext, rendered"),
     ({"sections": "all"}, "--sections: 'all'; expected one of official, clean"),
-    ({"seed": "a`b"}, "--seed: 'a`b'; expected a line of printable characters without `"),
-    ({"seed": "a\nb"}, "--seed: 'a\\nb'; expected a line of printable characters without `"),
     ({"articles": ("xml", "csv")}, "--articles: 'csv'; expected jsonl or parquet"),
     ({"train_articles": -1}, "--train-articles: -1; expected 0 or more"),
     ({"valid_articles": -2}, "--valid-articles: -2; expected 0 or more"),
@@ -70,18 +76,27 @@ def test_recipes_ask_for_the_articles_of_table_1() -> None:
 
 
 page_ids = st.sets(st.integers(1, 10**9), min_size=1, max_size=300)
+numbers = st.integers(0, 50)
 
 
-def of(pages: set[int], *, train: int | None = None) -> Split:
-    return choose(pages, train=train, valid=5, test=5, seed="wikitext")
+def of(pages: set[int]) -> Split:
+    return choose(pages, train=None, valid=5, test=5, seed="wikitext")
 
 
-@given(page_ids)
-def test_every_page_is_in_one_part(pages: set[int]) -> None:
-    split = of(pages)
-    everything = [*split.train, *split.valid, *split.test]
-    assert sorted(everything) == sorted(pages)
-    assert len(split.valid) == min(5, len(pages))
+@given(page_ids, st.none() | numbers, numbers, st.none() | numbers)
+def test_the_lowest_even_ranks_are_valid_the_lowest_odd_ones_test_and_the_first_others_train(
+    pages: set[int], train: int | None, valid: int, test: int | None
+) -> None:
+    """Those of the other kind follow, if there are too few. Each split stands in the order of ranks."""
+    by_rank = sorted(pages, key=lambda page: rank(page, "s"))
+    even, odd = ([page for page in by_rank if rank(page, "s") % 2 == bit] for bit in (0, 1))
+    of_valid = (even + odd)[:valid]
+    of_test = [page for page in odd + even if page not in of_valid][:test]
+    rest = [page for page in by_rank if page not in of_valid and page not in of_test]
+    split = choose(pages, train=train, valid=valid, test=test, seed="s")
+    assert split.valid == tuple(page for page in by_rank if page in of_valid)
+    assert split.test == tuple(page for page in by_rank if page in of_test)
+    assert split.train == tuple(rest[:train])
 
 
 @given(page_ids, st.randoms())
@@ -100,28 +115,6 @@ def test_added_pages_move_no_article_into_valid_or_test(pages: set[int], added: 
     assert len(moved) <= len(newcomers)
 
 
-@given(st.sets(st.integers(1, 10**9), min_size=100, max_size=300))
-def test_the_small_dataset_is_the_beginning_of_the_large_one(pages: set[int]) -> None:
-    small, large = of(pages, train=20), of(pages)
-    assert (small.valid, small.test) == (large.valid, large.test)
-    assert small.train == large.train[:20]
-
-
-@given(page_ids)
-def test_articles_stand_in_the_order_of_their_ranks(pages: set[int]) -> None:
-    train = of(pages).train
-    assert list(train) == sorted(train, key=lambda page: rank(page, "wikitext"))
-
-
-def test_given_parts_are_taken_as_given() -> None:
-    split = choose(
-        range(1, 50), train=None, valid=5, test=5, seed="wikitext", given_valid=[3], given_test=[1, 2]
-    )
-    assert split.valid == (3,)
-    assert sorted(split.test) == [1, 2]
-    assert len(split.train) == 46
-
-
 @given(page_ids, st.integers(0, 7), st.integers(0, 7), st.data())
 def test_given_parts_and_chosen_ones_share_no_page(pages: set[int], valid: int, test: int, data) -> None:
     given_test = data.draw(st.sets(st.sampled_from(sorted(pages)), max_size=7))
@@ -134,17 +127,6 @@ def test_given_parts_and_chosen_ones_share_no_page(pages: set[int], valid: int, 
     assert set(split.valid) == given_valid or (not given_valid and len(split.valid) == min(valid, free))
     left = free if given_valid else free - len(split.valid)
     assert set(split.test) == given_test or (not given_test and len(split.test) == min(test, left))
-
-
-def test_valid_takes_the_lowest_even_ranks_and_test_the_lowest_odd_ones() -> None:
-    pages = range(1, 101)
-    by_rank = sorted(pages, key=lambda page: rank(page, "wikitext"))
-    even = [page for page in by_rank if rank(page, "wikitext") % 2 == 0]
-    odd = [page for page in by_rank if rank(page, "wikitext") % 2 == 1]
-    split = choose(pages, train=7, valid=5, test=4, seed="wikitext")
-    assert split.valid == tuple(even[:5])
-    assert split.test == tuple(odd[:4])
-    assert split.train == tuple(page for page in by_rank if page not in {*even[:5], *odd[:4]})[:7]
 
 
 @given(page_ids, st.integers(0, 300))
