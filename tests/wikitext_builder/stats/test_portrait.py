@@ -39,11 +39,14 @@ lines = st.lists(st.lists(st.sampled_from(WORDS), max_size=12), min_size=1, max_
 
 
 def text_of(lines: list[list[str]], train: Text | None = None) -> Text:
-    words = list(train.words) if train else [UNK]
+    """A text of these lines; with a train, as `read_texts` makes them: both have one list of words."""
+    words = train.words if train else [UNK]
+    places = {word: place for place, word in enumerate(words)}
     for word in chain.from_iterable(lines):
-        if word not in words:
+        if word not in places:
+            places[word] = len(places)
             words.append(word)
-    ids = np.array([words.index(word) for word in chain.from_iterable(lines)], np.int32)
+    ids = np.array([places[word] for word in chain.from_iterable(lines)], np.int32)
     return Text(ids=ids, line_ends=np.cumsum([len(line) for line in lines]), words=words, train=train)
 
 
@@ -126,8 +129,8 @@ def test_hurwitz_zeta(s: float, a: float) -> None:
 def test_power_tail_finds_the_exponent_of_what_follows_one() -> None:
     random = np.random.default_rng(1)
     counts = [count for count in random.zipf(2.2, 3000) if count < 10_000]
-    lines = [[f"w{number}"] * int(count) for number, count in enumerate(counts)]
-    measured = tail.power_tail(text_of_counts(lines))
+    words = [f"w{number}" for number, count in enumerate(counts) for _ in range(count)]
+    measured = tail.power_tail(text_of([random.permutation(words).tolist()]))
     assert measured["exponent"] == pytest.approx(2.2, abs=0.1)
     assert measured["distance"] < 0.03
     law = [count ** -measured["exponent"] for count in range(int(measured["least"]), 200_000)]
@@ -140,29 +143,14 @@ def test_power_tail_finds_the_exponent_of_what_follows_one() -> None:
     assert measured["types"] == len(own)
 
 
-def text_of_counts(lines: list[list[str]]) -> Text:
-    ids = np.repeat(np.arange(1, len(lines) + 1, dtype=np.int32), [len(line) for line in lines])
-    np.random.default_rng(0).shuffle(ids)
-    words = [UNK, *(line[0] for line in lines)]
-    return Text(ids=ids, line_ends=np.array([len(ids)]), words=words)
-
-
 @given(lines, lines)
 def test_out_of_vocabulary_follows_its_definition(train: list[list[str]], test: list[list[str]]) -> None:
-    reference = text_of(train)
-    text, words = text_of(test, reference), list(chain.from_iterable(test))
-    reference = text_of(train + [[word] for word in text.words], None)  # the ids of both
+    text, words = text_of(test, text_of(train)), list(chain.from_iterable(test))
     counts = Counter(chain.from_iterable(train))
-    own = Text(ids=text.ids, line_ends=text.line_ends, words=text.words, train=with_words(train, text.words))
-    curve = tail.out_of_vocabulary(own)["by_count"]
+    curve = tail.out_of_vocabulary(text)["by_count"]
     for least in (1, 2, 3, 5):
         out = sum(word == UNK or counts[word] < least for word in words)
         assert curve[least] == pytest.approx(out / len(words))
-
-
-def with_words(lines: list[list[str]], words: list[str]) -> Text:
-    ids = np.array([words.index(word) for word in chain.from_iterable(lines)], np.int32)
-    return Text(ids=ids, line_ends=np.cumsum([len(line) for line in lines]), words=words)
 
 
 @given(lines)
@@ -247,9 +235,7 @@ def test_entropy_rate_is_what_the_second_half_adds(monkeypatch: pytest.MonkeyPat
 @given(lines, lines)
 @settings(deadline=None)
 def test_unseen_ngrams_follow_their_definition(train: list[list[str]], test: list[list[str]]) -> None:
-    words = [UNK, *(word for word in WORDS if word != UNK)]
-    text = with_words(test, words)
-    text = Text(ids=text.ids, line_ends=text.line_ends, words=words, train=with_words(train, words))
+    text = text_of(test, text_of(train))
     before, after = (list(chain.from_iterable(each)) for each in (train, test))
     for n, share in long_range.unseen_ngrams(text)["curve"].items():
         known = {tuple(before[at : at + n]) for at in range(len(before) - n + 1)}
