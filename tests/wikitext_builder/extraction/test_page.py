@@ -7,7 +7,7 @@ import pytest
 from tests.cases import each
 from tests.wikitext_builder.extraction.pages import body, page
 from wikitext_builder.article import heading_level
-from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
 
 
@@ -62,20 +62,9 @@ def test_left_out_calls_are_keys_of_expansions_after_trimming():
     assert extract(page(wikitext), expansions={call: "text"}).lines[3] == "It is text."
 
 
-def test_a_language_that_is_not_known_is_an_error_that_lists_the_nearest():
-    with pytest.raises(BuilderError, match=r"--language tlh.*tl"):
-        extract(page(""), language="tlh")
-
-
 def test_a_kind_of_sections_that_is_not_known_is_an_error():
     with pytest.raises(BuilderError, match=r"'neat'.*official"):
         extract(page(""), sections="neat")
-
-
-def test_wikitext_over_four_mebibytes_is_rejected():
-    with pytest.raises(RejectedError) as rejected:
-        extract(page("a" * (4 * 2**20 + 1)))
-    assert rejected.value.reason == "too-large"
 
 
 def test_a_paragraph_is_never_a_heading_even_after_tokenization():

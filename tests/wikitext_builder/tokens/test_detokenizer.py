@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from sacremoses import MosesTokenizer
 
 from tests.cases import each
-from wikitext_builder.errors import BuilderError
 from wikitext_builder.tokens.detokenizer import detokenize, detokenize_line
 from wikitext_builder.tokens.tokenizer import tokenize, tokenize_line
 
@@ -49,11 +48,6 @@ def test_words_with_marks_stay_whole_as_in_sacremoses(language: str) -> None:
 
 def test_metrics_count_the_text_that_tokens_alone_give() -> None:
     assert detokenize_line("R & B for US $ 5", None) == "R & B for US $5"
-
-
-def test_an_unknown_language_is_refused() -> None:
-    with pytest.raises(BuilderError, match="--language tlh is unknown"):
-        detokenize("a", "tlh")
 
 
 def test_a_text_of_many_lines_comes_back() -> None:

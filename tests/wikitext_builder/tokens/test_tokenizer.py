@@ -19,7 +19,6 @@ from sacremoses import MosesTokenizer
 from tests.cases import cases, each, read
 from tests.conftest import data
 from wikitext_builder.article import Article
-from wikitext_builder.errors import BuilderError
 from wikitext_builder.tokens.detokenizer import detokenize_line
 from wikitext_builder.tokens.tokenizer import (
     GENERATION,
@@ -256,14 +255,6 @@ def test_prefixes_are_those_of_the_language_in_sacremoses(language: str) -> None
     assert always == {*moses.NONBREAKING_PREFIXES} - before_digits
 
 
-def test_a_prefix_listed_in_both_ways_keeps_its_dot_before_digits_only() -> None:
-    always, before_digits = _nonbreaking_prefixes("pt")
-    assert {"Art", "p"} <= before_digits  # they are in the table with and without #NUMERIC_ONLY#
-    assert "Sr" in always
-    assert not always & before_digits
-    assert tokenize_line("p. 5 p. Zé", "pt") == "p. 5 p . Zé"
-
-
 # Interface.
 
 
@@ -285,13 +276,6 @@ def test_a_text_gives_one_official_line_per_line() -> None:
     text = "Don't.\n\n1,500 km\n"
     assert tokenize(text) == "\n".join(map(tokenize_line, text.split("\n"))) == "Don 't .\n\n1 @,@ 500 km\n"
     assert tokenize("l'état", "fr") == "l' état"
-    with pytest.raises(BuilderError, match="--language tlh is unknown"):
-        tokenize("", "tlh")
-
-
-def test_an_unknown_language_names_the_nearest_ones() -> None:
-    with pytest.raises(BuilderError, match=r"tlh is unknown; expected the code of a Wikipedia, such as .*tl"):
-        tokenize_line("nuqneH", "tlh")
 
 
 def test_memo_is_bounded_and_right_after_it_forgot() -> None:

@@ -126,12 +126,6 @@ def test_an_address_that_is_none_is_not_taken(index: str) -> None:
     assert with_names(language_of("ca"), {"index": index}).index == ""
 
 
-@pytest.mark.parametrize("said", [{"file_namespaces": "Fitxer"}, {"wiki": ["a"]}, {"redirect_words": [1]}])
-def test_a_wrong_kind_is_refused(said: dict[str, Any]) -> None:
-    with pytest.raises(BuilderError, match="expected"):
-        with_names(language_of("ca"), said)
-
-
 def test_simple_english_is_english() -> None:
     text = "It is {{convert|10|km}} away."
     assert extract(text, title="A", language="simple").lines == extract(text, title="A").lines
