@@ -1,12 +1,12 @@
-"""Bad input on the real command line: a clear error, or a rejection with its reason."""
+"""Bad input on the real command line: a clear error, or a rejection with its reason.
 
-import bz2
-import gzip
+Bad dumps are in `pages/test_xml_dump.py` and `pages/test_decompress.py`.
+"""
+
 import json
 import re
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -94,39 +94,6 @@ def test_no_title_harms_or_names_a_file(tmp_path: Path, titles: list[str]) -> No
         assert known >= set(TITLES)
         rejected = [json.loads(line) for line in (out / "rejected.jsonl").read_text("utf-8").splitlines()]
         assert [(one["title"], one["reason"]) for one in rejected] == [("=", "no-title")]
-
-
-# --- dumps
-
-
-def _bomb(levels: int) -> bytes:
-    """An entity of ten to the power of levels words."""
-    entities = "".join(f'<!ENTITY e{n + 1} "{f"&e{n};" * 10}">' for n in range(levels))
-    return f'<!DOCTYPE mediawiki [<!ENTITY e0 "ha">{entities}]><mediawiki>&e{levels};</mediawiki>'.encode()
-
-
-SAMPLE = SAMPLE_DUMP.read_bytes()
-PACKED = bz2.compress(SAMPLE)
-FLIPPED = bytearray(PACKED)
-FLIPPED[len(FLIPPED) // 2] ^= 0xFF
-# The other ones are in `pages/test_xml_dump.py`.
-BAD_DUMPS: dict[str, tuple[str, Callable[[], bytes]]] = {
-    "cut bz2": ("end too early", lambda: PACKED[:-1000]),
-    "cut xml": ("ends before", lambda: SAMPLE[:-1000]),
-    "damaged bz2": ("damaged|not the XML", lambda: bytes(FLIPPED)),
-    "a bomb of entities": ("document type", lambda: _bomb(30)),
-    "a gzip without end": ("unpack to more", lambda: gzip.compress(b"<mediawiki>" + b"\n" * 100_000_000)),
-    "a store": ("not the XML|not a MediaWiki", lambda: b"SQLite format 3\x00" + b"\x00" * 5000),
-}
-
-
-@pytest.mark.parametrize("case", BAD_DUMPS)
-def test_a_bad_dump_is_refused(tmp_path: Path, case: str) -> None:
-    words, content = BAD_DUMPS[case]
-    (tmp_path / "dump").write_bytes(content())
-    message = refused("import", tmp_path / "dump", "--store", tmp_path / "pages.store", "--all")
-    assert re.search(words, message)
-    assert str(tmp_path / "dump") in message
 
 
 # --- a server that is not MediaWiki, or is broken; more of them are in `mediawiki/test_impostors.py`

@@ -133,15 +133,6 @@ def test_older_revisions_are_counted_and_taken_up_to_a_date(tmp_path: Path) -> N
     assert "older revisions" not in call(*build, "--out", tmp_path / "b", "--as-of", "2016-06-30").stdout
 
 
-def test_a_lock_of_revisions_that_are_not_there_is_refused(store: Path, tmp_path: Path) -> None:
-    lock = tmp_path / "titles.lock"
-    text = call("lock", "--store", store).stdout
-    lock.write_text(text.replace("\t50000", "\t60000"), encoding="utf-8")
-    said = refused("build", "demo", "--store", store, "--out", tmp_path / "no", "--lock", lock)
-    assert "28 of its 28 revisions are not in" in said
-    assert f"--select lock:{lock}" in said
-
-
 @pytest.mark.parametrize("title", ["Octopus", "Reykjavík", "Mount Fuji"])
 def test_extract_and_tokenize_give_the_lines_of_the_dataset(store: Path, dataset: Path, title: str) -> None:
     plain = call("extract", "--store", store, "--title", title).stdout
@@ -287,12 +278,6 @@ def test_stats_as_table_and_json(dataset: Path) -> None:
     manifest = json.loads((dataset / "manifest.json").read_text(encoding="utf-8"))
     assert [row["split"] for row in rows] == [*SPLITS, "all"]
     assert [row["tokens"] for row in rows[:3]] == [manifest["splits"][one]["tokens"] for one in SPLITS]
-
-
-def test_the_window_is_plotted(dataset: Path, tmp_path: Path) -> None:
-    out = tmp_path / "a.png"
-    assert call("plot", "window", dataset, "--out", out).stdout == f"{out}\n"
-    assert out.read_bytes().startswith(b"\x89PNG")
 
 
 # --- the program

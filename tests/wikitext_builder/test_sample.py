@@ -107,16 +107,3 @@ def test_no_web_page_is_named_but_sources(marked: list[Page]) -> None:
 
 def test_articles_are_of_an_article_s_length(marked: list[Page]) -> None:
     assert {page.title for page in marked if len(page.wikitext) < 6000} == set()
-
-
-def test_pages_that_a_build_leaves_out_are_there(elements: list[Element], marked: list[Page]) -> None:
-    articles = [element for element in elements if text_of(element, "ns") == "0"]
-    texts = {text_of(element, "title"): text_of(element, "revision/text") for element in articles}
-    redirects = [element for element in articles if element.find(f"{EXPORT}redirect") is not None]
-    assert len(redirects) == 1
-    assert text_of(redirects[0], "revision/text").startswith("#REDIRECT [[")
-    assert any(title.startswith(ENGLISH.list_title_prefixes) for title in texts)
-    assert any(re.search(r"\{\{disambig", text) for text in texts.values())
-    assert {text_of(element, "ns") for element in elements} == {"0", "1", "10"}
-    assert "Samovar" in texts, "an article that is neither Good nor Featured"
-    assert "Samovar" not in {page.title for page in marked}
