@@ -12,11 +12,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.conftest import ROOT
+from tests.mediawiki.loopback import send
 
 NAME = "you/wikitext-demo"
 
@@ -30,21 +30,21 @@ class Hub(http.server.BaseHTTPRequestHandler):
         body = self._body()
         here = f"http://{self.headers['Host']}/datasets/{NAME}"
         if self.path == "/api/repos/create":
-            self._answer({"url": here})
+            send(self, {"url": here})
         elif self.path == f"/api/datasets/{NAME}/preupload/main":
             asked = json.loads(body)["files"]
             plain = {"uploadMode": "regular", "shouldIgnore": False}
-            self._answer({"files": [{"path": one["path"], **plain} for one in asked]})
+            send(self, {"files": [{"path": one["path"], **plain} for one in asked]})
         elif self.path == f"/api/datasets/{NAME}/commit/main":
             for line in body.splitlines():
                 if (part := json.loads(line))["key"] == "file":
                     self.files[part["value"]["path"]] = base64.b64decode(part["value"]["content"])
-            self._answer({"commitUrl": f"{here}/commit/{'0' * 40}", "commitOid": "0" * 40, "success": True})
+            send(self, {"commitUrl": f"{here}/commit/{'0' * 40}", "commitOid": "0" * 40, "success": True})
         else:  # it checks the card's head, for example
-            self._answer({"errors": [], "warnings": []})
+            send(self, {"errors": [], "warnings": []})
 
     def do_GET(self) -> None:
-        self._answer({})
+        send(self, {})
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding") != "chunked":
@@ -55,14 +55,6 @@ class Hub(http.server.BaseHTTPRequestHandler):
             self.rfile.readline()
         self.rfile.readline()
         return b"".join(parts)
-
-    def _answer(self, found: dict[str, Any]) -> None:
-        text = json.dumps(found).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
 
     def log_message(self, *_: object) -> None:
         pass

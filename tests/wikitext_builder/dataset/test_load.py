@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 import wikitext_builder as wb
-from tests.conftest import data
 from wikitext_builder.dataset.load import DatasetArticle, load
 from wikitext_builder.dataset.manifest import read_manifest
 from wikitext_builder.errors import BuilderError
@@ -66,9 +65,3 @@ def test_a_dataset_that_was_built_here(small: Path) -> None:
     tokens = {split: counts.tokens for split, counts in manifest.splits.items()}
     assert table.groupby("split").tokens.sum().to_dict() == tokens
     assert "<unk>" not in "".join(dataset.to_pandas(raw=True).text)
-
-
-def test_the_official_files() -> None:
-    for name, title, articles in (("wikitext-2", "WikiText-2", 60), ("ptb", "Penn Treebank", 1)):
-        dataset = load(data(name))
-        assert (dataset.title, sum(1 for _ in dataset.articles("test"))) == (title, articles)

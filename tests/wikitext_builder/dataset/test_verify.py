@@ -14,7 +14,6 @@ from tests.conftest import data
 from tests.wikitext_builder.datasets import SPLITS, faults, verified
 from wikitext_builder.dataset.manifest import MANIFEST, entry_of
 from wikitext_builder.dataset.verify import verify
-from wikitext_builder.errors import BuilderError
 
 SOURCES = "attribution.tsv against titles.lock"
 
@@ -131,10 +130,7 @@ def test_a_frequent_word_that_is_unk_everywhere_is_found(dataset: Path) -> None:
     assert "vocabulary rule" in faults(dataset)
 
 
-def test_a_manifest_that_is_gone_or_broken_is_reported(dataset: Path) -> None:
-    (dataset / MANIFEST).write_text('{"format": 1')
-    with pytest.raises(BuilderError, match="manifest"):
-        verify(dataset)
+def test_a_manifest_that_is_gone_is_reported(dataset: Path) -> None:
     (dataset / MANIFEST).unlink()
     checks = {check.name: check for check in verify(dataset)}
     assert checks["hashes"].passed is None
