@@ -66,7 +66,7 @@ def tokenize(file: Iterator[bytes], language: str) -> None:
 @click.option("--out", type=FOLDER, required=True, help="Folder to create.")
 @stored_language_option
 @click.option("--as-of", help="Use the store's newest revisions on or before this date.")
-@click.option("--lock", "lock_path", type=FILE, help="Use exactly the revisions in this lock file.")
+@click.option("--lock", type=FILE, help="Use exactly the revisions in this lock file.")
 @stored_filters
 @click.option("--months", help="FROM..TO, such as 2026-08..2026-10: a dataset per month, below OUT.")
 @click.option(
@@ -112,7 +112,6 @@ def build(
     recipe: str,
     store_path: Path,
     out: Path,
-    lock_path: Path | None,
     months: str | None,
     by: str,
     as_json: bool,
@@ -123,7 +122,6 @@ def build(
     WikiText-2 has 600 training articles, WikiText-103 all the others; both have the same 60 articles each
     in valid and test. The recipe `live` makes only a test set, of all pages.
     """
-    options["lock"] = lock_path
     reports: dict[str, BuildReport | None]
     with shown_progress(as_json=as_json) as progress:
         options["progress"] = progress

@@ -13,13 +13,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.programs import command_of
@@ -107,7 +106,7 @@ FEW_PAGES = 64  # one process has done them before others have started
 RETRIES = 3  # of a task that lost its child process; Dask itself moves tasks of a dead worker elsewhere
 
 
-class Cluster:
+class Cluster(AbstractContextManager["Cluster"]):
     """A Dask scheduler, by its address.
 
     If a worker dies, nothing is lost: other workers do its tasks, and files are complete or absent.
@@ -145,12 +144,7 @@ class Cluster:
             then = "others do its tasks again" if left else "the build waits until one is started"
             LOG.warning("lost the Dask worker %s, %d remain: %s", worker, left, then)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._client.close(timeout=2)
 
     def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:

@@ -10,10 +10,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from multiprocessing.connection import wait as wait_for_sentinel
-from types import FrameType, TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from types import FrameType
+from typing import Any, Protocol, TypeVar
 
 from wikitext_builder.errors import BuilderError, RejectedError
 
@@ -58,7 +58,7 @@ class Serial:
         return map(function, tasks)
 
 
-class ProcessPool:
+class ProcessPool(AbstractContextManager["ProcessPool"]):
     """Runs tasks in processes of this machine.
 
     A worker that dies (killed, out of memory) breaks the pool; a new one does the missing tasks.
@@ -68,12 +68,7 @@ class ProcessPool:
         self._workers = workers
         self._pool: ProcessPoolExecutor | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._close()
 
     def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
 from functools import cache
 
-from wikitext_builder.wiki.languages import Language
+from wikitext_builder.wiki.languages import Language, Names
 
 MAX_TITLE_BYTES = 255  # https://www.mediawiki.org/wiki/Manual:Page_title
 ILLEGAL = re.compile(r"[\x00-\x1f\x7f#<>\[\]|{}\ufffd\ud800-\udfff]|~~~|%[0-9A-Fa-f]{2}")
@@ -112,7 +111,7 @@ class Classifier:
         """True if the text itself calls the template of Good or Featured, outside comments and nowiki."""
         return self.calls(self.language.good_marks + self.language.featured_marks, wikitext)
 
-    def calls(self, names: tuple[str, ...], wikitext: str) -> bool:
+    def calls(self, names: Names, wikitext: str) -> bool:
         """True if the text calls one of some templates, outside comments and nowiki.
 
         >>> from wikitext_builder.wiki.languages import LANGUAGES
@@ -120,7 +119,7 @@ class Classifier:
         >>> [english.calls(marks, text) for text in ("{{Peru-river-stub}}", "{{Stubble}}")]
         [True, False]
         """
-        pattern = _pattern(names, self.language.template_namespaces)
+        pattern = template_call(names, self.language.template_namespaces)
         if not pattern.search(wikitext) and not COMMENT_IN_NAME.search(wikitext):
             return False  # most texts have it nowhere and need no cleaning
         return bool(pattern.search(without_comments_and_verbatim(wikitext)))
@@ -201,17 +200,18 @@ def _closing(name: str) -> re.Pattern[str]:
     return re.compile(rf"</{name}\s*>", re.IGNORECASE)
 
 
-def template_call(names: Iterable[str], namespaces: Iterable[str] = ("Template",)) -> re.Pattern[str]:
+@cache
+def template_call(names: Names, namespaces: Names = ("Template",)) -> re.Pattern[str]:
     """Return a pattern that matches the beginning of a call of any of these templates.
 
     The case of the first letter, underscores in place of spaces and the name of the namespace make no
     difference.
 
-    >>> bool(template_call(["Good article"]).search("{{good_article}}"))
+    >>> bool(template_call(("Good article",)).search("{{good_article}}"))
     True
-    >>> bool(template_call(["Good article"]).search("{{Good articles}}"))
+    >>> bool(template_call(("Good article",)).search("{{Good articles}}"))
     False
-    >>> bool(template_call(["*-stub"]).search("{{Peru-river-stub}}"))  # * is for any characters
+    >>> bool(template_call(("*-stub",)).search("{{Peru-river-stub}}"))  # * is for any characters
     True
     """
     any_of = "|".join(_name_pattern(name) for name in names) or r"(?!)"
@@ -224,8 +224,3 @@ def _name_pattern(name: str) -> str:
     letters = "".join(sorted({first.lower(), first.upper()})) if len(first.upper()) == 1 else first
     begin = ANY if first == "*" else f"[{re.escape(letters)}]"
     return begin + r"[ _]+".join(ANY.join(map(re.escape, word.split("*"))) for word in rest.split(" "))
-
-
-@cache
-def _pattern(names: tuple[str, ...], namespaces: tuple[str, ...]) -> re.Pattern[str]:
-    return template_call(names, namespaces)

@@ -11,8 +11,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Self, TypeVar
+from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -121,7 +122,7 @@ class NoAnswerError(BuilderError):
     """A wiki that answers other requests gave no answer to this one."""
 
 
-class Wikipedia:
+class Wikipedia(AbstractContextManager["Wikipedia"]):
     """One wiki.
 
     Args:
@@ -183,9 +184,6 @@ class Wikipedia:
         """Close the connections and end all waiting."""
         self._stopped.set()
         self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_error: object) -> None:
         self.close()
