@@ -223,14 +223,12 @@ def test_a_folder_that_cannot_be_written_is_reported(sample: Path, tmp_path: Pat
 
 def test_files_of_another_encoding_or_form_are_refused(sample: Path, tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"Octopus\nReykjav\xedk\n")
-    titles_file(tmp_path / "titles", "Octopus", "No such article")
     lock = done("lock", "--store", sample / "pages.store")
     (tmp_path / "cut.lock").write_text(lock[:-20], encoding="utf-8")
     altered = re.sub(r"[0-9a-f]{40}\n\Z", "0" * 40 + "\n", lock)
     (tmp_path / "altered.lock").write_text(altered, encoding="utf-8")
     for option, name, says in (
         ("--test-titles", "latin", "UTF-8"),
-        ("--test-titles", "titles", "No such article"),
         ("--lock", "cut.lock", "is truncated"),
         ("--lock", "altered.lock", "1 of its 28 revisions"),
     ):
