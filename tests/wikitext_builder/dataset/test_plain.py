@@ -1,9 +1,11 @@
 """The export of whole articles: the same articles as in the raw files, in their order, as plain text."""
 
 import json
+import os
 import random
 import re
 import shutil
+import signal
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 
 import wikitext_builder as wb
 from tests.cases import each
+from tests.command import forked
 from tests.dumps import numbered_page
 from tests.wikitext_builder.dataset.test_verify import forge, rewrite
 from tests.wikitext_builder.datasets import PAGES, SPLITS, build, digests, faults, store_of, verified
@@ -194,6 +197,20 @@ def test_the_number_of_workers_and_the_other_files_do_not_matter(
     changed = {name for name, digest in digests(without).items() if digests(built)[name] != digest}
     assert changed == {"README.md", "croissant.json", "manifest.json"}
     assert "articles/" not in (without / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("stage", ["count", "export"])
+def test_a_killed_build_resumes_with_its_articles(
+    store: Path, built: Path, tmp_path: Path, stage: str
+) -> None:
+    def progress(name: str, *_: object, **__: object) -> None:
+        if name == stage:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    make = partial(build, "demo", store, tmp_path / "out", articles=("parquet", "jsonl"))
+    assert forked(lambda: make(progress=progress), tmp_path).returncode == -signal.SIGKILL
+    make()
+    assert digests(tmp_path / "out") == digests(built)
 
 
 def test_a_dataset_without_articles_says_how_to_get_them(store: Path, without: Path, tmp_path: Path) -> None:
