@@ -85,13 +85,15 @@ def main(words: Sequence[str] | None = None) -> None:
         recipe: [(line.updates * hours[recipe], line.valid_perplexity or 0.0) for line in one.curve]
         for recipe, one in trained.items()
     }
+    curves = dict(sorted(curves.items(), key=lambda pair: min(y for _, y in pair[1]), reverse=True))
     draw = partial(line_chart, x_label="core-hours of training", y_label="perplexity on valid")
     draw("perplexity on valid by core-hours", curves, log_x=True, log_y=True).save(options.out)
     click.echo(
         "| training | epochs | words/s | slowest, fastest round | core-hours | recorded | valid / test |"
     )
     click.echo("|---|---|---|---|---|---|---|")
-    for recipe, one in sorted(trained.items(), key=lambda pair: min(y for _, y in curves[pair[0]])):
+    for recipe in reversed(curves):
+        one = trained[recipe]
         per_update = (one.tokens or 0) / one.updates
         speeds = [
             per_update / found for found in (3600 * hours[recipe], max(timed[recipe]), min(timed[recipe]))
