@@ -8,6 +8,8 @@ presets. Code is imported only if the user has named its file on a command line,
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import importlib
 import inspect
 import logging
@@ -16,7 +18,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
-from importlib.machinery import PathFinder, SourceFileLoader
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, cast, get_type_hints
@@ -53,7 +55,7 @@ def named_kind(model: str) -> ModelKind:
     if source is None or not source.is_file():
         raise ModelError(f"{model}: there is no {where}; expected a file or a module with a class of yours")
     trust(source)
-    return _kind(match["name"], where, source, file_sha256(source))
+    return _kind(match["name"], where, source, file_sha256(source), beside=True)
 
 
 def list_models(model: str | None = None) -> dict[str, Mapping[str, Preset]]:
@@ -147,8 +149,7 @@ def check_laws(kind: ModelKind, model: nn.Module, config: Config, words: int) ->
     Sums over few of many words are far below one, whatever the model does. One call of `next_log_probs` has
     all; else a model of few words is tried, or if it cannot be made, the sum of all words one by one.
     """
-    tried: Any = model.eval()
-    few = min(words, WORDS)
+    tried, few = cast("Any", _stirred(model)), min(words, WORDS)
     knows_all = hasattr(tried, "next_log_probs")
     whole = knows_all or few == words
     try:
@@ -162,16 +163,20 @@ def check_laws(kind: ModelKind, model: nn.Module, config: Config, words: int) ->
         raise ModelError(
             f"{kind.name} violates an invariant of language models: {error}; nothing was trained"
         ) from None
-    finally:
-        model.train()
+
+
+def _stirred(model: nn.Module) -> nn.Module:
+    """A copy with other weights: fresh ones can be zero where a trained model looks ahead."""
+    stirred = copy.deepcopy(model).eval()
+    with torch.no_grad():
+        for parameter in stirred.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.1)
+    return stirred
 
 
 def _check_whole_sums(kind: ModelKind, model: Any, config: Any, words: int) -> None:  # noqa: ANN401 - the user's
     with suppress(ModelError, RuntimeError, ValueError, IndexError):  # its class may need more words
-        small = make_model(kind, replace(config, vocab_size=WORDS)).eval()
-        with torch.no_grad():  # so that predictions differ from word to word, as those of a trained one
-            for parameter in small.parameters():
-                parameter.add_(torch.randn_like(parameter), alpha=0.1)
+        small = _stirred(make_model(kind, replace(config, vocab_size=WORDS)))
         return check_language_model(cast("Any", small), WORDS)
     return check_language_model(model, words)
 
@@ -186,11 +191,15 @@ def _of_module(name: str) -> Path | None:
     return Path(spec.origin) if spec and spec.origin else None
 
 
-def _kind(name: str, where: str, source: Path, digest: str) -> ModelKind:
-    """The class of that name, imported from a file of that hash or as a module."""
+def _kind(name: str, where: str, source: Path, digest: str, *, beside: bool = False) -> ModelKind:
+    """The class of that name, imported from a file of that hash or as a module.
+
+    `beside`: the file may import others beside it; those in a stranger's folder are not run.
+    """
     full = f"{Path(where).name}:{name}"
     try:
-        module: Any = _imported(source, digest) if where.endswith(".py") else importlib.import_module(where)
+        own_file = where.endswith(".py")
+        module: Any = _imported(source, digest, beside) if own_file else importlib.import_module(where)
     except ImportError as error:
         raise ModelError(
             f"{source}: {error}; expected one file, or what it imports installed or beside it"
@@ -235,20 +244,26 @@ def _taken(made: type) -> object:
     return get_type_hints(made.__init__).get(names[0]) if names else None  # type: ignore[misc]
 
 
-def _imported(source: Path, digest: str) -> Any:  # noqa: ANN401 - a module
-    """A file as a module. Files of one name and other contents are other modules."""
+def _imported(source: Path, digest: str, beside: bool) -> Any:  # noqa: ANN401 - a module
+    """A file as a module. Files of one name and other contents are other modules.
+
+    What Python once compiled and keeps in `__pycache__` is not taken: it can be of another content.
+    """
     name = f"{source.stem}_{digest[:16]}"
     if name in sys.modules:
         return sys.modules[name]
-    loader = SourceFileLoader(name, str(source))
-    module = ModuleType(name)
+    content = source.read_bytes()
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise ModelError(f"{source}: changes while it is read; run the same again")
+    module, places = ModuleType(name), [str(source.parent)] if beside else []
     module.__file__, sys.modules[name] = str(source), module  # a dataclass looks for its module
-    sys.path.append(str(source.parent))  # for files beside it
+    sys.path += places
     try:
-        loader.exec_module(module)
+        exec(compile(content, str(source), "exec"), module.__dict__)  # noqa: S102 - the user named or trusts it
     except BaseException:
         del sys.modules[name]
         raise
     finally:
-        sys.path.remove(str(source.parent))
+        for place in places:
+            sys.path.remove(place)
     return module

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -70,6 +71,11 @@ class Trained(Record, frozen=True, kw_only=True):
             raise ValueError(f"training.{error}") from error
 
     @property
+    def processes(self) -> int:
+        """How many processes trained it in the last session; they score validation in other pieces."""
+        return processes_of(self.sessions)
+
+    @property
     def is_finished(self) -> bool:
         """Returns True if the run came to the end of its settings; else it was stopped before."""
         return finished(self.ends, losses_of(self.curve))
@@ -78,6 +84,12 @@ class Trained(Record, frozen=True, kw_only=True):
     def ends(self) -> TrainingConfig:
         """A configuration that ends when this training does."""
         return TrainingConfig(**{key: self.training[key] for key in ENDS if key in self.training})
+
+
+def processes_of(sessions: Sequence[str]) -> int:
+    """The number of processes in the last session."""
+    found = re.search(r", (\d{1,9}) processes$", sessions[-1]) if sessions else None
+    return int(found[1]) if found else 1
 
 
 def losses_of(curve: Iterable[Epoch]) -> list[float]:
@@ -133,6 +145,8 @@ def training_of(
     line += ["--preset", preset] if preset else []
     portable = ("precision=auto" if one == "precision=bf16" else one for one in settings)
     line += [part for setting in portable for part in ("--set", setting)]
+    if (processes := processes_of(checkpoint.sessions)) > 1:
+        line += ["--processes", str(processes)]
     return Trained(
         recipe=f"{checkpoint.model}/{preset}" if preset else checkpoint.model,
         command=shlex.join([*line, "--out", "RUN"]),

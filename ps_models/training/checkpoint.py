@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import signature_value
-from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 
 FORMAT = "ps-models-1"
 BEST, LAST = "best.safetensors", "last.safetensors"
@@ -198,6 +198,9 @@ def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
         raise _damaged(path, "its sha256 is not the one in its header")
     try:
         vocabulary = Vocabulary(tuple(tensors["vocabulary"].numpy().tobytes().decode().split("\n")))
+        words = vocabulary.tokens
+        if words[:2] != (UNK, EOS) or len({*words}) < len(words) or any(not w or " " in w for w in words):
+            raise _damaged(path, f"a vocabulary that is not {UNK}, {EOS} and other words, each once")
         config, facts = _from_json(header["config"]), _from_json(header["facts"])
         _check_facts(facts)
         if config["vocab_size"] != len(vocabulary):
@@ -270,6 +273,10 @@ def _from_json(text: str) -> dict[str, Any]:
 def _check_facts(facts: Mapping[str, Any]) -> None:
     """Check what records take from a checkpoint's facts: a stranger may have written them."""
     training = facts.get("training")
+    if isinstance(training, dict):
+        _mapping(training.get("optimizer_options", {}))
+        if training.get("epochs", 1) == 0:
+            raise ValueError("epochs is 0, expected 1 or more")
     numbers = {name: facts[name] for name in ("epoch", "update") if name in facts}
     if isinstance(training, dict):
         numbers |= {name: training[name] for name in ("epochs", "patience", "seed") if name in training}

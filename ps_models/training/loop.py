@@ -114,7 +114,7 @@ def run_training(
         asked_to_stop = stack.enter_context(stop_signals())
         stack.enter_context(fitted_threads(model, len(run.rows)))
         ends = math.inf if limits.max_seconds is None else time.monotonic() + limits.max_seconds
-        sessions = _sessions(resume, run.device)
+        sessions = _sessions(resume, run.device, world.size)
         session = _Session(run, data, out, log, progress, limits, ends, asked_to_stop, sessions)
         session.run_all()
     return run.position
@@ -132,10 +132,11 @@ def _restored(run: Training, snapshot: Mapping[str, Any], words: int | None) -> 
         ) from error
 
 
-def _sessions(resume: Checkpoint | None, device: torch.device) -> tuple[str, ...]:
+def _sessions(resume: Checkpoint | None, device: torch.device, processes: int) -> tuple[str, ...]:
     """By which code, and on which device, the run was trained; a session like the last adds nothing."""
     code = f"wikitext-builder {__version__} {commit()}".strip()
     now = f"{code}, torch {torch.__version__}, {device_name(device)}"
+    now += f", {processes} processes" if processes > 1 else ""  # which score validation in other pieces
     before = () if resume is None else resume.sessions or ("not recorded",)
     return before if before[-1:] == (now,) else (*before, now)
 

@@ -1,6 +1,9 @@
 """Classes of the user's, the examples and broken ones: from a file to a training, back from a checkpoint."""
 
+import importlib.util
 import json
+import os
+import py_compile
 import re
 import shutil
 import sys
@@ -381,6 +384,53 @@ def test_a_file_that_cannot_import_is_named(dataset, here, monkeypatch):
     message = r"run/own\.py: No module named 'helper'; expected one file, or what it imports installed or"
     with pytest.raises(pm.ModelError, match=message):
         pm.load("run")
+
+
+def test_what_python_once_compiled_is_not_run(here):
+    """A file in `__pycache__` of the same time and size ran in its place, under the hash of the source."""
+    path = here / "own.py"
+    forged = OWN.replace("bonus: float = 0.0", "bonus: float = 9.0")
+    assert len(forged) == len(OWN)
+    path.write_text(forged)
+    py_compile.compile(str(path), importlib.util.cache_from_source(str(path)))
+    before = path.stat()
+    path.write_text(OWN)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert named_kind("own.py:Unigram").config(vocab_size=3).bonus == 0
+
+
+def test_files_in_a_strangers_folder_are_not_imported(dataset, here, monkeypatch):
+    """The file that the user trusts may look for another one that it can do without."""
+    (here / "own.py").write_text(f"try:\n    import fast_kernel\nexcept ImportError:\n    pass\n{OWN}")
+    train(dataset, here / "run", "epochs=1", model="own.py:Unigram")
+    (here / "run" / "fast_kernel.py").write_text("open('imported', 'w')\n")
+    for name in [name for name in sys.modules if name.startswith("own_")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert pm.load("run").kind.name == "own.py:Unigram"
+    assert not (here / "imported").exists()
+
+
+def test_a_model_that_looks_ahead_only_when_trained_is_not_trained(dataset, here):
+    """Its path from the next word begins at zero."""
+    (here / "own.py").write_text(
+        OWN
+        + """
+class Ahead(Unigram):
+    def __init__(self, config: Size) -> None:
+        super().__init__(config)
+        self.alpha = nn.Parameter(torch.zeros(1))
+
+    def forward(self, tokens, state):
+        ahead = torch.cat([tokens[:, 1:], tokens[:, -1:]], dim=1)
+        scores = self.weights + self.alpha * nn.functional.one_hot(ahead, self.config.vocab_size)
+        return scores.log_softmax(-1).gather(-1, tokens[..., None])[..., 0], state
+
+    def next_log_probs(self, state):
+        return self.weights.log_softmax(0).expand(len(state), -1)
+"""
+    )
+    with pytest.raises(pm.ModelError, match=r"own\.py:Ahead violates an invariant"):
+        train(dataset, here / "run", model="own.py:Ahead")
 
 
 def test_a_changed_source_is_named(dataset, here, caplog):

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate, zip_longest
+from typing import TypeVar
 
 import msgspec
 import zstandard
@@ -22,10 +23,13 @@ from wikitext_builder.dataset.counts import NOTHING, SplitCounts
 from wikitext_builder.dataset.manifest import file_line
 from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
+from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.pages.lock import ATTRIBUTION, Attribution
 from wikitext_builder.runners import blobs
 from wikitext_builder.wiki.languages import Language
+
+Kind = TypeVar("Kind")
 
 ARTICLES_PER_BATCH = 512  # 16 shards, some 10 MB of text
 EXAMPLES = 5  # titles per template: enough to look it up, and few enough for any number of pages
@@ -52,6 +56,20 @@ class Batch:
             yield split, found[page_id]
 
 
+def damaged(location: str, found: object) -> BuilderError:
+    """The error that an intermediate result is not what was written."""
+    return BuilderError(
+        f"{location}: damaged ({found}); remove the folder {location.rpartition('/')[0]} and build again"
+    )
+
+
+def _decoded(location: str, kind: type[Kind]) -> Kind:
+    try:
+        return msgspec.json.decode(blobs.read(location), type=kind)
+    except msgspec.DecodeError as error:
+        raise damaged(location, error) from error
+
+
 # --- counting
 
 
@@ -67,8 +85,11 @@ class BatchCounts:
         """The counts of the words of one partition."""
         start = self.ends[partition - 1] if partition else 0
         data = blobs.read(self.location, start, self.ends[partition])
-        lines = zstandard.decompress(data).decode().split("\n")[:-1]
-        return Counter({word: int(count) for count, word in (line.split(" ", 1) for line in lines)})
+        try:
+            lines = zstandard.decompress(data).decode().split("\n")[:-1]
+            return Counter({word: int(count) for count, word in (line.split(" ", 1) for line in lines)})
+        except (zstandard.ZstdError, ValueError) as error:
+            raise damaged(self.location, error) from error
 
 
 def count_words(batch: Batch, *, partitions: int) -> BatchCounts:
@@ -84,8 +105,7 @@ def count_words(batch: Batch, *, partitions: int) -> BatchCounts:
         blobs.write(location, b"".join(sections))
         rare = {name: sorted(names) for name, names in types.items()}
         blobs.write(f"{location}.json", msgspec.json.encode(BatchCounts(ends=tuple(ends), types=rare)))
-    found = msgspec.json.decode(blobs.read(f"{location}.json"), type=BatchCounts)
-    return replace(found, location=location)
+    return replace(_decoded(f"{location}.json", BatchCounts), location=location)
 
 
 def _sections(counts: Counter[str], partitions: int) -> list[bytes]:
@@ -161,7 +181,7 @@ class WrittenBatch:
     """What was written for a batch: a piece of each file, and the counts of it."""
 
     location: str = ""  # of the batch; empty as it is stored
-    names: tuple[str, ...]  # of the files of the dataset that it has a piece of
+    pieces: dict[str, int]  # of which files of the dataset it has a piece, of so many bytes
     counts: dict[str, SplitCounts]  # without types, which only all batches together have
     expanded: int  # template calls with a text from the store's templates
 
@@ -171,7 +191,7 @@ class WrittenBatch:
 
     def left_out(self) -> dict[str, LeftOutCalls]:
         """The template calls without a text, by name; read each time, because all of them are many."""
-        return msgspec.json.decode(blobs.read(f"{self.location}.left_out.json"), type=dict[str, LeftOutCalls])
+        return _decoded(f"{self.location}.left_out.json", dict[str, LeftOutCalls])
 
 
 def write_batch(batch: Batch, *, vocabulary: str, language: Language, articles: bool) -> WrittenBatch:
@@ -183,7 +203,7 @@ def write_batch(batch: Batch, *, vocabulary: str, language: Language, articles: 
     if not blobs.exists(location):
         written = _write(batch, _vocabulary(vocabulary), language, articles)
         blobs.write(location, msgspec.json.encode(replace(written, location="")))
-    return replace(msgspec.json.decode(blobs.read(location), type=WrittenBatch), location=batch.location)
+    return replace(_decoded(location, WrittenBatch), location=batch.location)
 
 
 def _write(batch: Batch, vocabulary: Vocabulary, language: Language, articles: bool) -> WrittenBatch:
@@ -209,9 +229,11 @@ def _write(batch: Batch, vocabulary: Vocabulary, language: Language, articles: b
             unknown=sum(line.count(UNK) for line in words),
             types=0,
         )
-    written = WrittenBatch(location=batch.location, names=tuple(files), counts=counts, expanded=expanded)
-    for name, lines in files.items():
-        blobs.write(written.piece(name), "".join(lines).encode())
+    pieces = {name: "".join(lines).encode() for name, lines in files.items()}
+    sizes = {name: len(data) for name, data in pieces.items()}
+    written = WrittenBatch(location=batch.location, pieces=sizes, counts=counts, expanded=expanded)
+    for name, data in pieces.items():
+        blobs.write(written.piece(name), data)
     blobs.write(f"{batch.location}.left_out.json", msgspec.json.encode(all_left_out(left_out)))
     return written
 

@@ -155,7 +155,10 @@ def _console(commands: Iterable[list[str]]) -> str:
 def _base(recipe: Recipe) -> str | None:
     """The command line's name of the recipe that this one is a variant of; None if there is none."""
     for name, base in RECIPES.items():
-        unlimited = recipe.train_articles is None and base.train_articles is not None
+        unlimited = any(
+            getattr(recipe, name) is None and getattr(base, name) is not None
+            for name in ("train_articles", "valid_articles", "test_articles")
+        )
         without = base.articles and not recipe.articles
         if base.name == recipe.name and not (unlimited or without):  # no option removes a limit or an export
             return name

@@ -13,11 +13,11 @@ import zipfile
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, islice, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from wikitext_builder.building.batches import WrittenBatch
+from wikitext_builder.building.batches import WrittenBatch, damaged
 from wikitext_builder.building.licence import LICENCE, NOTE
 from wikitext_builder.building.plan import Plan
 from wikitext_builder.dataset.manifest import FileEntry, entry_of
@@ -185,21 +185,30 @@ def join_files(
     names = [ATTRIBUTION, *(f"wiki.{split}.{kind}" for split in plan.recipe.splits for kind in LINES)]
     if "jsonl" in plan.recipe.articles:
         names += [f"{ARTICLES}/{split}.jsonl" for split in plan.recipe.splits]
-    tasks = [(dataset / name, [one.piece(name) for one in written if name in one.names]) for name in names]
+    tasks = [
+        (dataset / name, [(one.piece(name), one.pieces[name]) for one in written if name in one.pieces])
+        for name in names
+    ]
     return _all_entries(reported(here.map(_join, tasks), "join", progress, len(tasks)))
 
 
-def _join(task: tuple[Path, list[str]]) -> Entries:
-    """Join the pieces of a file, one at a time."""
+def _join(task: tuple[Path, list[tuple[str, int]]]) -> Entries:
+    """Join the pieces of a file, one at a time, each with its size."""
     path, pieces = task
     digest, size = hashlib.sha256(), 0
     path.parent.mkdir(exist_ok=True)
     with path.open("wb") as file:
         head = ATTRIBUTION_HEAD if path.name == ATTRIBUTION else ""
-        for data in chain([head.encode()], map(blobs.read, pieces)):
+        for data in chain([head.encode()], starmap(_piece, pieces)):
             size += file.write(data)
             digest.update(data)
     return {path: FileEntry(sha256=digest.hexdigest(), bytes=size)}
+
+
+def _piece(location: str, size: int) -> bytes:
+    if len(data := blobs.read(location)) != size:
+        raise damaged(location, f"{len(data):,} of {size:,} bytes")
+    return data
 
 
 def export_files(
@@ -230,7 +239,7 @@ def export_files(
 def _pieces(written: list[WrittenBatch], kind: str, split: str) -> dict[str, int]:
     """The location of each piece of a table, and how many rows it has."""
     name = f"{ARTICLES}/{split}.jsonl" if kind == ARTICLES else f"wiki.{split}.{kind}"
-    counts = [(one.piece(name), one.counts[split]) for one in written if name in one.names]
+    counts = [(one.piece(name), one.counts[split]) for one in written if name in one.pieces]
     return {piece: found.articles if kind == ARTICLES else found.lines for piece, found in counts}
 
 

@@ -15,7 +15,7 @@ from unicodedata import unidata_version
 import msgspec
 
 from wikitext_builder import __version__
-from wikitext_builder.dataset.manifest import Manifest, compared_files, read_manifest
+from wikitext_builder.dataset.manifest import Manifest, compared_files, read_manifest, unnamed_files
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import code_hash, lines_sha256
@@ -318,7 +318,12 @@ def _misses_text(out: Path) -> bool:
 
 
 def _check_files(out: Path, manifest: Manifest) -> None:
-    """Refuse a dataset whose files were changed since it was built."""
+    """Refuse a dataset whose files were changed since it was built, or that has others among them."""
+    for name in unnamed_files(out, manifest):
+        raise BuilderError(
+            f"{out}: holds this dataset, but its manifest does not name {name}; remove that file, or the"
+            " folder and build again"
+        )
     for name, expected, there in compared_files(out, manifest):
         if there != expected:
             found = "differs from its manifest" if there else "is missing"

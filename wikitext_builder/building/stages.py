@@ -31,7 +31,7 @@ from wikitext_builder.building.work_folder import sync
 from wikitext_builder.dataset.counts import SplitCounts
 from wikitext_builder.dataset.manifest import CROISSANT, Manifest, entry_of, write_manifest
 from wikitext_builder.dataset.recipes import Recipe, Split, choose, rank, rank_for_test
-from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256
 from wikitext_builder.pages.store import Rejected, Revision, Store
@@ -161,6 +161,11 @@ def count_batches(
     for often, different in reported(sums, "count", progress, total, before=done):
         types["train"] += different
         frequent |= often
+    if "=" not in frequent:
+        raise BuilderError(
+            f"--min-count: {least}; train has `=` less often, so titles and headings would become {UNK};"
+            " give a smaller number, or more articles to train"
+        )
     return Vocabulary.of_counts(frequent, min_count=least), types
 
 

@@ -25,7 +25,7 @@ from wikitext_builder.cli.options import (
 )
 from wikitext_builder.pictures import ENDINGS
 from wikitext_builder.progress import shown_progress
-from wikitext_builder.tables import csv_text
+from wikitext_builder.tables import csv_text, spelled_out
 
 name_option = click.option(
     "--name",
@@ -205,7 +205,7 @@ def overlap(
     Text files are plain text, JSON lines (.jsonl) or Parquet, and may be compressed (.gz, .bz2, .zst). They
     are streamed, so they can be of any size.
     """
-    from wikitext_builder.text_overlap.result import as_rows, as_text, built_card, write_into_card
+    from wikitext_builder.text_overlap.result import as_rows, as_text, built_card, not_read, write_into_card
 
     options["against"] = against or None
     if card:
@@ -220,6 +220,8 @@ def overlap(
         click.echo(json.dumps({**asdict(found), **kept}, ensure_ascii=False))
     else:
         click.echo(csv_text(as_rows(found)) if as_csv else as_text(found, most=most), nl=False)
+        if as_csv and found.rejected:
+            click.echo(spelled_out(not_read(found)), err=True)
         for one in new.kept if new and not as_csv else ():
             click.echo(
                 f"new in {one.split}: {one.articles:,} articles, {one.paragraphs:,} paragraphs,"

@@ -69,8 +69,7 @@ class Dataset:
     @property
     def name(self) -> str:
         """The folder's name, or the file's without its suffix; `?` for bytes that are not UTF-8."""
-        name = self.path.stem if self.layout == FILE else self.path.resolve().name
-        return name.encode(errors="replace").decode()
+        return printable(self.path.stem if self.layout == FILE else self.path.resolve().name)
 
     @property
     def title(self) -> str:
@@ -226,6 +225,11 @@ def load_named(directories: Sequence[str | Path], names: Sequence[str] = ()) -> 
     return dict(zip(chosen, datasets, strict=True))
 
 
+def printable(path: str | Path) -> str:
+    """A path as text, with `?` for bytes that are not UTF-8."""
+    return str(path).encode(errors="replace").decode()
+
+
 def _distinct_names(datasets: Sequence[Dataset]) -> list[str]:
     """The titles; for those that occur twice the shortest ends of their paths that differ."""
     titles = [one.title.casefold() for one in datasets]
@@ -239,7 +243,7 @@ def _distinct_names(datasets: Sequence[Dataset]) -> list[str]:
         lengths = (
             n for n in range(1, deepest) if len({str(path[-n:]).casefold() for path in same}) == len(same)
         )
-        return str(Path(*paths[index][-next(lengths, deepest) :]))
+        return printable(Path(*paths[index][-next(lengths, deepest) :]))
 
     return [name(index) for index in range(len(datasets))]
 

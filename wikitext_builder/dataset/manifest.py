@@ -142,7 +142,7 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
 def read_manifest(directory: Path) -> Manifest | None:
     """The manifest of a dataset; None if there is none."""
     path = directory / MANIFEST
-    if not path.exists():
+    if not path.is_file():
         return None
     try:
         return _manifest(path.read_bytes())
@@ -187,7 +187,7 @@ def unnamed_files(directory: Path, manifest: Manifest) -> list[str]:
 def compared_overlap(directory: Path) -> Iterator[tuple[str, FileEntry, FileEntry | None]]:
     """The same for each part of an overlap that was written into a dataset; nothing if there is none."""
     section, table, path = parts_of_card(directory)[1], directory / OVERLAP_BY_ARTICLE, directory / OVERLAP
-    if not (path.exists() or table.exists() or section):
+    if not (path.is_file() or table.is_file() or section):
         return
     try:
         stored = json.loads(path.read_bytes())["files"]  # msgspec refuses names that are not UTF-8

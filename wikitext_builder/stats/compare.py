@@ -19,6 +19,8 @@ MOVED: Final = 15  # words in each direction
 def divergence(first: Words, second: Words) -> Measured:
     """Jensen and Shannon's divergence of the shares of words."""
     _, counts = common_counts(first, second)
+    if not counts.any(axis=1).all():
+        return {}
     shares = counts / counts.sum(axis=1, keepdims=True)
     middle = entropy(shares.mean(axis=0))
     return {"bits": middle - (entropy(shares[0]) + entropy(shares[1])) / 2}
@@ -33,6 +35,8 @@ def entropy(shares: Reals) -> float:
 def shared(first: Words, second: Words) -> Measured:
     """How much of each vocabulary, and of each text, the other vocabulary has."""
     _, counts = common_counts(first, second)
+    if not counts.any(axis=1).all():
+        return {}
     has = counts > 0
     both = has.all(axis=0)
     found: Measured = {}

@@ -23,6 +23,7 @@ DRAWS: Final = 42  # words of a sample of HD-D
 SHORT: Final = 1000  # words: a shorter beginning of a text is not fitted
 LEAST_TAIL: Final = 50  # types of the tail that follows a power law
 TERMS: Final = 12  # of Hurwitz's zeta function that are added one by one
+NEAREST: Final = -1 + 1e-6  # an offset that only the limit of the steps keeps above -1
 NEAR: Final = 1e-5  # of an exponent: a derivative is taken between two such neighbours
 MIN_COUNTS: Final = (1, 2, 3, 4, 5, 10, 20, 50, 100)
 SIZES: Final = (1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000)
@@ -73,8 +74,13 @@ def jackknife(text: Text, estimate: Callable[[Places], Reals]) -> tuple[Reals, R
     return whole, np.broadcast_to(1.96 * spread, whole.shape)
 
 
+@np.errstate(all="ignore")
 def zipf_mandelbrot(frequencies: Places) -> Reals:
-    """Exponent a and offset b of f ∝ 1 / (r + b)^a by maximum likelihood, by Fisher's scoring."""
+    """Exponent a and offset b of f ∝ 1 / (r + b)^a by maximum likelihood, by Fisher's scoring.
+
+    Both are NaN where there is no maximum: counts that fall exponentially lead to infinity, equal ones to
+    b = -1.
+    """
     ranks, total = np.arange(1, len(frequencies) + 1), frequencies.sum()
     a, b = 1.0, 1.0
     for _ in range(100):
@@ -85,12 +91,14 @@ def zipf_mandelbrot(frequencies: Places) -> Reals:
         means = features @ expected
         gradient = features @ frequencies - total * means
         information = total * ((features * expected) @ features.T - np.outer(means, means))
+        if not np.isfinite(information).all():
+            break
         step, *_ = np.linalg.lstsq(information, gradient, rcond=None)
         step *= min(1.0, 0.9 * (b + 1) / max(abs(step[1]), 1e-300))  # b stays above -1
         a, b = a + step[0], b + step[1]
-        if np.abs(step).max() < 1e-9:
-            break
-    return np.array([a, b])
+        if np.abs(step).max() < 1e-9 and b > NEAREST:
+            return np.array([a, b])
+    return np.array([np.nan, np.nan])
 
 
 def zipf(text: Text) -> Measured:
@@ -99,6 +107,8 @@ def zipf(text: Text) -> Measured:
     if len(frequencies) < 3:
         return {}
     (a, b), (a_half, b_half) = jackknife(text, zipf_mandelbrot)
+    if not math.isfinite(a):
+        return {}
     expected = (np.arange(1, len(frequencies) + 1) + b) ** -a
     expected *= frequencies.sum() / expected.sum()
     distance = np.abs(np.cumsum(frequencies - expected)).max() / frequencies.sum()

@@ -14,6 +14,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Unpack
@@ -172,8 +173,14 @@ class Comparison:
             attributed = (self.dataset.path / ATTRIBUTION).is_file()
             rows = read_attribution(self.dataset.path) if attributed else ()
             sources = (one for one in rows if one.split == split)
-            for article in self.dataset.articles(split, raw=self.dataset.has_raw(split)):
-                yield Text(split, article, next(sources, None))
+            articles = self.dataset.articles(split, raw=self.dataset.has_raw(split))
+            for article, source in zip_longest(articles, sources):
+                if article is None or (attributed and source is None):
+                    raise BuilderError(
+                        f"{self.dataset.path}: {split} and {ATTRIBUTION} have different articles; see"
+                        " `wikitext-builder verify`"
+                    )
+                yield Text(split, article, source)
 
     def _searched(self, paragraphs: Sequence[Sequence[str]], pool: ProcessPool) -> Index:
         """An index past which all sources went."""

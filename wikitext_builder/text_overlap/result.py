@@ -123,9 +123,14 @@ def as_text(found: Overlap, *, most: int = 10) -> str:
         if one.longest:
             lines.append(f"           {one.longest:,} words in {one.stretch_in}: {one.stretch}")
     if found.rejected:
-        lines += ["", "not read, or not to the end"]
-        lines += [f"  {one.source}: {one.reason} ({one.count:,}), {one.detail}" for one in found.rejected]
+        lines += ["", not_read(found)]
     return spelled_out("\n".join(lines)) + "\n"  # titles and names can be a stranger's
+
+
+def not_read(found: Overlap) -> str:
+    """What of the other text was not compared."""
+    lines = [f"  {one.source}: {one.reason} ({one.count:,}), {one.detail}" for one in found.rejected]
+    return "\n".join(["not read, or not to the end", *lines])
 
 
 def _share(one: ArticleOverlap | SplitOverlap, length: int) -> float:
@@ -221,7 +226,7 @@ def is_compared(directory: Path, against: Sequence[str | Path]) -> bool:
     expected = {"against": paths, **how, **_compared_with(paths)}
     try:
         parts = list(compared_overlap(directory))
-        stored = json.loads((directory / OVERLAP).read_text(encoding="utf-8")) if parts else {}
+        stored = json.loads((directory / OVERLAP).read_bytes()) if parts else {}
         compared = {one["split"] for one in stored.get("splits", ())}
     except (BuilderError, TypeError, KeyError):
         return False
@@ -233,7 +238,7 @@ def is_compared(directory: Path, against: Sequence[str | Path]) -> bool:
 def _compared_with(paths: Sequence[str]) -> dict[str, object]:
     """The bytes and the sha256 of each source, of a folder over all its files, and the code that compares."""
     sources = {
-        path: [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
+        path: [*with_log(path)] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
         for path in map(Path, paths)
     }
     code = [code_hash(), *(file_sha256(one) for one in sorted(Path(__file__).parent.glob("*.py")))]
@@ -244,10 +249,17 @@ def _compared_with(paths: Sequence[str]) -> dict[str, object]:
     }
 
 
+def with_log(path: Path) -> Iterator[Path]:
+    """A file, and the write-ahead log that SQLite has not yet taken into it."""
+    yield path
+    if (log := path.with_name(f"{path.name}-wal")).is_file():
+        yield log
+
+
 def _sha256(path: Path, files: Sequence[Path]) -> str:
-    """The hash of a file, or of the names and hashes of the files of a folder; "" if one cannot be read."""
+    """The hash of a file, or of the names and hashes of several; "" if one cannot be read."""
     with suppress(OSError):  # the comparison rejected it
-        if path.is_file():
+        if files == [path]:
             return file_sha256(path)
         return lines_sha256(f"{one.name!a} {file_sha256(one)}" for one in files)
     return ""

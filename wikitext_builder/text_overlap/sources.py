@@ -9,12 +9,13 @@ other files are read.
 from __future__ import annotations
 
 import codecs
+import os
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, Final, TypedDict
+from typing import IO, Any, Final, NoReturn, TypedDict
 
 import msgspec
 
@@ -34,6 +35,7 @@ from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.text_overlap.words import words_of
 from wikitext_builder.wiki.languages import Language
 
+ROW: Final = 128  # characters that a row counts as, beside its own: an empty one takes its time too
 HEAD: Final = 2**12  # bytes that say what a file is
 LINES: Final = 200  # of a dataset without articles, per piece
 SUFFIXES: Final = {"gz", "bz2", "zst"}
@@ -105,12 +107,26 @@ def files_of(paths: Iterable[str | Path]) -> list[Path]:
     for path in map(Path, paths):
         if path.is_file() or is_dataset(path):
             found.add(path)
-        elif inside := [one for one in path.rglob("*") if one.is_file() or one.is_symlink()]:
+        elif path.is_dir() and (inside := [*filter(_is_source, _inside(path))]):
             found.update(inside)
         else:
             what = "has no files" if path.is_dir() else "is no file and no folder"
             raise BuilderError(f"{path}: {what}; expected text to compare with")
     return sorted(found)
+
+
+def _is_source(path: Path) -> bool:
+    return path.is_file() or path.is_symlink()
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    """All that is in a folder and below; BuilderError: a part cannot be read, which `rglob` passes over."""
+
+    def fail(error: OSError) -> NoReturn:
+        raise BuilderError(f"{error.filename}: {error.strerror}; expected text to compare with") from error
+
+    for below, folders, names in os.walk(folder, onerror=fail):
+        yield from (Path(below, name) for name in (*folders, *names))
 
 
 def is_dataset(path: Path) -> bool:
@@ -255,18 +271,18 @@ def _extracted(
 
 
 def _parquet(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
-    most, read = max(VALUE_LIMIT, EXPANSION_LIMIT // READ * path.stat().st_size), 0
+    most, read = max(VALUE_LIMIT, EXPANSION_LIMIT // READ * path.stat().st_size), 0  # characters
     for number, line in enumerate(parquet_lines(path, how.column), start=1):
         text = None
         with suppress(msgspec.ValidationError):
             text = _text_in(line, how.column)
-        if text is None:
-            rejects.add(str(path), "no-text", f"row {number} has no text")
-            continue
-        if (read := read + len(text)) > most:
+        if (read := read + ROW + len(text or "")) > most:
             detail = f"row {number} ends {read:,} characters; no text is packed so small"
             raise RejectedError("too-large", detail)
-        yield Piece(document=f"{path}: row {number}", text=text)
+        if text is None:
+            rejects.add(str(path), "no-text", f"row {number} has no text")
+        else:
+            yield Piece(document=f"{path}: row {number}", text=text)
 
 
 def _json_lines(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:

@@ -204,7 +204,7 @@ class Endpoint(PieceModel):
             stream=True,
             allow_redirects=False,
         ) as reply:
-            for part in reply.iter_content(1 << 16):
+            while part := reply.raw.read1(1 << 16, decode_content=True):
                 content += part
                 if len(content) > LONGEST:
                     raise HarnessError(f"{self.url}{path}: an answer of more than {LONGEST} bytes")

@@ -89,7 +89,8 @@ def _trained_alike(first: Trained, second: Trained) -> bool:
     """Whether two trainings differ in their seeds alone; what one record does not know is not asked."""
     pairs = ((first.model, second.model), (first.training, second.training))
     known = ((one[key], other[key]) for one, other in pairs for key in one.keys() & other.keys() - {"seed"})
-    return first.train_sha256 == second.train_sha256 and all(one == other for one, other in known)
+    same = first.train_sha256 == second.train_sha256 and first.processes == second.processes
+    return same and all(one == other for one, other in known)
 
 
 def _seed(result: Result) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import lm_benchmarks as lb
+import msgspec
 import pytest
 from lm_benchmarks.adapters.transformers import CausalModel
 from lm_benchmarks.conventions.convention import Window
@@ -21,6 +22,7 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.loaded_model import LoadedModel
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.windows import AT_ONCE, ScoreCache, cached_scores, measure_windows
+from lm_benchmarks.record_versions import to_line
 
 from tests.lm_benchmarks.adapters.test_command import UNIFORM
 from tests.lm_benchmarks.conventions.conftest import make_text
@@ -102,6 +104,17 @@ def test_conventions_resume_after_a_kill(folders, tmp_path, counted):
     assert 0 < sum(counted) < everything / 2
     assert lb.read_results(path)[-1].seconds == 0.0  # of scores that were stored, no speed is known
     assert not kept(path)
+
+
+def test_conventions_are_measured_again_by_other_code(dataset, folders, tmp_path):
+    model, path = f"transformers:{folders['bos-added']}", tmp_path / "r.jsonl"
+    (first,) = lb.measure_conventions(model, dataset, conventions=["gptq"], results=path)
+    (stored,) = lb.read_results(path)
+    older = {**stored.versions, "transformers": "4.0.0"}
+    path.write_text(f"{to_line(msgspec.structs.replace(stored, versions=older, number=111.0))}\n")
+    (again,) = lb.measure_conventions(model, dataset, conventions=["gptq"], results=path)
+    assert again.number == first.number
+    assert len(path.read_text().splitlines()) == 2
 
 
 def test_windows_of_the_asked_length_are_measured_whatever_is_stored(dataset, folders, tmp_path):

@@ -167,7 +167,22 @@ def test_no_code_is_run(saved, monkeypatch, tmp_path):
         ({"facts": {"update": 10**400}}, "update is 1000"),
         ({"facts": {"preset": 7}}, "preset is 7, expected a name"),
         ({"facts": {"training": {"epochs": [], "seed": 1}}}, r"epochs is \[\], expected a number"),
+        ({"facts": {"training": {"epochs": 0}}}, "epochs is 0, expected 1 or more"),
+        ({"facts": {"training": {"optimizer_options": [1]}}}, "found a list, expected names with values"),
         ({"training": [1]}, "found a list, expected names with values"),
+        *(
+            (
+                {"vocabulary": Vocabulary(words)},
+                "a vocabulary that is not <unk>, <eos> and other words, each once",
+            )
+            for words in (
+                ("<unk>", "a", "b", "c", "d"),
+                ("<eos>", "<unk>", "a", "b", "c"),
+                ("<unk>", "<eos>", "a", "a", "b"),
+                ("<unk>", "<eos>", "a", "b c", "d"),
+                ("<unk>", "<eos>", "a", "", "b"),
+            )
+        ),
     ],
 )
 def test_a_file_that_contradicts_itself_is_refused(saved, changed, message):

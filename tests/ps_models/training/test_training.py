@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import torch
 from click.testing import CliRunner
+from lm_benchmarks.records import training_of
 
 import ps_models as pm
 from ps_models.analysis.predictions import predictions
@@ -222,6 +223,9 @@ def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path, m
     torch.testing.assert_close([loss for _, loss in one], [loss for _, loss in two], rtol=1e-5, atol=1e-5)
     weights = [read_checkpoint(tmp_path / name).weights for name in ("one", "two")]
     torch.testing.assert_close(*weights, rtol=1e-4, atol=1e-5)
+    trained = training_of(read_checkpoint(tmp_path / "two"), tmp_path / "two", None)
+    assert trained.processes == 2
+    assert "--processes 2" in trained.command
 
 
 @pytest.mark.slow

@@ -196,6 +196,33 @@ def test_a_damaged_list_of_rejected_pages_is_named(small: Path, tmp_path: Path, 
         built(small / "pages.store", out)
 
 
+@pytest.mark.parametrize("name", ["parquet/tokens/more.parquet", "wiki.train.copy"])
+def test_a_file_among_those_of_a_dataset_is_named(small: Path, tmp_path: Path, name: str) -> None:
+    """Programs would read it."""
+    out = Path(shutil.copytree(small / "demo", tmp_path / "demo"))
+    (out / name).parent.mkdir(exist_ok=True, parents=True)
+    (out / name).touch()
+    with pytest.raises(BuilderError, match=f"manifest does not name {name}; remove that file"):
+        built(small / "pages.store", out)
+
+
+def test_titles_do_not_become_rare_words(small: Path, tmp_path: Path) -> None:
+    with pytest.raises(BuilderError, match="--min-count: 100000; train has `=` less often"):
+        wb.build("demo", small / "pages.store", tmp_path / "out", min_count=100_000)
+
+
+@pytest.mark.parametrize("kind", ["counts", "counts.json", "batch.json", "left_out.json", "wiki.train.raw"])
+def test_a_damaged_intermediate_result_is_named(small: Path, tmp_path: Path, kind: str) -> None:
+    killed(small / "pages.store", tmp_path / "out", 21)
+    for path in (tmp_path / ".out.partial").rglob(f"*.{kind}"):
+        path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(BuilderError, match=rf"{kind}: damaged \(.*; remove the folder .*batches and build"):
+        built(small / "pages.store", tmp_path / "out")
+    shutil.rmtree(next((tmp_path / ".out.partial").rglob("batches")))
+    built(small / "pages.store", tmp_path / "out")
+    assert digests(tmp_path / "out") == digests(small / "demo")
+
+
 def test_other_code_is_another_dataset(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, out = small / "pages.store", tmp_path / "out"
     code = built(store, out).manifest.versions["code"]

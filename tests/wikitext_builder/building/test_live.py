@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import wikitext_builder as wb
 from tests.cases import each
 from tests.command import done
 from tests.dumps import numbered_page
-from tests.wikitext_builder.datasets import build, faults, sizes, store_of, titles_file
+from tests.wikitext_builder.datasets import PAGES, build, faults, sizes, store_of, titles_file
 from wikitext_builder.building import stages
 from wikitext_builder.building.build import BuildReport
 from wikitext_builder.dataset.recipes import rank_for_test
@@ -241,6 +243,26 @@ def test_a_damaged_overlap_is_found_and_the_same_call_repairs_it(
     assert built() is not None
     assert path.read_bytes() != files[path]
     assert not faults(compared)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_an_overlap_that_an_editor_stored_is_read(
+    short: Path, compared: Path, tmp_path: Path, encoding: str
+) -> None:
+    path = compared / "overlap.json"
+    path.write_text(path.read_text("utf-8"), encoding)
+    build("live", short, compared, against=tmp_path / "other.txt")
+    assert not faults(compared)
+
+
+def test_what_a_store_has_only_in_its_log_counts(short: Path, compared: Path, tmp_path: Path) -> None:
+    other = store_of(tmp_path / "other.store", [])
+    assert build("live", short, compared, against=other).overlap is not None
+    with closing(sqlite3.connect(other)) as reader:  # as long as it reads, the log stays
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM revisions").fetchone()
+        store_of(other, PAGES)
+        assert build("live", short, compared, against=other).overlap is not None
 
 
 def test_other_text_of_the_same_size_and_older_results_are_compared_again(

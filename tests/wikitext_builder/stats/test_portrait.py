@@ -120,6 +120,15 @@ def test_zipf_mandelbrot_is_where_the_likelihood_is_highest(a: float, b: float, 
         assert best >= zipf_likelihood(frequencies.tolist(), found_a + near_a, found_b + near_b)
 
 
+@pytest.mark.parametrize(
+    "counts", [[3, 2, 1], [64, 32, 16, 8, 4, 2, 1], [1] * 300, [1000] + [1] * 50], ids=str
+)
+def test_counts_that_follow_no_law_of_zipf_have_no_exponent(counts: list[int]) -> None:
+    """Their likelihood has no maximum: the exponent went to infinity, or the offset to -1."""
+    words = (word for number, count in enumerate(counts) for word in [f"w{number}"] * count)
+    assert tail.zipf(text_of([list(words)])) == {}
+
+
 @pytest.mark.parametrize(("s", "a"), [(1.01, 1.0), (1.5, 1.0), (2.0, 1.0), (2.5, 3.0), (4.0, 109.0)])
 def test_hurwitz_zeta(s: float, a: float) -> None:
     mpmath = pytest.importorskip("mpmath")
@@ -395,6 +404,12 @@ def test_divergence_and_shared_words() -> None:
     assert compare.shared(*words) == pytest.approx(
         {"types_first": 1 / 2, "words_first": 2 / 3, "types_second": 1 / 2, "words_second": 1 / 3}
     )
+
+
+def test_a_text_of_unknown_words_has_no_words_in_common() -> None:
+    words = [Words(one.words, one.counts) for one in (text_of([[UNK, UNK]]), text_of([["a"]]))]
+    for pair in (words, words[::-1]):
+        assert compare.divergence(*pair) == compare.shared(*pair) == {}
 
 
 def test_words_that_moved(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,6 +117,16 @@ def test_files_with_other_lines_are_an_error(histories: Histories, tmp_path: Pat
     assert not (tmp_path / "new").exists()
 
 
+def test_an_attribution_with_other_articles_is_an_error(histories: Histories, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(histories.dataset, tmp_path / "set"))
+    head, first, *rest = (copy / "attribution.tsv").read_text("utf-8").splitlines(keepends=True)
+    (copy / "attribution.tsv").write_text("".join([head, *rest]), "utf-8")
+    words = rf"{first.split()[0]} and attribution\.tsv have different articles; see `.*verify"
+    with pytest.raises(BuilderError, match=words):
+        wb.new_lines(copy, tmp_path / "new", against=histories.then)
+    assert not (tmp_path / "new").exists()
+
+
 def test_revisions_after_the_date_do_not_count(histories: Histories, tmp_path: Path) -> None:
     now, dataset = histories.now, histories.dataset
     words = ("overlap", dataset, "--against", now, "--against", histories.then)

@@ -1,6 +1,7 @@
 """overlap: what was copied into other text is found, whatever its form, the memory, and the workers."""
 
 import csv
+import errno
 import gzip
 import io
 import json
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import wikitext_builder as wb
 from tests.command import done, refused
 from tests.conftest import data
 from tests.wikitext_builder.datasets import PAGES, build, store_of
+from wikitext_builder.cli import cli
 from wikitext_builder.dataset.vocabulary import UNK
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.sample import SAMPLE_DUMP
@@ -149,6 +152,32 @@ def test_nothing_in_a_folder_is_passed_over_in_silence(built: Path, tmp_path: Pa
     assert "found one of 'de'" in found.rejected[0].detail
     assert {one.nearest.partition(": ")[0] for one in found.articles} == {f"{folder}/set"}
     assert all(one.listed == one.articles for one in found.splits)
+
+
+def test_a_folder_that_cannot_be_read_is_an_error(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As root can read everything, the system's answer to others is given here."""
+    closed, scan = tmp_path / "texts" / "closed", os.scandir
+    closed.mkdir(parents=True)
+    (tmp_path / "texts" / "a.txt").write_text("words", encoding="utf-8")
+
+    def scandir(path: str) -> object:
+        if Path(path) == closed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scan(path)
+
+    monkeypatch.setattr("os.scandir", scandir)
+    with pytest.raises(BuilderError, match="closed: Permission denied"):
+        wb.overlap(built, against=tmp_path / "texts")
+
+
+def test_a_table_says_too_what_was_not_read(built: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text("no JSON\n", encoding="utf-8")
+    words = ["overlap", str(built), "--split", "test", "--against", str(tmp_path / "bad.jsonl"), "--csv"]
+    found = CliRunner().invoke(cli, words)
+    assert "bad.jsonl: not-json (1)" in found.stderr
+    assert "bad.jsonl" not in found.stdout
 
 
 def csv_rows(text: str) -> list[dict[str, str]]:

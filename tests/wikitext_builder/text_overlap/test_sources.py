@@ -82,6 +82,16 @@ def test_a_small_parquet_file_does_not_fill_the_memory(tmp_path: Path, kind: str
     expect_little_memory(path, "text.of" if kind == "a value in a field" else "text", "too-large")
 
 
+@pytest.mark.parametrize("text", [None, ""])
+def test_a_small_parquet_file_of_many_empty_rows_does_not_take_hours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None
+) -> None:
+    monkeypatch.setattr("wikitext_builder.text_overlap.sources.VALUE_LIMIT", 1)  # else it takes seconds
+    pq.write_table(pa.table({"text": pa.array([text] * 200_000, pa.string())}), tmp_path / "a.parquet")
+    _, rejected = read(tmp_path / "a.parquet")
+    assert rejected[-1].reason == "too-large"
+
+
 def expect_little_memory(path: Path, column: str, *reasons: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     rejects = Rejects()
