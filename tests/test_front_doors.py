@@ -1,4 +1,4 @@
-"""`import` of each package: quick, without what is heavy, and every name is there and says what it is."""
+"""`import` of each package: without what is heavy, and every name is there and says what it is."""
 
 import importlib
 import inspect
@@ -13,29 +13,20 @@ HEAVY = {
     *("rich", "click"),
 }
 SHOWN_BY = HEAVY - {"rich", "click"}
-MEASURE = (
-    "import time; start = time.process_time(); {work}; took = time.process_time() - start;"
-    " import sys; print(took, *{{name.split('.')[0] for name in sys.modules}})"
-)
+LOADED = "{work}; import sys; print(*{{name.split('.')[0] for name in sys.modules}})"
 HELP = "from ps_models.cli import commands; commands([{argument!r}], standalone_mode=False)"
 WORK = {
-    **{package: (f"import {package}", HEAVY, 0.1) for package in PACKAGES},
-    "help": (HELP.format(argument="--help"), SHOWN_BY, 0.5),
-    "version": (HELP.format(argument="--version"), SHOWN_BY, 0.5),
+    **{package: (f"import {package}", HEAVY) for package in PACKAGES},
+    "help": (HELP.format(argument="--help"), SHOWN_BY),
+    "version": (HELP.format(argument="--version"), SHOWN_BY),
 }
 
 
-@pytest.mark.parametrize(("work", "heavy", "most"), WORK.values(), ids=WORK)
-def test_imports_help_and_version_are_quick_and_light(work: str, heavy: set[str], most: float) -> None:
-    """One of three is quick, in time of the processor: other work on the machine must not count."""
-    for _ in range(3):
-        done = python(MEASURE.format(work=work))
-        assert done.returncode == 0, done.stderr
-        took, *modules = done.stdout.splitlines()[-1].split()
-        assert not heavy & set(modules)
-        if float(took) < most:
-            return
-    pytest.fail(f"took {took} seconds")
+@pytest.mark.parametrize(("work", "heavy"), WORK.values(), ids=WORK)
+def test_imports_help_and_version_are_light(work: str, heavy: set[str]) -> None:
+    done = python(LOADED.format(work=work))
+    assert done.returncode == 0, done.stderr
+    assert not heavy & set(done.stdout.splitlines()[-1].split())
 
 
 @pytest.mark.parametrize("package", PACKAGES)

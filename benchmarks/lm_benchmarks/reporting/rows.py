@@ -132,8 +132,10 @@ def why_not(result: Result) -> str:
 
 def _settings_today(one: Trained) -> frozenset[str]:
     """In what a training differs from its preset, also from what that is today: the row names its command."""
-    from ps_models.configs import PRESETS  # here, because it needs torch
-
+    try:
+        from ps_models.configs import PRESETS
+    except ImportError:  # without torch nobody knows the presets of today
+        return decisive_settings(one.settings)
     model, _, preset = one.recipe.partition("/")
     today = settings_of(model, preset, one.model, one.training) if preset in PRESETS.get(model, {}) else ()
     return decisive_settings((*one.settings, *today))
