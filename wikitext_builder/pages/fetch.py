@@ -334,9 +334,8 @@ class _Batch:
 
     settled: list[Wanted] = field(default_factory=list)
     unanswered: list[Wanted] = field(default_factory=list)
-    lost: list[Wanted] = field(
-        default_factory=list
-    )  # alone and with all attempts: not asked again in this run
+    # Asked for alone, with all attempts: not again in this run.
+    lost: list[Wanted] = field(default_factory=list)
     pages: list[Page] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     redirects: dict[str, str] = field(default_factory=dict)
