@@ -273,13 +273,12 @@ def _from_json(text: str) -> dict[str, Any]:
 def _check_facts(facts: Mapping[str, Any]) -> None:
     """Check what records take from a checkpoint's facts: a stranger may have written them."""
     training = facts.get("training")
-    if isinstance(training, dict):
-        _mapping(training.get("optimizer_options", {}))
-        if training.get("epochs", 1) == 0:
-            raise ValueError("epochs is 0, expected 1 or more")
     numbers = {name: facts[name] for name in ("epoch", "update") if name in facts}
     if isinstance(training, dict):
         numbers |= {name: training[name] for name in ("epochs", "patience", "seed") if name in training}
+        _mapping(training.get("optimizer_options", {}))
+        if training.get("epochs", 1) == 0:
+            raise ValueError("epochs is 0, expected 1 or more")
     for name, value in numbers.items():
         if type(value) is not int or not 0 <= value < 2**63:
             raise ValueError(f"{name} is {value!r:.40}, expected a number from 0 on")

@@ -37,6 +37,10 @@ class Wanted:
     as_of: str = ""  # ISO 8601 in UTC; empty: the newest
     revision_id: int = 0  # 0: any revision
 
+    def key(self, language: str) -> tuple[str, str, str, int]:
+        """Of its row."""
+        return (language, self.title, self.as_of, self.revision_id)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
@@ -67,7 +71,7 @@ class Store(WikiTexts):
 
     def want(self, language: str, wanted: Iterable[Wanted]) -> int:
         """Note what a selection asks for, and return how many of these are new."""
-        rows = [(language, one.title, one.as_of, one.revision_id) for one in wanted]
+        rows = [one.key(language) for one in wanted]
         return self.write(
             "INSERT OR IGNORE INTO wanted (language, title, as_of, revision_id) VALUES (?, ?, ?, ?)", rows
         )
@@ -92,7 +96,7 @@ class Store(WikiTexts):
             self.connection.executemany(
                 "UPDATE wanted SET settled = 0 WHERE settled = 2"
                 " AND language = ? AND title = ? AND as_of = ? AND revision_id = ?",
-                [(language, one.title, one.as_of, one.revision_id) for one in free],
+                [one.key(language) for one in free],
             )
             if (self.note(key) or "") == conditions:
                 return
@@ -154,16 +158,7 @@ class Store(WikiTexts):
             self.connection.executemany(
                 "UPDATE wanted SET settled = ?"
                 " WHERE language = ? AND title = ? AND as_of = ? AND revision_id = ?",
-                [
-                    (
-                        1 + (one in bound and one.title in again),
-                        language,
-                        one.title,
-                        one.as_of,
-                        one.revision_id,
-                    )
-                    for one in settled
-                ],
+                [(1 + (one in bound and one.title in again), *one.key(language)) for one in settled],
             )
         return added
 

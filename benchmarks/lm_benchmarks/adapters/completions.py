@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 
 import requests
 import torch
+import urllib3
 from torch import Tensor
 
 from lm_benchmarks.adapters.piece_model import PieceModel, rules_of
@@ -166,7 +167,7 @@ class Endpoint(PieceModel):
                 status, content, asked = self._once(path, question)
             except WRONG:  # its own words quote the whole address
                 raise HarnessError(f"{self.url}: {EXPECTED}") from None
-            except (requests.RequestException, TimeoutError) as error:
+            except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
                 why = self._told(error)
                 continue
             if status == requests.codes.ok:

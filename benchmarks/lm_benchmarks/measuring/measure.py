@@ -258,7 +258,8 @@ def measure_conventions(
     inputs = make_inputs(data, split, **opening)
     loaded = open_model(model, inputs)
     path = None if results is None else Path(results)
-    stored = [one for one in known_results(path) if one.versions == versions()]
+    now = versions()
+    stored = [one for one in known_results(path) if one.versions == now]
     line = shlex.join(map(portable, command))
     common = Protocol(split=split, precision=precision, check=False, groups=False)
     common = replace(common, specification=portable(model), command=line)

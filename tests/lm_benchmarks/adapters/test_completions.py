@@ -1,5 +1,6 @@
 """An endpoint of completions: a real server on this machine with a real model, honest or hostile."""
 
+import gzip
 import importlib
 import json
 import threading
@@ -102,6 +103,24 @@ def changed(change):
 def hangs(handler, _found):
     time.sleep(3)
     handler.answer(200, b"{}")
+
+
+def drips(handler, _found):
+    handler.send_response(200)
+    handler.send_header("Content-Length", "60000")
+    handler.end_headers()
+    for _ in range(40):  # longer than anybody's patience here
+        handler.wfile.write(b" ")
+        time.sleep(0.25)
+
+
+def breaks_off(handler, _found):
+    handler.answer(200, b"{", Content_Length=60_000)
+    handler.close_connection = True
+
+
+def breaks_packed(handler, _found):
+    handler.answer(200, gzip.compress(b"{}")[:-9] + b"?" * 9, Content_Encoding="gzip")
 
 
 def dies(handler, _found):
@@ -242,8 +261,11 @@ def test_a_key_that_no_header_holds_is_refused_and_not_shown(server, dataset, ll
 
 @pytest.mark.parametrize(
     "fault",
-    [says(429), says(429, Retry_After=1), says(503), hangs, dies, says(500, b"\xff" * 9)],
-    ids=["429", "retry-after", "503", "hangs", "dies", "500"],
+    [
+        *(says(429), says(429, Retry_After=1), says(503), says(500, b"\xff" * 9)),
+        *(hangs, drips, dies, breaks_off, breaks_packed),
+    ],
+    ids=["429", "retry-after", "503", "500", "hangs", "drips", "dies", "breaks off", "breaks packed"],
 )
 def test_what_passes_is_tried_again(server, dataset, llama, fault):
     honest = measured(server, dataset, llama)
@@ -253,7 +275,8 @@ def test_what_passes_is_tried_again(server, dataset, llama, fault):
     found = measured(server, dataset, llama, patience=2)
     assert found.number == honest.number
     assert server.asked >= asked + 2
-    assert time.monotonic() - began > (2 if fault is hangs else 0)
+    assert time.monotonic() - began > (2 if fault in (hangs, drips) else 0)
+    assert not server.faults
 
 
 @pytest.mark.parametrize(
