@@ -35,6 +35,7 @@ from wikitext_builder.tables import spelled_out
 
 Result = TypeVar("Result")
 
+CONNECTING = "connecting"  # the stage of a fetch before the first answer
 PACKAGES = ("wikitext_builder", "ps_models", "lm_benchmarks")
 QUIET_SECONDS = 10.0  # between two lines of a stage, if there is no terminal
 UNITS = {  # what a stage counts; of a stage with several words the first one decides, if they are not here
@@ -82,6 +83,28 @@ class Progress(Protocol):
 
 def no_progress(stage: str, done: int, total: int | None, note: str = "") -> None:
     """Reports nothing."""
+
+
+class WaitingProgress:
+    """Passes reports on; while the wiki makes us wait, repeats the last one with the reason as its note."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._last: tuple[str, int, int | None] = (CONNECTING, 0, None)
+        self._waits_to_connect = False
+
+    def __call__(self, stage: str, done: int, total: int | None, note: str = "") -> None:
+        """Pass a report on."""
+        if self._waits_to_connect:
+            self._progress(CONNECTING, 1, 1)
+            self._waits_to_connect = False
+        self._last = (stage, done, total)
+        self._progress(stage, done, total, note)
+
+    def wait(self, why: str) -> None:
+        """Report a wait; called from any thread. Before the first report it is a stage of its own."""
+        self._waits_to_connect = self._last[0] == CONNECTING
+        self._progress(*self._last, why)
 
 
 def reported(

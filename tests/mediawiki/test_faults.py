@@ -15,7 +15,7 @@ from tests.cases import each
 from tests.mediawiki.asking import FEATURED, ask, fetch_pages, fetched, lock_text, stored
 from tests.mediawiki.wiki import Wiki, halted
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.fetch import WaitingProgress
+from wikitext_builder.progress import WaitingProgress
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.http import Patience
 from wikitext_builder.wiki.responses import ApiError

@@ -31,7 +31,7 @@ from wikitext_builder.pages.selections import (
 from wikitext_builder.pages.store import Dates, Rejected, Store, Wanted, add_dates, add_items, check_wiki
 from wikitext_builder.pages.store_languages import note_names
 from wikitext_builder.pages.turns import only_fetch
-from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.progress import Progress, WaitingProgress, no_progress
 from wikitext_builder.wiki.client import BATCH, MAXLAG, Found, NoAnswerError, Wikipedia, api_of
 from wikitext_builder.wiki.dates import now, parse_date
 from wikitext_builder.wiki.http import checked_api, is_trusted
@@ -39,7 +39,6 @@ from wikitext_builder.wiki.languages import Language, language_of
 from wikitext_builder.wiki.token import read_token
 
 LOG = logging.getLogger(__name__)
-CONNECTING = "connecting"  # the stage before the first answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,28 +195,6 @@ def _to_ask(store: Store, language: str, choice: Choice) -> list[Wanted]:
 def _selections(select: str | Sequence[str], wiki: Language) -> Sequence[Selection]:
     texts = [select] if isinstance(select, str) else select
     return [parse_selection(text, wiki) for text in texts] or default_selections(wiki)
-
-
-class WaitingProgress:
-    """Passes reports on; while the wiki makes us wait, repeats the last one with the reason as its note."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._last: tuple[str, int, int | None] = (CONNECTING, 0, None)
-        self._waits_to_connect = False
-
-    def __call__(self, stage: str, done: int, total: int | None, note: str = "") -> None:
-        """Pass a report on."""
-        if self._waits_to_connect:
-            self._progress(CONNECTING, 1, 1)
-            self._waits_to_connect = False
-        self._last = (stage, done, total)
-        self._progress(stage, done, total, note)
-
-    def wait(self, why: str) -> None:
-        """Report a wait; called from any thread. Before the first report it is a stage of its own."""
-        self._waits_to_connect = self._last[0] == CONNECTING
-        self._progress(*self._last, why)
 
 
 # --- pages
