@@ -139,7 +139,7 @@ def _read(dataset: Dataset, *, raw: bool, attributed: bool) -> _Contents:
             title = heading
             if headings is not None:
                 if (named := next(headings, None)) is None:
-                    raise _unfit(dataset, f"the raw file of {split} has too few articles")
+                    raise dataset.unfit(f"the raw file of {split} has too few articles")
                 title = named.title
             digest = hashlib.sha256()
             for line in lines:
@@ -147,7 +147,7 @@ def _read(dataset: Dataset, *, raw: bool, attributed: bool) -> _Contents:
                 digest.update(" ".join(line).encode() + b"\n")
             source = next(rows, None) if attributed else None
             if attributed and source is None:
-                raise _unfit(dataset, f"{split} has more articles than {ATTRIBUTION}")
+                raise dataset.unfit(f"{split} has more articles than {ATTRIBUTION}")
             if title:
                 version = Version(
                     title=source.title if source else title,
@@ -158,14 +158,10 @@ def _read(dataset: Dataset, *, raw: bool, attributed: bool) -> _Contents:
                 )
                 contents.articles.append(version)
         if next(rows, None):
-            raise _unfit(dataset, f"{split} has fewer articles than {ATTRIBUTION}")
+            raise dataset.unfit(f"{split} has fewer articles than {ATTRIBUTION}")
     for token in NOT_COUNTED:
         del contents.counts[token]
     return contents
-
-
-def _unfit(dataset: Dataset, what: str) -> BuilderError:
-    return BuilderError(f"{dataset.path}: {what}; see `wikitext-builder verify`")
 
 
 def _texts(dataset: Dataset, split: str, *, raw: bool) -> Iterator[tuple[str, Iterable[list[str]]]]:

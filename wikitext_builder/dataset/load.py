@@ -71,6 +71,10 @@ class Dataset:
         """The folder's name, or the file's without its suffix; `?` for bytes that are not UTF-8."""
         return printable(self.path.stem if self.layout == FILE else self.path.resolve().name)
 
+    def unfit(self, what: str) -> BuilderError:
+        """The error that its files do not fit together."""
+        return BuilderError(f"{self.path}: {what}; see `wikitext-builder verify`")
+
     @property
     def title(self) -> str:
         """The name in tables: the paper's for official datasets, the recipe's for ours.

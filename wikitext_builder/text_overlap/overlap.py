@@ -176,10 +176,7 @@ class Comparison:
             articles = self.dataset.articles(split, raw=self.dataset.has_raw(split))
             for article, source in zip_longest(articles, sources):
                 if article is None or (attributed and source is None):
-                    raise BuilderError(
-                        f"{self.dataset.path}: {split} and {ATTRIBUTION} have different articles; see"
-                        " `wikitext-builder verify`"
-                    )
+                    raise self.dataset.unfit(f"{split} and {ATTRIBUTION} have different articles")
                 yield Text(split, article, source)
 
     def _searched(self, paragraphs: Sequence[Sequence[str]], pool: ProcessPool) -> Index:
@@ -351,10 +348,7 @@ def _write(comparison: Comparison, work: Path, share: float) -> NewLines:
         split, article = one.text.split, one.text.article
         same = next(tokens[split], None)
         if same is None or len(same.lines) != len(article.lines):
-            raise BuilderError(
-                f"{dataset.path}: the raw and the tokens file of {split} have different lines; see"
-                " `wikitext-builder verify`"
-            )
+            raise dataset.unfit(f"the raw and the tokens file of {split} have different lines")
         new = [found is not None and found < share for found in one.shares]
         if not any(new):
             continue
