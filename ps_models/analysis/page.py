@@ -12,7 +12,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ps_models.analysis.figure import save_picture
 from ps_models.analysis.predictions import (
     BEST,
     HELP_LEVELS,
@@ -149,6 +148,8 @@ class Explanation:
         """
         path = Path(path)
         if _is_picture(path):
+            from ps_models.analysis.figure import save_picture  # matplotlib, which a page does not need
+
             save_picture(path, self.predictions, self.vocabulary, self.originals)
             return
         model = self.signature["model"].partition("+")[0]

@@ -208,7 +208,7 @@ wikitext-builder stats {out}/wikitext-demo
 wikitext-builder plot zipf {out}/wikitext-demo --out {out}/zipf.png
 """
 MODEL = """
-ps-models train pointer-sentinel-lstm {out}/wikitext-demo --out {out}/model --preset tiny --set epochs=6
+ps-models train pointer-sentinel-lstm {out}/wikitext-demo --out {out}/model --preset demo
 ps-models evaluate {out}/model {out}/wikitext-demo --split test
 ps-models explain {out}/model {out}/wikitext-demo --split test --start best --out {out}/explain.html
 """
