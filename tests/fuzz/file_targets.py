@@ -20,13 +20,12 @@ from wikitext_builder.dataset.load import load
 from wikitext_builder.dataset.manifest import entry_of, read_manifest, write_manifest
 from wikitext_builder.dataset.verify import verify
 from wikitext_builder.pages.importing import import_dump
-from wikitext_builder.pages.lock import names_in_lock, read_attribution, read_lock, read_titles
+from wikitext_builder.pages.lock import language_in_lock, read_attribution, read_lock, read_titles
 from wikitext_builder.pages.reading import status_of, stored_pages
 from wikitext_builder.pages.store import Store
 from wikitext_builder.text_overlap.sources import How, Rejects, pieces_of
 from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.languages import language_of
-from wikitext_builder.wiki.names import with_names
 
 CASES: Final = Path(__file__).parents[1] / "cases"
 DATASET: Final = {  # its smallest: each split has one article
@@ -115,8 +114,7 @@ def _rejected(content: bytes) -> str:
 def _names(content: bytes) -> str:
     """What a lock file says of its wiki."""
     head = b"# wikitext-builder lock 1; language ca; wiki -\n# names "
-    said = names_in_lock(written("names.lock", head + content))
-    return f"{with_names(language_of('ca'), said)}"
+    return f"{language_in_lock(written('names.lock', head + content), language_of('ca'))}"
 
 
 def _calls(content: bytes) -> str:

@@ -19,14 +19,14 @@ from wikitext_builder.dataset.manifest import Manifest, compared_files, read_man
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import code_hash, lines_sha256
-from wikitext_builder.pages.lock import names_in_lock, read_lock
+from wikitext_builder.pages.lock import language_in_lock, read_lock
 from wikitext_builder.pages.page_filters import chosen, titles_in
 from wikitext_builder.pages.reading import templates_in
 from wikitext_builder.pages.store import Rejected, Revision, Store, items_of
 from wikitext_builder.pages.store_languages import language_in, stored_language
 from wikitext_builder.wiki.dates import parse_date
 from wikitext_builder.wiki.languages import Language, language_of
-from wikitext_builder.wiki.names import names_said, with_names
+from wikitext_builder.wiki.names import names_said
 
 LEFT_OUT = "left_out.tsv"
 REJECTED = "rejected.jsonl"
@@ -126,8 +126,8 @@ def make_plan(
             recipe = replace(recipe, language=language_in(opened, options.get("language")))
         language = stored_language(opened, recipe.language)
     found, older = _chosen_revisions(store, recipe.language, as_of, lock)
-    if lock and (said := names_in_lock(Path(lock))):  # so that the same lock file gives the same bytes
-        language = with_names(language_of(recipe.language), said)
+    if lock:  # the same lock file gives the same bytes
+        language = language_in_lock(Path(lock), language)
     revisions = chosen(found, options.get("include") or (), options.get("exclude") or (), language)
     given_valid, given_test = (_page_ids(titles, revisions, found) for titles in (valid_titles, test_titles))
     if given_valid and "valid" not in recipe.splits:

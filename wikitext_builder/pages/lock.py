@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -17,7 +17,7 @@ from wikitext_builder.pages.store_languages import language_in, stored_language
 from wikitext_builder.wiki.classify import tidy_title, title_fault
 from wikitext_builder.wiki.dates import is_timestamp, parse_date
 from wikitext_builder.wiki.languages import Language, language_of
-from wikitext_builder.wiki.names import names_said
+from wikitext_builder.wiki.names import names_said, with_names
 
 FORMAT = "wikitext-builder lock 1"
 COLUMNS = ("title", "page_id", "revision_id", "timestamp", "sha1")
@@ -88,15 +88,16 @@ def read_lock(path: Path, *, language: str) -> Packed[Revision]:
     return revisions
 
 
-def names_in_lock(path: Path) -> Mapping[str, Any]:
-    """What a lock file says of its wiki, for `with_names`; empty if it says nothing."""
+def language_in_lock(path: Path, known: Language) -> Language:
+    """The language with what a lock file says of its wiki, or `known` if it says nothing."""
     try:
         with path.open(encoding="utf-8") as file:
             file.readline()
             line = file.readline()
-        said = json.loads(line.removeprefix(NAMES)) if line.startswith(NAMES) else {}
-        return dict(said)
-    except (ValueError, TypeError, RecursionError) as error:
+        if not line.startswith(NAMES):
+            return known
+        return with_names(language_of(known.code), dict(json.loads(line.removeprefix(NAMES))))
+    except (BuilderError, ValueError, TypeError, RecursionError) as error:
         raise BuilderError(f"{path}, line 2: {error}; expected the names of its wiki as JSON") from error
 
 
@@ -223,6 +224,8 @@ ATTRIBUTION_HEAD: Final = "\t".join(ATTRIBUTION_COLUMNS) + "\n"
 def read_attribution(directory: Path) -> Iterator[Attribution]:
     """The attributions of a dataset that was built here, in the order of its articles, one at a time."""
     path = directory / ATTRIBUTION
+    if not path.is_file():  # to open a pipe that nobody writes would wait forever
+        raise BuilderError(f"{path}: no such file; expected the attribution of a dataset")
     try:
         with path.open(encoding="utf-8", newline="\n") as file:
             for number, line in enumerate(file, start=1):

@@ -16,7 +16,13 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.pages.database import Packed
-from wikitext_builder.pages.lock import article_url, read_attribution, read_lock, read_titles
+from wikitext_builder.pages.lock import (
+    article_url,
+    language_in_lock,
+    read_attribution,
+    read_lock,
+    read_titles,
+)
 from wikitext_builder.pages.rules import ASKS, UNKNOWN, Filter, Makers, Past, Rule, Texts, WhyNot, parse_all
 from wikitext_builder.pages.store import Revision
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
@@ -212,6 +218,9 @@ def _titles(value: str, _language: Language) -> Named:
 
 def _lock(value: str, language: Language) -> Named:
     revisions = read_lock(Path(value), language=language.code)
+    other = language_in_lock(Path(value), language).index_address
+    if other != language.index_address:  # its page ids are of other pages
+        raise BuilderError(f"{value}: expected pages of {language.index_address}, found those of {other}")
     return Named.of((one.title for one in revisions), (one.page_id for one in revisions))
 
 

@@ -1,6 +1,7 @@
 """Verify finds each kind of damage, also where the hashes were made to agree with it."""
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -59,7 +60,7 @@ def test_a_whole_dataset_passes_and_names_each_of_its_files(small: Path) -> None
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_flipped_bit_and_a_removed_file_are_found(dataset: Path, name: str) -> None:
+def test_a_flipped_bit_a_removed_file_and_a_pipe_in_its_place_are_found(dataset: Path, name: str) -> None:
     path = dataset / name
     content = bytearray(path.read_bytes())
     if content:
@@ -67,6 +68,8 @@ def test_a_flipped_bit_and_a_removed_file_are_found(dataset: Path, name: str) ->
         path.write_bytes(content)
         assert f"{name} sha256" in faults(dataset)
     path.unlink()
+    assert f"{name} sha256" in faults(dataset)
+    os.mkfifo(path)  # a pipe that nobody writes
     assert f"{name} sha256" in faults(dataset)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.cases import each
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.lock import lock_lines, names_in_lock, read_lock, read_titles
+from wikitext_builder.pages.lock import language_in_lock, lock_lines, read_lock, read_titles
 from wikitext_builder.pages.store import Revision
 from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -61,12 +61,12 @@ def test_a_wrong_line_is_named(tmp_path: Path, old: str, new: str, words: str) -
         read_lock(path, language="en")
 
 
-@pytest.mark.parametrize("said", [b"\xff", b"{", b"[1]", b"[" * 200_000])
+@pytest.mark.parametrize("said", [b"\xff", b"{", b"[1]", b"[" * 200_000, b'{"index": 5}'])
 def test_names_of_a_wiki_that_cannot_be_read_are_named(tmp_path: Path, said: bytes) -> None:
     path = tmp_path / "a.lock"
     path.write_bytes(GOOD.encode().replace(b"\n", b"\n# names " + said + b"\n", 1))
     with pytest.raises(BuilderError, match=r"a\.lock, line 2: .*; expected the names of its wiki as JSON"):
-        names_in_lock(path)
+        language_in_lock(path, LANGUAGES["en"])
 
 
 def test_a_wiki_can_have_any_name(tmp_path: Path) -> None:

@@ -185,6 +185,15 @@ def test_a_lock_file_knows_a_page_that_was_moved(tmp_path: Path) -> None:
     assert condition.why_not(DATED[1]) is not None
 
 
+def test_a_lock_file_of_another_wiki_is_refused(tmp_path: Path) -> None:
+    path, other = tmp_path / "a.lock", replace(EN, index="https://wiki.example/index.php")
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(lock_lines([revision(1)], other))
+    assert parse_kind("exclude", f"lock:{path}", other, STORED).why_not(revision(1)) is None
+    with pytest.raises(BuilderError, match=r"expected pages of .*en\.wikipedia.*, found those of .*wiki\.ex"):
+        parse_kind("exclude", f"lock:{path}", EN, STORED)
+
+
 def test_a_build_from_the_bundled_sample_leaves_out_a_lock_file(tmp_path: Path) -> None:
     store = tmp_path / "a.store"
     wb.import_dump(store, SAMPLE)
