@@ -234,10 +234,14 @@ KINDS: dict[object, tuple[str, Callable[[str], object]]] = {  # type: what is ex
         "integers separated by commas",
         lambda text: tuple(int(part) for part in text.split(",") if part),
     ),
-    tuple[float, ...]: ("numbers separated by commas", lambda text: tuple(map(float, text.split(",")))),
+    tuple[float, float]: ("two numbers separated by a comma", lambda text: _pair(*text.split(","))),
     float | None: ("a number or none", lambda text: None if text.lower() == "none" else float(text)),
     str: ("a name", str),
 }
+
+
+def _pair(first: str, second: str) -> tuple[float, float]:
+    return float(first), float(second)
 
 
 def _pairs(settings: Mapping[str, object] | Iterable[str]) -> Iterator[tuple[str, object]]:
@@ -259,7 +263,7 @@ def _value(key: str, value: object, kind: object) -> object:
             return value
         text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
         found = read(text)
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, TypeError):
         raise ModelError(f"{key}={value}: expected {expected}") from None
     if key != "seed" and _too_large(found):
         raise ModelError(f"{key}={value}: expected at most {LARGEST:,}")

@@ -29,7 +29,7 @@ UNUSABLE: Final = ("lbfgs", "muon", "sparseadam", "optimizer")
 # Options that the configuration or the device decides, or that change how a step is computed, not what.
 OURS: Final = ("lr", "weight_decay", "t0", "maximize", "differentiable", "capturable", "foreach", "fused")
 KEPT: Final = ("lr", "t0")  # of the options, what changes during a run
-KINDS: Final[dict[type, Any]] = {bool: bool, int: float, float: float, tuple: tuple[float, ...]}
+KINDS: Final[dict[type, Any]] = {bool: bool, int: float, float: float, tuple: tuple[float, float]}
 
 
 def optimizer_class(name: str) -> tuple[type[torch.optim.Optimizer], dict[str, Any]]:
