@@ -157,7 +157,7 @@ class _Style:
         if self.joins(mark, before, after):
             return True, True
         language = self.language
-        if language == "fr" and mark in (":", ";", "!", "?", "%"):
+        if language == "fr" and mark in (":", ";", "!", "?"):
             return False, False
         if mark == "%" and language in SPACED_PERCENT:
             return False, False

@@ -89,6 +89,22 @@ def test_an_unknown_name_lists_what_is_there():
         find_runs(RESULTS, "old", "valid", FILE)
 
 
+def test_a_long_command_is_cut_where_results_are_listed():
+    for specification, shown in (
+        ("run:" + "x" * 56, "run:" + "x" * 56),
+        ("run:" + "x" * 57, "run:" + "x" * 55 + "…"),
+    ):
+        with pytest.raises(HarnessError, match=rf"there are new \(test; also {shown}, new\+1\)$"):
+            find_runs([measured("new", "new+1", specification)], "nobody", "test", FILE)
+    with pytest.raises(HarnessError, match=r"there are same \(test\)$"):
+        find_runs([measured("same", "same")], "nobody", "test", FILE)
+
+
+def test_a_result_on_a_file_is_of_every_split():
+    alone = measured("new", "new+1", split="file")
+    assert find_runs([*RESULTS, alone], "new", "valid", FILE) == [alone]
+
+
 def test_an_unknown_name_lists_the_nearest_names_first_and_counts_the_others():
     many = [measured(f"lstm of {size} units", f"lstm+{size}") for size in (100, 200, 300, 400, 500)]
     with pytest.raises(HarnessError) as raised:
@@ -104,6 +120,10 @@ def test_fields_of_the_signature_choose_among_results_of_one_model():
         RESULTS[0], signature=Signature(split="test", model="kn-5+ab", context="article", batch="2")
     )
     several = [*RESULTS, apart, replace(RESULTS[0], seconds=3.0)]
+    every = ",".join(f"{key}={value}" for key, value in dict(apart.signature).items())
+    assert find_runs(several, f"kn-5[{every}]", "test", FILE) == [apart]
+    with pytest.raises(HarnessError, match="no result of kn-5 has context=none,seed=a=b; there are "):
+        find_runs(several, "kn-5[context=none,seed=a=b]", "test", FILE)
     assert find_runs(several, "kn-5", "test", FILE) == [several[-1]]
     for name in ("kn-5[context=article]", "KN-5[context=article, batch=2]"):
         assert find_runs(several, name, "test", FILE) == [apart]

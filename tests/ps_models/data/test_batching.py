@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ps_models.data.dataset import Rows, even_ends, random_ends, to_rows
+from ps_models.data.dataset import Rows, Text, even_ends, random_ends, share, to_rows
 from ps_models.errors import ModelError
 
 
@@ -53,6 +53,34 @@ def test_the_rows_of_all_processes_are_all_rows_in_step(length, ranks, stride):
     assert sorted(token for share in shares for token in targets_of(share, ends, 3)) == list(range(length))
     counts = {len(list(share.chunks(ends=ends, lookback=3))) for share in shares}
     assert counts == {-(-rows.tokens.shape[1] // stride)}
+
+
+@given(size=st.integers(1, 6), rows=st.integers(0, 7))
+def test_parts_of_a_chunk_are_its_rows_in_order(size, rows):
+    (whole,) = to_rows(torch.arange(7 * size - size // 2), size).chunks(ends=[7], lookback=3)
+    parts = list(whole.parts(rows))
+    assert torch.equal(torch.cat([part.tokens for _, part in parts]), whole.tokens)
+    assert sum((part.shorter for _, part in parts), ()) == whole.shorter
+    assert {(part.scored, part.advance) for _, part in parts} == {(whole.scored, whole.advance)}
+    if not 0 < rows < size:
+        assert parts == [(None, whole)]
+        return
+    assert max(len(part.tokens) for _, part in parts) == rows
+    assert len(parts) == -(-size // rows)
+    assert all(torch.equal(whole.tokens[some], part.tokens) for some, part in parts)
+
+
+@given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4), ranks=st.integers(1, 4))
+def test_the_shares_of_all_processes_are_the_texts_in_order(lengths, ranks):
+    texts = [Text(torch.full((length,), number), 6 * length) for number, length in enumerate(lengths)]
+    shares = [share(texts, rank, ranks) for rank in range(ranks)]
+    assert ranks > 1 or len(shares[0]) == len(texts)
+    tokens = torch.cat([text.tokens for texts in shares for text in texts])
+    assert torch.equal(tokens, torch.cat([text.tokens for text in texts]))
+    sizes = [sum(len(text.tokens) for text in texts) for texts in shares]
+    assert max(sizes) - min(sizes) <= 1
+    size = sum(text.bytes for texts in shares for text in texts)
+    assert 0 <= 6 * sum(lengths) - size < ranks
 
 
 def test_random_lengths_are_those_of_the_paper_and_other_ones_each_epoch():

@@ -129,11 +129,12 @@ def test_given_parts_and_chosen_ones_share_no_page(pages: set[int], valid: int, 
     assert set(split.test) == given_test or (not given_test and len(split.test) == min(test, left))
 
 
-@given(page_ids, st.integers(0, 300))
-def test_candidates_for_test_are_taken_in_their_order(pages: set[int], test: int) -> None:
+@given(page_ids)
+def test_candidates_for_test_are_taken_in_their_order(pages: set[int]) -> None:
     candidates = sorted(pages, key=lambda page: rank_for_test(page, "s"))
-    split = choose(pages, train=None, valid=0, test=test, seed="s")
-    assert set(split.test) == set(candidates[:test])
+    for test in range(len(pages) + 1):
+        split = choose(pages, train=None, valid=0, test=test, seed="s")
+        assert set(split.test) == set(candidates[:test])
 
 
 def test_pages_of_one_rank_stand_by_their_ids(monkeypatch: pytest.MonkeyPatch) -> None:

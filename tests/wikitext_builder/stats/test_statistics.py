@@ -12,8 +12,10 @@ import pytest
 from tests.cases import each
 from tests.conftest import data
 from wikitext_builder.dataset.counts import count
+from wikitext_builder.dataset.load import load_named
 from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.stats.portrait import portrait
 from wikitext_builder.stats.statistics import (
     PUBLISHED,
     as_text,
@@ -229,6 +231,21 @@ def test_the_papers_rate_of_train_stands_below_ours(tmp_path: Path) -> None:
         "OoV rate       25.00%  25.00%",
         "  paper          2.6%       -",
     ]
+
+
+def test_types_of_all_splits_are_counted_once(tmp_path: Path) -> None:
+    for split, text in (("train", "a b\n"), ("test", "b c\n")):
+        (tmp_path / f"{split}.txt").write_text(text, encoding="utf-8")
+    table = statistics(tmp_path).set_index("split")
+    assert table["types"].to_dict() == {"train": 3, "test": 3, "all": 4}  # with <eos>
+
+
+def test_measures_are_those_of_the_portrait(small: Path) -> None:
+    whole = small / "demo"
+    for raw in (False, True):
+        table = statistics(whole, measures=["spectrum"], raw=raw)
+        pd.testing.assert_frame_equal(table, portrait(load_named([whole]), ["spectrum"], raw=raw))
+    assert not statistics(whole, measures=["spectrum"]).equals(table)
 
 
 def test_a_note_explains_one_eos_too_few_and_no_other_difference(tmp_path: Path) -> None:

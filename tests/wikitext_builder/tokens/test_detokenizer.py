@@ -38,6 +38,27 @@ def test_a_line_of_a_language_comes_back(language: str, text: str) -> None:
     assert detokenize(tokenize(text, language), language) == text
 
 
+# What decides each side of a mark, at its limits; not all of these lines are ones that the tokenizer makes.
+MARKS = [
+    ("fr", "= = L' amitié : oui = =", "== L'amitié : oui =="), ("fr", "Qui ? non !", "Qui ? non !"),
+    ("fr", "l' U.S. Army", "l'U.S. Army"), ("fr", "l ’ A320", "l’A320"),
+    ("de", "Hans ’ 5 Hunde", "Hans’ 5 Hunde"),
+    ("en", "B2B ’ s", "B2B’s"), ("en", "the BOSS ’ office", "the BOSS’ office"),
+    ("en", "the dogs ’ bones", "the dogs’ bones"), ("en", "‘ it ’ s fine ’", "‘it’s fine’"),
+    ("de", "Rosie O ' Donnell , Sotheby ' s", "Rosie O'Donnell, Sotheby's"), ("en", "a · b", "a · b"),
+    ("en", "Psalm : 23", "Psalm: 23"), ("en", "in the USA : cars", "in the USA: cars"),
+    ("sv", "i Sverige : en", "i Sverige: en"), ("sv", "SvD : s", "SvD:s"), ("en", "AT & sons", "AT & sons"),
+    ("en", "& B", "& B"), ("en", "R &", "R &"), ("en", "Paris – London", "Paris–London"),
+    ("de", "1990 – heute", "1990 – heute"), ("de", "5 – 7", "5–7"), ("de", "S5 – 7a", "S5–7a"),
+    (None, "1 @,@ 500 . . .", "1,500. . ."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "tokens", "text"), MARKS)
+def test_marks_at_the_limits_of_their_rules(language: str | None, tokens: str, text: str) -> None:
+    assert detokenize_line(tokens, language) == text
+
+
 @pytest.mark.parametrize("language", ["hi", "ta", "bn", "kn"])
 def test_words_with_marks_stay_whole_as_in_sacremoses(language: str) -> None:
     moses = MosesTokenizer(language)
