@@ -27,6 +27,13 @@ GOOD = Category(name="Good articles")
 TWICE = Patience(attempts=2, first_wait=0.01, silence=5.0, request=0.6)
 
 
+def test_a_wiki_in_a_variant_of_a_language_is_of_that_language() -> None:
+    for lang in ("en-gb", "en"):
+        general = {**SITE["query"]["general"], "lang": lang}
+        with server(always({"query": {**SITE["query"], "general": general}})) as api, ask(api) as wikipedia:
+            assert wikipedia.site().language == lang
+
+
 def refuses(answer: Answer, words: str, *, patience: Patience | None = None, **options: Any) -> None:
     """Expect an error of the first request, after one attempt unless patience says otherwise."""
     waits: list[float] = []

@@ -20,7 +20,7 @@ import msgspec
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.http import Patience, Transport, TryAgainError
-from wikitext_builder.wiki.languages import CODES, Language
+from wikitext_builder.wiki.languages import Language, code_of_language
 from wikitext_builder.wiki.names import names_in_answer, with_names
 from wikitext_builder.wiki.pace import Pace, pace_of
 from wikitext_builder.wiki.responses import FoundPage, Json, continuation, expected_fields, read_answer
@@ -326,7 +326,7 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
         wikipedia = host.endswith(".wikipedia.org")
         name = host.partition(".")[0] if wikipedia else site.language
         expected = {self.language.code, self.language.code if wikipedia else self.language.text_language}
-        if not expected & {CODES.get(name, name), CODES.get(site.language, site.language)}:
+        if not expected & {code_of_language(name), code_of_language(site.language)}:
             raise BuilderError(
                 f"{self.api}: expected a wiki of the language {self.language.code!r}, found"
                 f" {site.language!r}; use --language {site.language} or another --api"

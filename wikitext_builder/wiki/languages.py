@@ -152,6 +152,16 @@ def language_of(code: str | Language) -> Language:
     return LANGUAGES.get(known) or OTHERS.get(known) or Language(code=known)
 
 
+def code_of_language(lang: str) -> str:
+    """Return the code of the Wikipedia of a language as MediaWiki calls it; a variant is of its language.
+
+    >>> code_of_language("en-GB"), code_of_language("nb"), code_of_language("zh-yue"), code_of_language("tlh")
+    ('en', 'no', 'zh-yue', 'tlh')
+    """
+    name = lang.lower()
+    return CODES.get(name) or CODES.get(name.partition("-")[0]) or lang
+
+
 def code_of_wiki(base: str, dbname: str, lang: str) -> str:
     """Return the code of a Wikipedia by its address or database; of a private wiki the language of its texts.
 
@@ -163,8 +173,8 @@ def code_of_wiki(base: str, dbname: str, lang: str) -> str:
     ('zh-min-nan', 'dewiktionary')
     >>> code_of_wiki("https://commons.wikimedia.org/", "commonswiki", "en")
     'commonswiki'
-    >>> code_of_wiki("http://127.0.0.1:8080/", "mywiki", "fr")
-    'fr'
+    >>> code_of_wiki("http://127.0.0.1:8080/", "mywiki", "pt-BR")
+    'pt'
     """
     try:
         host = urlsplit(base).hostname or ""
@@ -177,4 +187,4 @@ def code_of_wiki(base: str, dbname: str, lang: str) -> str:
     if not base and dbname.endswith("wiki") and dbname != "wiki":
         code = dbname.removesuffix("wiki").replace("_", "-")
         return CODES.get(code, code)
-    return lang
+    return code_of_language(lang)

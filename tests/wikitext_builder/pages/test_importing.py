@@ -197,6 +197,7 @@ def test_a_damaged_note_of_an_import_is_none(tmp_path: Path, note: str) -> None:
 
 def test_a_site_without_an_address_is_that_of_its_texts() -> None:
     assert DumpedSite(base="http://[x", xml_lang="de").language == "de"
+    assert DumpedSite(base="http://localhost/", xml_lang="en-GB").language == "en"
 
 
 def test_the_note_of_an_import_is_that_of_earlier_versions(tmp_path: Path) -> None:
