@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from tests.cases import each, read
 from tests.mediawiki.asking import ask, fetched, stored, titles
-from tests.mediawiki.loopback import SITE, Answer, always, by_kind, pages, send, server
+from tests.mediawiki.loopback import GENERAL, SITE, Answer, always, by_kind, pages, send, server
 from wikitext_builder.cli import cli
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.categories import Category
@@ -29,8 +29,8 @@ TWICE = Patience(attempts=2, first_wait=0.01, silence=5.0, request=0.6)
 
 def test_a_wiki_in_a_variant_of_a_language_is_of_that_language() -> None:
     for lang in ("en-gb", "en"):
-        general = {**SITE["query"]["general"], "lang": lang}
-        with server(always({"query": {**SITE["query"], "general": general}})) as api, ask(api) as wikipedia:
+        answer = {"query": {**SITE["query"], "general": {**GENERAL, "lang": lang}}}
+        with server(always(answer)) as api, ask(api) as wikipedia:
             assert wikipedia.site().language == lang
 
 
