@@ -30,7 +30,7 @@ from wikitext_builder.building.shards import PAGES_PER_SHARD, ShardTask, make_sh
 from wikitext_builder.building.work_folder import sync
 from wikitext_builder.dataset.counts import SplitCounts
 from wikitext_builder.dataset.manifest import CROISSANT, Manifest, entry_of, write_manifest
-from wikitext_builder.dataset.recipes import Recipe, Split, choose, rank, rank_for_test
+from wikitext_builder.dataset.recipes import Recipe, Split, choose, in_order, rank_for_test
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256
@@ -63,20 +63,19 @@ def extract_pages(plan: Plan, location: str, runner: Runner, progress: Progress,
 
     `found` is the number of shards that another build, stopped or running, has made.
     """
-    revisions = {revision.page_id: revision for revision in plan.revisions}
+    places = {revision.page_id: place for place, revision in enumerate(plan.revisions)}  # they are packed
     shards, rejected, size, done = dict[int, str](), list[Rejected](), 0, 0
     words = dict[int, int]()  # by page id, if the recipe counts them
     while True:
-        split = _choose(plan, set(revisions) - {one.page_id for one in rejected}, words)
-        todo = [page_id for page_id in split.roles() if page_id not in shards]
+        split = _choose(plan, places.keys() - {one.page_id for one in rejected}, words)
+        todo = in_order((one for one in split.roles() if one not in shards), plan.recipe.seed)
         if not todo:
             refuse_few_words(plan, split, words)
             return Extracted(split, shards, needed(plan, split, rejected), done, size)
-        todo.sort(key=lambda page_id: rank(page_id, plan.recipe.seed))
         tasks = []
         for start in range(0, len(todo), PAGES_PER_SHARD):
             page_ids = todo[start : start + PAGES_PER_SHARD]
-            tasks.append(_shard_task(plan, location, [revisions[page_id] for page_id in page_ids]))
+            tasks.append(_shard_task(plan, location, [plan.revisions[places[one]] for one in page_ids]))
             shards.update(dict.fromkeys(page_ids, tasks[-1].location))
         if found and not done:
             progress("extract", 0, len(shards), f"resumes: {found:,} shards are already done")
@@ -88,6 +87,7 @@ def extract_pages(plan: Plan, location: str, runner: Runner, progress: Progress,
             for one in result.rejected:
                 LOG.info("rejected %s: %s, %s", one.title, one.reason, one.detail)
             progress("extract", done, len(shards), f"{len(rejected)} rejected" if rejected else "")
+        tasks.clear()  # they have all titles, and the next choice needs that memory
 
 
 def _choose(plan: Plan, usable: set[int], words: Mapping[int, int]) -> Split:
@@ -121,8 +121,9 @@ def _shard_task(plan: Plan, location: str, revisions: list[Revision]) -> ShardTa
 def batches_of(plan: Plan, extracted: Extracted, location: str) -> list[Batch]:
     """All articles in the order in which they are written, in batches of some hundreds."""
     roles = extracted.split.roles()
-    order = sorted(roles, key=lambda page_id: (rank(page_id, plan.recipe.seed), page_id))
-    known = {one.page_id: (one.created, one.promoted) for one in plan.revisions}
+    order = in_order(roles, plan.recipe.seed)
+    dates = (one for one in plan.revisions if one.created or one.promoted)
+    known = {one.page_id: (one.created, one.promoted) for one in dates}
     batches = []
     for start in range(0, len(order), ARTICLES_PER_BATCH):
         page_ids = order[start : start + ARTICLES_PER_BATCH]
@@ -135,7 +136,7 @@ def batches_of(plan: Plan, extracted: Extracted, location: str) -> list[Batch]:
                 page_ids=tuple(page_ids),
                 splits=tuple(splits),
                 location=f"{location}/batches/{name}",
-                dates={page_id: known[page_id] for page_id in page_ids if any(known[page_id])},
+                dates={page_id: known[page_id] for page_id in page_ids if page_id in known},
             )
         )
     return batches

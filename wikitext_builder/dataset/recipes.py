@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import chain, islice
 
@@ -110,6 +110,11 @@ def rank(page_id: int, seed: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}:{page_id}".encode()).digest()[:8])
 
 
+def in_order(page_ids: Iterable[int], seed: str) -> list[int]:
+    """Pages in the order of their ranks: that in which their articles are written."""
+    return sorted(sorted(page_ids), key=lambda page_id: rank(page_id, seed))
+
+
 def rank_for_test(page_id: int, seed: str) -> tuple[int, int, int]:
     """A key that orders the candidates for test: those of test come before those of valid."""
     number = rank(page_id, seed)
@@ -136,13 +141,12 @@ def choose(
     The numbers are how many articles each split gets, None for all that remain; given pages take the place of
     a choice. If there are too few pages, train becomes smaller first, then test, then valid.
     """
-    ranked = sorted((rank(page_id, seed), page_id) for page_id in set(page_ids))
-    order = [page_id for _, page_id in ranked]
+    order = in_order(set(page_ids), seed)
     given = {*given_valid, *given_test}
     lanes: tuple[list[int], list[int]] = ([], [])
-    for number, page_id in ranked:
+    for page_id in order:
         if page_id not in given:
-            lanes[number & 1].append(page_id)
+            lanes[rank(page_id, seed) & 1].append(page_id)
     # Candidates for the other split come last: they are used only if there are too few for this one.
     in_valid = set(given_valid) if given_valid else set(islice(chain(*lanes), valid))
     left = (page_id for page_id in chain(*reversed(lanes)) if page_id not in in_valid)
