@@ -47,6 +47,9 @@ def _run(package: str) -> None:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, interrupt)
         import_module(f"{package}.cli").main()
+    except MemoryError:  # a command says it itself
+        sys.stderr.write(f"{program}: memory ran out while modules were loading; use a larger machine\n")
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.stderr.write(f"{program}: stopped\n")
         sys.exit(130)

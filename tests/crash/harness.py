@@ -166,6 +166,8 @@ class Bench:
             ended = self.run({**self.variables, "CRASH_LOG": str(log)})
             assert ended.returncode == 0, ended.stdout
             REFERENCES[key] = log.read_text().splitlines(), self.program.result(self.found())
+        elif self.how == "short memory":  # what a run imports does not count, if another was there before
+            self.run()
         calls, self.wanted = REFERENCES[key]
         unit = {"small disk": "blocks free", "short memory": "times 512 KiB free"}.get(self.how)
         sizes = [f"{size + 1} {size} {unit}" for size in range(MOST)]

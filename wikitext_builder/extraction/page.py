@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from types import MappingProxyType
 
 from wikitext_builder.article import INCOMPLETE, SECTIONS, Article, Page
@@ -33,15 +34,16 @@ from wikitext_builder.extraction.polish import own_lines, polish, polish_heading
 from wikitext_builder.extraction.preprocessor import resolve
 from wikitext_builder.extraction.templates import TemplateReader, UserMacro, UserMacroError, user_macros
 from wikitext_builder.extraction.trim import trim
+from wikitext_builder.tokens.tokenizer import keeps_joiners
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
 
 # `[{{IPA|a}}]`: editors write the brackets where the template did not have them once.
 DOUBLED_BRACKETS = re.compile(r"\[(&#91;[^\[\]\n]{0,300}&#93;)\]")
-# Chinese text written in more than one script: `-{zh-hans:A; zh-hant:B}-`.
+# Text in more than one script, or not to be converted: `-{zh-hans:A; zh-hant:B}-`, `-{Homo sapiens}-`.
 VARIANT = re.compile(r"-\{([^{}]{0,500})\}-")
-# A semicolon ends a rule only before the next one: it also ends entities.
-BETWEEN_RULES = re.compile(r";\s*(?=(?:[^;]{0,200}=>\s*)?zh(?:-\w+)?\s*:|\Z)", re.IGNORECASE)
-CODE = re.compile(r"zh(?:-\w+)?", re.IGNORECASE)
+# The languages whose text MediaWiki converts: $languagesWithVariants in LanguageConverter.php, and kk before.
+CONVERTED = "ban crh gan iu kk ku mni sh shi sr tg tly uz wuu zgh zh"
+NESTED = 10  # rules within rules, as in MediaWiki
 PREFERRED = ("zh-hans", "zh-cn", "zh", "zh-hant", "zh-tw", "zh-hk")  # simplified first, as most articles are
 MAX_PASSES = 3  # the text of a call can show another one that it hid
 NO_EXPANSIONS: Mapping[str, str] = MappingProxyType({})
@@ -125,14 +127,14 @@ def _extracted(page: Page, way: _Way, expansions: Mapping[str, str]) -> Article:
     links = templates.read_link
     text = cut_lists(trim(page.wikitext), names.removed_sections)
     text = resolve(text, read_template=templates, read_link=links, says_nothing=templates.says_nothing)
-    if names.code == "zh":
-        text = choose_variant(text)
+    if names.code in CONVERTED.split():
+        text = choose_variant(text, names.code)
     if not names.is_english:
         text = DOUBLED_BRACKETS.sub(r"\1", text)
     switches = () if names.code in LANGUAGES else names.switches  # those of our table are known everywhere
     found = split_blocks(remove_tables(flatten_tags(text)), switches)
     kept = select_sections(found, removed=names.removed_sections, mode=way.sections)
-    return lay_out(page, kept, left_out, sections=way.sections, incomplete=way.incomplete)
+    return lay_out(page, kept, left_out, names, sections=way.sections, incomplete=way.incomplete)
 
 
 def _reader(page: Page, way: _Way, expansions: Mapping[str, str], left_out: LeftOut) -> TemplateReader:
@@ -168,13 +170,16 @@ def _with_templates(
     return replace(article, reasons=why, expanded=expanded)
 
 
-def lay_out(page: Page, found: list[Block], left_out: LeftOut, *, sections: str, incomplete: str) -> Article:
+def lay_out(
+    page: Page, found: list[Block], left_out: LeftOut, language: Language, *, sections: str, incomplete: str
+) -> Article:
     """Return the article of a page's blocks, with blank lines around headings and at the end.
 
     With official `sections` formulas are on lines of their own, except in `Article.plain_lines`.
     """
     # Equals signs at the ends of a title (the album `= (album)`) would change its level in the files.
-    whole = ["", f"= {polish_heading(page.title)} =", ""]
+    joiners = keeps_joiners(language.code)
+    whole = ["", f"= {polish_heading(page.title, joiners=joiners)} =", ""]
     lines = whole.copy()
     unknown: list[str] = []
     cuts: list[str] = []
@@ -187,10 +192,10 @@ def lay_out(page: Page, found: list[Block], left_out: LeftOut, *, sections: str,
             unknown += calls
             cuts += went[: len(calls)]  # a block of calls alone, of which some do not count, loses nothing
         if not block.level:
-            paragraph = [line] if (line := polish(text)) else []
+            paragraph = [line] if (line := polish(text, joiners=joiners)) else []
             whole += paragraph
             lines += own_lines(line) if line and sections == "official" else paragraph
-        elif text := polish_heading(text):
+        elif text := polish_heading(text, joiners=joiners):
             marks = "=" * block.level
             heading = ["", f"{marks} {text} {marks}", ""]
             whole += heading
@@ -208,20 +213,37 @@ def lay_out(page: Page, found: list[Block], left_out: LeftOut, *, sections: str,
     )
 
 
-def choose_variant(text: str) -> str:
+def choose_variant(text: str, language: str = "zh") -> str:
     """Return the text with one script chosen where it gives several; rules that show nothing are removed.
 
     >>> choose_variant("-{zh-hans:计算机; zh-hant:電腦}-、-{只}-、-{H|zh-cn:a;zh-tw:b}-")
     '计算机、只、'
+    >>> choose_variant("-{Homo -{sapiens}-}-, -{sr-ec:а; sr-el:a}-", "sr")
+    'Homo sapiens, а'
     """
-    return VARIANT.sub(_chosen, text) if "-{" in text else text
+    for _ in range(NESTED):
+        if (
+            "-{" not in text
+            or (chosen := VARIANT.sub(partial(_chosen, code=_code_of(language)), text)) == text
+        ):
+            break
+        text = chosen
+    return text
 
 
-def _chosen(match: re.Match[str]) -> str:
+@cache
+def _code_of(language: str) -> re.Pattern[str]:
+    """The code of a variant; those of Inuktitut begin with ike."""
+    return re.compile(rf"(?:{language}|ike)(?:-\w+)*", re.IGNORECASE)
+
+
+def _chosen(match: re.Match[str], code: re.Pattern[str]) -> str:
     flags, bar, rules = match[1].rpartition("|")
     if bar and {"H", "T", "-"} & {flag.strip() for flag in flags.split(";")}:
         return ""
-    pairs = [rule.partition(":") for rule in BETWEEN_RULES.split(rules)]
+    # A semicolon ends a rule only before the next one: it also ends entities.
+    between = rf";\s*(?=(?:[^;]{{0,200}}=>\s*)?{code.pattern}\s*:|\Z)"
+    pairs = [rule.partition(":") for rule in re.split(between, rules, flags=re.IGNORECASE)]
     named = {name.rpartition("=>")[2].strip().lower(): value.strip() for name, colon, value in pairs if colon}
-    codes = [name for name in named if CODE.fullmatch(name)]
+    codes = [name for name in named if code.fullmatch(name)]
     return next((named[name] for name in (*PREFERRED, *codes) if name in named), rules.strip())

@@ -23,7 +23,10 @@ from wikitext_builder.tokens.tokenizer import MANY_MARKS, sort_marks
 ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{1,31});")
 # The official files have none of these: formats (ZWSP, soft hyphen, bidi marks), controls, surrogates,
 # private use.
-UNPRINTABLE = regex.compile(rf"(?V1)[\p{{Cf}}\p{{Cc}}\p{{Cs}}\p{{Co}}--{FORMULA}]+")
+UNPRINTABLE, BUT_JOINERS = (
+    regex.compile(rf"(?V1)[\p{{Cf}}\p{{Cc}}\p{{Cs}}\p{{Co}}--[{FORMULA}{joiners}]]+")
+    for joiners in ("", "\u200c\u200d")
+)
 ALPHANUMERIC = re.compile(r"[^\W_]")
 # Left over from links and templates: `[[`, also with the beginning of a link, `{{`, and what closes them.
 BRACKETS = re.compile(r"\[\[(?:[^\[\]|]{0,200}\|)?|\{\{+|[\[{]|\]+|\}+")
@@ -46,13 +49,15 @@ FORMULA_ALONE = re.compile(FORMULA)
 FORMULA_LINE = re.compile(rf" ?((?:{FORMULA_MARK.pattern}|{SHOWN_FORMULA})(?: ?[.,;:!?]+(?= |$))?) ?")
 
 
-def polish(text: str) -> str:
+def polish(text: str, *, joiners: bool = False) -> str:
     r"""Return the line of one paragraph, in which formulas are still marks; empty if nothing is left.
+
+    With `joiners`, those of letters (U+200C, U+200D) stay: Persian and Indic languages spell with them.
 
     >>> polish("Caf\u00e9&nbsp;( \x02, \x02 ) is [[open"), polish("= x ="), polish("\x02")
     ('Café is open', '= x', '')
     """
-    line = _not_a_heading(_clean_characters(_close_holes(text)))
+    line = _not_a_heading(_clean_characters(_close_holes(text), joiners))
     return line if _has_text(line) else ""
 
 
@@ -68,12 +73,12 @@ def own_lines(line: str) -> list[str]:
     return [piece for piece in pieces if _has_text(piece)]
 
 
-def polish_heading(text: str) -> str:
+def polish_heading(text: str, *, joiners: bool = False) -> str:
     """Return the text of a heading on one line, without outer equals signs."""
-    return _clean_characters(_close_holes(text.replace(BREAK, " "))).strip("= ")
+    return _clean_characters(_close_holes(text.replace(BREAK, " ")), joiners).strip("= ")
 
 
-def _clean_characters(text: str) -> str:
+def _clean_characters(text: str, joiners: bool) -> str:
     """Return the text with entities decoded, in NFC, with plain single spaces and no invisible characters.
 
     The LaTeX of formulas does not change.
@@ -87,7 +92,7 @@ def _clean_characters(text: str) -> str:
         text = ENTITY.sub(_decoded, text)
     text = " ".join(text.split())
     if not text.isprintable():
-        text = " ".join(UNPRINTABLE.sub("", text).split())
+        text = " ".join((BUT_JOINERS if joiners else UNPRINTABLE).sub("", text).split())
     if not text.isascii():
         text = " ".join(unicodedata.normalize("NFC", MANY_MARKS.sub(sort_marks, text)).split())
     if marks:

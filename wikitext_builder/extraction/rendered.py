@@ -88,7 +88,7 @@ def extract_rendered(
     left_out = LeftOut()
     found = split_rendered_blocks(page_html, names, left_out)
     kept = select_sections(found, removed=names.removed_sections, mode=sections)
-    article = lay_out(page, kept, left_out, sections=sections, incomplete=incomplete)
+    article = lay_out(page, kept, left_out, names, sections=sections, incomplete=incomplete)
     reasons = ("error" if call in left_out.errors else "no-template" for call in article.left_out)
     return replace(article, reasons=tuple(reasons))
 

@@ -103,6 +103,17 @@ class WordMemo(dict[str, str]):
         return value
 
 
+def keeps_joiners(language: str) -> bool:
+    """True if marks and joiners (U+200C, U+200D) belong to their word.
+
+    Languages with a table of ours are as they always were, and English as the official files.
+
+    >>> keeps_joiners("fa"), keeps_joiners("simple")
+    (True, False)
+    """
+    return TABLES.get(language, language) not in LANGUAGES
+
+
 class Tokenizer:
     """The tokenizer of one language, with its memory of words.
 
@@ -112,10 +123,8 @@ class Tokenizer:
 
     def __init__(self, language: str) -> None:
         self._prefixes, self._numeric_prefixes = _nonbreaking_prefixes(language)
-        code = TABLES.get(language, language)
-        self._apostrophes = APOSTROPHES.get(code, OTHER_APOSTROPHES)
-        # Those with a table are as they always were, and English as the official files.
-        self._whole = code not in LANGUAGES
+        self._apostrophes = APOSTROPHES.get(TABLES.get(language, language), OTHER_APOSTROPHES)
+        self._whole = keeps_joiners(language)
         self._symbol, self._hyphen = (SYMBOL_NOT_MARK, HYPHEN_OF_MARKS) if self._whole else (SYMBOL, HYPHEN)
         self._tokens_of = WordMemo(self._tokenize_word)
 
