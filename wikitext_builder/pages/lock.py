@@ -74,8 +74,15 @@ def lock_lines(revisions: Sequence[Revision], language: Language, wiki: str = "-
         yield "\t".join(str(getattr(one, name)) or "-" for name in columns) + "\n"
 
 
+def _expect_file(path: Path) -> None:
+    """Refuse what can be read only once: a list is read again, for the names of a wiki or by each worker."""
+    if path.exists() and not path.is_file():
+        raise BuilderError(f"{path}: not a file; save what it gives to one, and name that")
+
+
 def read_lock(path: Path, *, language: str) -> Packed[Revision]:
     """Return the revisions of a lock file."""
+    _expect_file(path)
     try:
         with path.open(encoding="utf-8") as file:
             columns, head = _columns(path, file, language)
@@ -158,6 +165,7 @@ def read_titles(path: Path) -> tuple[list[str], list[Rejected]]:
 
     The file has one title per line. Blank lines and lines that begin with `#` are ignored.
     """
+    _expect_file(path)
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
@@ -224,8 +232,7 @@ ATTRIBUTION_HEAD: Final = "\t".join(ATTRIBUTION_COLUMNS) + "\n"
 def read_attribution(directory: Path) -> Iterator[Attribution]:
     """The attributions of a dataset that was built here, in the order of its articles, one at a time."""
     path = directory / ATTRIBUTION
-    if not path.is_file():  # to open a pipe that nobody writes would wait forever
-        raise BuilderError(f"{path}: no such file; expected the attribution of a dataset")
+    _expect_file(path)
     try:
         with path.open(encoding="utf-8", newline="\n") as file:
             for number, line in enumerate(file, start=1):

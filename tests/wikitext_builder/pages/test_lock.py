@@ -1,6 +1,9 @@
 """Lock files and files of titles: what is written is read, and nothing else is."""
 
+import os
 import random
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,13 @@ from hypothesis import strategies as st
 
 from tests.cases import each
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.lock import language_in_lock, lock_lines, read_lock, read_titles
+from wikitext_builder.pages.lock import (
+    language_in_lock,
+    lock_lines,
+    read_attribution,
+    read_lock,
+    read_titles,
+)
 from wikitext_builder.pages.store import Revision
 from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -128,3 +137,14 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     path.write_bytes(b"AT&T\n\xff\n")
     with pytest.raises(BuilderError, match="not UTF-8 at byte 5"):
         read_titles(path)
+
+
+@pytest.mark.parametrize(
+    "read", [read_titles, partial(read_lock, language="en"), lambda path: [*read_attribution(path.parent)]]
+)
+def test_a_pipe_is_refused_because_it_can_be_read_only_once(
+    tmp_path: Path, read: Callable[[Path], object]
+) -> None:
+    os.mkfifo(tmp_path / "attribution.tsv")
+    with pytest.raises(BuilderError, match=r"attribution\.tsv: not a file; save what it gives"):
+        read(tmp_path / "attribution.tsv")
