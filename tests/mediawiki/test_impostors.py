@@ -3,10 +3,14 @@
 import gzip
 import shutil
 import subprocess
+import threading
 import time
 import zlib
+from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 from typing import Any
 
 import pytest
@@ -121,22 +125,70 @@ def test_a_wait_beyond_patience_ends_the_run_and_names_it(value: str) -> None:
     refuses(answer, "asks us to wait 86,400 seconds" if value == "86400" else "asks us to wait")
 
 
-@pytest.mark.parametrize("where", ["head", "body"])
-def test_bytes_that_drip_for_hours_are_cut_off(where: str) -> None:
-    def drip(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
-        if where == "body":
-            handler.send_response(200)
-            handler.end_headers()
-        else:
-            handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-        for _n in range(200):
-            handler.wfile.write(b"{")
-            handler.wfile.flush()
-            time.sleep(0.05)
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+DRIPPING = {
+    "head": OK + b"X-Slow: ",
+    "body": OK + b"\r\n",
+    "size of a chunk": CHUNKED,
+    "trailer": CHUNKED + b"2\r\n{}\r\n0\r\nX: ",
+}
 
+
+def drip(write: Callable[[bytes], object], begin: bytes) -> None:
+    write(begin)
+    for _ in range(200):
+        write(b"1")
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("where", DRIPPING)
+def test_bytes_that_drip_for_hours_are_cut_off(where: str) -> None:
     begin = time.monotonic()
-    refuses(drip, r"2 attempts \(.*not complete", patience=TWICE)
+    answer: Answer = lambda handler, _: drip(handler.connection.sendall, DRIPPING[where])  # noqa: E731
+    refuses(answer, r"2 attempts \(.*not complete", patience=TWICE)
     assert time.monotonic() - begin < 8  # all of it takes 20 seconds
+
+
+def test_a_proxy_that_drips_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Proxy(BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(1000)
+            with suppress(OSError):
+                drip(self.request.sendall, DRIPPING["head"])
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Proxy) as proxy:
+        proxy.daemon_threads = True
+        threading.Thread(target=proxy.serve_forever, args=[0.02], daemon=True).start()
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.server_address[1]}")
+        with ask("https://wiki.example/w/api.php", [], patience=TWICE) as wikipedia:
+            begin = time.monotonic()
+            with pytest.raises(BuilderError, match=r"2 attempts \(.*not complete"):
+                wikipedia.site()
+        assert time.monotonic() - begin < 8
+        proxy.shutdown()
+
+
+def test_closing_a_client_ends_requests_that_wait_for_an_answer() -> None:
+    asked, over = threading.Semaphore(0), threading.Event()
+
+    def silent(_handler: BaseHTTPRequestHandler, _query: dict[str, str]) -> None:
+        asked.release()
+        over.wait(20)
+
+    with server(silent) as api, ask(api, parallel=3) as wikipedia:
+
+        def close() -> None:
+            for _ in range(3):
+                asked.acquire()
+            wikipedia.close()
+
+        threading.Thread(target=close, daemon=True).start()
+        begin = time.monotonic()
+        with pytest.raises(BuilderError, match="the client was closed"):
+            list(wikipedia.map(lambda number: wikipedia.request({"n": f"{number}"}), range(3)))
+        assert time.monotonic() - begin < 10
+        over.set()
 
 
 def test_a_listing_that_does_not_advance_is_an_error(tmp_path: Path) -> None:

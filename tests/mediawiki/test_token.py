@@ -14,7 +14,7 @@ from tests.mediawiki.load import LoadedWiki
 from tests.mediawiki.loopback import SITE, send, server
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.client import Wikipedia
-from wikitext_builder.wiki.http import is_trusted
+from wikitext_builder.wiki.http import Patience, is_trusted
 from wikitext_builder.wiki.languages import LANGUAGES
 from wikitext_builder.wiki.token import VARIABLE, Token, read_token
 
@@ -59,6 +59,29 @@ def test_a_token_is_sent_and_is_in_nothing_that_is_written(tmp_path: Path) -> No
     names = {path.name for path in folder.rglob("*")}
     assert names == {"a.store", "printed"}
     assert SECRET.encode() not in b"".join((folder / name).read_bytes() for name in names)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "%s\r\n\r\n",
+        "HTTP/1.1 %s\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%s\r\n",
+    ],
+)
+def test_no_wrong_answer_brings_it_into_an_error(head: str) -> None:
+    def refuse(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
+        handler.connection.sendall(head.replace("%s", handler.headers["Authorization"]).encode())
+
+    patience = Patience(attempts=2, first_wait=0.01)
+    with (
+        server(refuse) as api,
+        Wikipedia(api, language=LANGUAGES["en"], token=Token(SECRET), patience=patience) as wikipedia,
+        pytest.raises(BuilderError, match=r"\(token\)") as refused,
+    ):
+        wikipedia.site()
+    assert SECRET not in "".join(traceback.format_exception(refused.value))
 
 
 @pytest.mark.parametrize("slash", ["/", r"\/"])  # PHP writes it so in JSON

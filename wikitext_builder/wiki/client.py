@@ -218,7 +218,8 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
             try:
                 return self._once(parameters)
             except TryAgainError as error:
-                self._give_up_or_wait(attempt, error)
+                if not self._stopped.is_set():
+                    self._give_up_or_wait(attempt, error)
 
     def _once(self, parameters: Mapping[str, str]) -> Json:
         with self._slots:

@@ -6,14 +6,13 @@ import ipaddress
 import re
 import socket
 import ssl
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
-from threading import Event, Timer
-from typing import Any
+from threading import Timer, local
+from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 import requests
@@ -190,14 +189,34 @@ class Transport:
         # Else what goes to this machine could leave it.
         self._proxies = {"no_proxy": host} if is_loopback(host) else None
         self._session.headers.update({"User-Agent": user_agent(self.contact), "Accept-Encoding": "gzip"})
-        adapter = HTTPAdapter(pool_maxsize=connections)
-        adapter.poolmanager.pool_classes_by_scheme = _bounded_pools(patience.request)
+        self._exchanges: set[_Exchange] = set()
         for scheme in ("https://", "http://"):
-            self._session.mount(scheme, adapter)
+            self._session.mount(scheme, _Adapter(pool_maxsize=connections))
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections, also those that wait for an answer."""
         self._session.close()
+        for exchange in tuple(self._exchanges):
+            exchange.cut()
+
+    @contextmanager
+    def _exchange(self) -> Iterator[None]:
+        """What is sent and received in this block, by this thread, ends in time."""
+        exchange = EXCHANGE.now = _Exchange()
+        self._exchanges.add(exchange)
+        timer = Timer(self._patience.request, exchange.cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except (OSError, HTTPException, urllib3.exceptions.HTTPError):
+            if not exchange.is_cut:
+                raise
+        finally:
+            timer.cancel()
+            self._exchanges.discard(exchange)
+        if exchange.is_cut:  # what was cut off can look complete, or like a lost connection
+            raise TryAgainError(f"the answer was not complete after {self._patience.request:g} seconds")
 
     def send(self, parameters: Mapping[str, str]) -> Reply:
         """Send one request.
@@ -207,10 +226,9 @@ class Transport:
             BuilderError: The server's certificate is wrong, its answer has no end, or the environment names a
                 proxy or certificates that cannot be used.
         """
-        deadline = time.monotonic() + self._patience.request
         try:
-            with self._open(urlencode(parameters)) as response:
-                body = self._body(response, deadline)
+            with self._exchange(), self._open(urlencode(parameters)) as response:
+                body = self._body(response)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             causes = _causes(error)
             if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
@@ -226,13 +244,15 @@ class Transport:
                     " HTTPS_PROXY or REQUESTS_CA_BUNDLE"
                 ) from error
             unreachable = any(isinstance(c, (ConnectionRefusedError, socket.gaierror)) for c in causes)
-            what = f"{type(causes[-1]).__name__}: {causes[-1]}"
-            raise TryAgainError(what, unreachable=unreachable) from error
-        headers: Mapping[str, str] = response.headers
-        if self._token:
-            body = self._token.hide(body)
-            headers = {name: self._token.hide(value.encode()).decode() for name, value in headers.items()}
-        return Reply(status=response.status_code, headers=headers, body=body)
+            what = self._hidden(f"{type(causes[-1]).__name__}: {causes[-1]}")
+            raise TryAgainError(what, unreachable=unreachable) from (None if self._token else error)
+        headers = {name: self._hidden(value) for name, value in response.headers.items()}
+        return Reply(
+            status=response.status_code, headers=headers, body=self._token.hide(body) if self._token else body
+        )
+
+    def _hidden(self, text: str) -> str:
+        return self._token.hide(text.encode()).decode() if self._token else text
 
     def _open(self, query: str) -> requests.Response:
         how: dict[str, Any] = {
@@ -246,13 +266,12 @@ class Transport:
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         return self._session.post(self.api, data=query, headers=form, **how)
 
-    def _body(self, response: requests.Response, deadline: float) -> bytes:
-        packing = response.headers.get("Content-Encoding", "identity").strip().lower()
-        if packing not in (
-            "gzip",
-            "identity",
-        ):  # others, and several at once, can unpack to any size in one step
-            raise BuilderError(f"{self.api}: the answer is compressed as {packing[:40]!r}; we asked for gzip")
+    def _body(self, response: requests.Response) -> bytes:
+        packing = response.headers.get("Content-Encoding", "identity").strip()
+        # Others, and several at once, can unpack to any size in one step.
+        if packing.lower() not in ("gzip", "identity"):
+            shown = self._hidden(packing)[:40]
+            raise BuilderError(f"{self.api}: the answer is compressed as {shown!r}; we asked for gzip")
         pieces: list[bytes] = []
         size = 0
         while piece := response.raw.read1(PIECE, decode_content=True):
@@ -263,52 +282,71 @@ class Transport:
                     f"{self.api}: the answer has more than {self._patience.answer_bytes:,} bytes, and none of"
                     " MediaWiki has; check the address"
                 )
-            if time.monotonic() > deadline:
-                raise TryAgainError(f"the answer was not complete after {self._patience.request:g} seconds")
         return b"".join(pieces)
 
 
-def _bounded_pools(seconds: float) -> dict[str, type[HTTPConnectionPool]]:
-    """Return connections that limit the wait for the head of an answer, even if it comes byte by byte."""
+@dataclass(eq=False)
+class _Exchange:
+    """A request and its answer, which another thread can cut off anywhere: even if bytes come one by one."""
 
-    class Connection(HTTPConnection):
-        def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3's own
-            with _cut_after(seconds, self.sock):
-                return super().getresponse()
+    connection: HTTPConnection | None = None
+    socket: socket.socket | None = None  # http.client forgets it if the answer ends its connection
+    is_cut: bool = False
 
-    class SecureConnection(Connection, HTTPSConnection):
-        pass
-
-    class Pool(HTTPConnectionPool):
-        ConnectionCls = Connection
-
-    class SecurePool(HTTPSConnectionPool):
-        ConnectionCls = SecureConnection
-
-    return {"http": Pool, "https": SecurePool}
+    def cut(self) -> None:
+        self.is_cut = True
+        for one in (self.connection and self.connection.sock, self.socket):
+            with suppress(OSError):  # it is already closed
+                if one:
+                    one.shutdown(socket.SHUT_RDWR)
 
 
-@contextmanager
-def _cut_after(seconds: float, connection: socket.socket) -> Iterator[None]:
-    late = Event()
+class _Now(local):
+    """The exchange of a thread."""
 
-    def cut() -> None:
-        late.set()
-        with suppress(OSError):  # it is already closed
-            connection.shutdown(socket.SHUT_RDWR)
+    now = _Exchange()
 
-    timer = Timer(seconds, cut)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except (OSError, HTTPException):
-        if not late.is_set():
-            raise
-    finally:
-        timer.cancel()
-    if late.is_set():  # a head that was cut off can look complete, or like a lost connection
-        raise TimeoutError(f"the head of the answer was not complete after {seconds:g} seconds")
+
+EXCHANGE: Final = _Now()
+
+
+class _Connection(HTTPConnection):
+    def connect(self) -> None:
+        EXCHANGE.now.connection = self
+        super().connect()
+
+    def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3's own
+        EXCHANGE.now.connection, EXCHANGE.now.socket = self, self.sock
+        return super().getresponse()
+
+
+class _SecureConnection(_Connection, HTTPSConnection):
+    pass
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _SecurePool(HTTPSConnectionPool):
+    ConnectionCls = _SecureConnection
+
+
+class _Adapter(HTTPAdapter):
+    """Connections that know their exchange, also those to a proxy."""
+
+    def init_poolmanager(self, *words: Any, **options: Any) -> None:
+        super().init_poolmanager(*words, **options)
+        self.poolmanager.pool_classes_by_scheme = POOLS
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> urllib3.PoolManager:
+        manager: urllib3.PoolManager = super().proxy_manager_for(proxy, **options)
+        if isinstance(manager, urllib3.ProxyManager):  # one of SOCKS has connections of its own
+            manager.pool_classes_by_scheme = POOLS
+        return manager
+
+
+POOLS: Final = {"http": _Pool, "https": _SecurePool}
 
 
 def _causes(error: BaseException) -> list[BaseException]:
