@@ -18,10 +18,12 @@ import zstandard
 from click.testing import CliRunner
 
 from tests.cases import each, read
+from tests.dumps import numbered_page
 from tests.mediawiki.asking import ask, fetched, stored, titles
 from tests.mediawiki.loopback import GENERAL, SITE, Answer, always, by_kind, pages, send, server
 from wikitext_builder.cli import cli
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages import expansions
 from wikitext_builder.pages.categories import Category
 from wikitext_builder.wiki import client
 from wikitext_builder.wiki.http import Patience
@@ -237,6 +239,26 @@ def test_more_than_was_asked_for_is_an_error(tmp_path: Path, what: str) -> None:
         with pytest.raises(BuilderError, match="more than 50 pages or revisions"):
             fetched(api, store, titles(tmp_path, "Good"))
         assert store.revision_count("en") == 0
+
+
+def test_pages_that_are_gone_have_no_title() -> None:
+    answer = pages([{"pageid": 7, "missing": True}, {"pageid": 8, "missing": True}], batchcomplete=True)
+    with server(answer) as api, ask(api) as wikipedia:
+        found = wikipedia.find({"pageids": "7|8"})
+    assert [(one.page_id, one.title) for one in found.pages.values()] == [(7, ""), (8, "")]
+
+
+def test_memory_that_runs_out_while_a_page_is_looked_through_is_no_fault_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_memory(*_words: object, **_options: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(expansions, "extract", no_memory)
+    with server(always(SITE)) as api, stored(tmp_path) as store, ask(api) as wikipedia:
+        store.add("en", [numbered_page(1, "text")], origin=api)
+        with pytest.raises(MemoryError):
+            expansions.fetch_expansions(store, wikipedia, [one.revision_id for one in store.revisions("en")])
 
 
 def test_odd_texts_are_rejected_and_the_others_kept(tmp_path: Path) -> None:

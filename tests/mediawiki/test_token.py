@@ -72,7 +72,8 @@ def test_a_token_is_sent_and_is_in_nothing_that_is_written(tmp_path: Path) -> No
 )
 def test_no_wrong_answer_brings_it_into_an_error(head: str) -> None:
     def refuse(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
-        handler.connection.sendall(head.replace("%s", handler.headers["Authorization"]).encode())
+        said = handler.headers["Authorization"].removeprefix("Bearer ")
+        handler.connection.sendall(head.replace("%s", said).encode())
 
     patience = Patience(attempts=2, first_wait=0.01)
     with (

@@ -96,6 +96,8 @@ def fetch(store_path: Path, as_json: bool, **options: Any) -> None:
     click.echo(f"  rejected  {listed(pages.rejected)}")
     if report.expansions:
         _print_expanded(report.expansions.expanded, report.expansions.failed)
+        if report.expansions.rejected:
+            click.echo(f"  unread    {listed(report.expansions.rejected)}; a build says which pages")
     if report.html:
         html = report.html
         click.echo(f"  rendered  {html.fetched:,}, {html.present:,} already done; not: {listed(html.failed)}")

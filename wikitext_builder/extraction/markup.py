@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain, pairwise
+from urllib.parse import unquote
 
 from wikitext_builder.extraction.macros import words
 from wikitext_builder.extraction.markers import (
@@ -54,6 +55,8 @@ class LinkReader:
         >>> read = LinkReader(LANGUAGES["en"])
         >>> read(["Tokyo", "the city"]), read(["Mercury (planet)", ""]), read([":Category:Cities"])
         ('the city', 'Mercury', 'Category:Cities')
+        >>> read(["Caf%C3%A9"]), read(["100% free"])
+        ('Café', '100% free')
         >>> read(["File:a.jpg", "thumb", "A caption"]) == BLOCK, read(["File:a.jpg", "9px"]) == GONE
         (True, True)
         >>> read(["de:Tokio"]) == MARGIN
@@ -74,7 +77,8 @@ class LinkReader:
         if len(parts) == 1:
             if (":" in target or target[:2] == "//") and LABELLED.match(parts[0]):
                 return f"[[{parts[0]}]]"  # an external link in brackets of the text
-            return parts[0].strip().lstrip(":").strip()  # underscores stay as in the page
+            shown = parts[0].strip().lstrip(":").strip()  # underscores stay as in the page
+            return shown if "%" not in shown else unquote(shown).replace("<", "&lt;").replace(">", "&gt;")
         label = parts[1] if len(parts) == 2 else "|".join(parts[1:])
         if label.strip():
             return add_seams(label) if "'" in label else label

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import UNANSWERED, RejectedError
+from wikitext_builder.errors import UNANSWERED, BuilderError, RejectedError
 from wikitext_builder.extraction.macros.call import template_name
 from wikitext_builder.extraction.macros.parser_functions import VARIABLES
 from wikitext_builder.extraction.page import extract
@@ -91,6 +91,8 @@ def fetch_expansions(
                     calls = _unknown_calls(store, language, stored, unsure)
             except RejectedError as error:
                 rejected[error.reason] += 1
+            except (BuilderError, MemoryError):  # not the page's fault
+                raise
             except Exception:  # an error of ours: `build` writes it into rejected.jsonl
                 rejected["extraction-failed"] += 1
             if calls:

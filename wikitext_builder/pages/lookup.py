@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
+from urllib.parse import unquote
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.rules import Filter, WhyNot
@@ -160,7 +161,7 @@ def linked_titles(wikitext: str, site: Site) -> list[str]:
 
 
 def _link_title(target: str, site: Site) -> str:
-    title = tidy_title(html.unescape(target).partition("#")[0])
+    title = tidy_title(unquote(html.unescape(target)).partition("#")[0]).removeprefix(":").lstrip()
     prefix, colon, _ = title.partition(":")
     if title_fault(title) or title.startswith((":", "/")):
         return ""

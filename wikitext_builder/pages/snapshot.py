@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import tarfile
-from collections import deque
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Annotated, Any, Self
@@ -249,8 +248,12 @@ def files_in_tar(pieces: Iterator[bytes]) -> Iterator[bytes]:
                 while content and (piece := content.read(PIECE)):
                     yield piece
                 yield b"\n"
+            more = False
+            while rest := archive.fileobj.read(PIECE):  # padding, and checks at the end of what was packed
+                more = more or bool(rest.strip(b"\0"))
     except (tarfile.TarError, ValueError) as error:
         raise BuilderError(f"the tar archive is damaged ({error}); download it again") from error
-    deque(pieces, maxlen=0)  # padding, and the checks at the end of what was packed
     if not ended:
         raise BuilderError("the tar archive is truncated; download it again to resume the import")
+    if more:
+        raise BuilderError("there is more after the end of the tar archive; import one archive per file")

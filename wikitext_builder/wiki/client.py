@@ -112,7 +112,9 @@ def gather(found: Found, raw: dict[str, Json], query: Json) -> None:
     found.other_wikis.update(link["title"] for link in query.get("interwiki", ()))
     found.bad_revisions.update(int(number) for number in query.get("badrevids", {}))
     for page in query.get("pages", ()):
-        known = raw.setdefault(page["title"], {**page, "revisions": []})
+        gone = "missing" in page and "title" not in page  # it was asked for by its id
+        title = f"#{page['pageid']}" if gone else page["title"]
+        known = raw.setdefault(title, {**page, "revisions": []})
         known.update({name: value for name, value in page.items() if name != "revisions"})
         have = {revision["revid"] for revision in known["revisions"]}
         known["revisions"] += [r for r in page.get("revisions", ()) if r["revid"] not in have]

@@ -119,6 +119,8 @@ def test_links_in_a_list_page() -> None:
         "* [[AT&amp;T]] ''[[C++|the language]]'' [[łódź#History|x]] {{FA|[[2001: A Space Odyssey]]}}"
         "<!-- [[A]] --><nowiki>[[B]]</nowiki> [[WP:Pump]] [[:Category:C]] [[#D]] [[/E]]"
         "[[File:F.jpg|thumb|[[ G_h ]]]]"
-        " [[I|J]] [[ßx]] [[<b>]] [[ ]] [[K\n]] [[" + "[[" * 50_000
+        " [[I|J]] [[ßx]] [[<b>]] [[ ]] [[K\n]] [[:Octopus]] [[Caf%C3%A9]] [[C%2B%2B]] [[" + "[[" * 50_000
     )
-    assert linked_titles(wikitext, site) == ["2001: A Space Odyssey", "AT&T", "C++", "G h", "I", "ßx", "Łódź"]
+    assert linked_titles(wikitext, site) == [
+        "2001: A Space Odyssey", "AT&T", "C++", "Café", "G h", "I", "Octopus", "ßx", "Łódź",
+    ]  # fmt: skip

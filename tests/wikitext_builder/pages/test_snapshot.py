@@ -290,6 +290,11 @@ def test_a_truncated_snapshot_breaks_off(tmp_path: Path, pack: Callable[[bytes],
     assert not refused(tmp_path, data)
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_archives_that_were_joined_are_refused(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    assert "one archive per file" in refused(tmp_path, pack(tar(LINES)) + pack(tar(LINES)))
+
+
 @pytest.mark.parametrize(
     "kind", [tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, b"S"]
 )
