@@ -63,7 +63,8 @@ def is_short_memory(error: BaseException) -> bool:
 
     >>> is_short_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 8 bytes"))
     True
+    >>> from zstandard import ZstdError
+    >>> is_short_memory(ZstdError("cannot compress: Allocation error : not enough memory"))
+    True
     """
-    return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError) and SHORT_MEMORY.search(str(error)) is not None
-    )
+    return isinstance(error, MemoryError) or SHORT_MEMORY.search(str(error)) is not None

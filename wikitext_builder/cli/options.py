@@ -169,15 +169,15 @@ def run(program: click.Command, *, stopped: str = "stopped") -> None:
         # The reader of stdout is gone, as with `| head`: not an error. 141 is the shell's status for it.
         _discard_output()
         sys.exit(141)
-    except (MemoryError, RuntimeError) as error:
-        if not is_short_memory(error):
-            raise
-        advice = "use fewer processes or a larger machine, and run it again to resume"
-        _fail(name, f"memory ran out{f' ({error})' if str(error) else ''}; {advice}", 1)
     except OSError as error:  # stdout on a full disk, for example
         if error.filename is None:
             _discard_output()
         _fail(name, f"{error.filename or 'output'}: {error.strerror or error}", 1)
+    except Exception as error:
+        if not is_short_memory(error):
+            raise
+        advice = "use fewer processes or a larger machine, and run it again to resume"
+        _fail(name, f"memory ran out{f' ({error})' if str(error) else ''}; {advice}", 1)
     if status:  # of `click.exceptions.Exit`; commands return None
         sys.exit(status)
 
