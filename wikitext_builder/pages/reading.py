@@ -55,14 +55,19 @@ def status(store: str | Path) -> list[StoreStatus]:
 def status_of(store: Store, language: str) -> StoreStatus:
     """Count what an open store has of one Wikipedia."""
     expansions, rendered = store.counts("expansions", language), store.counts("rendered", language)
+    revisions, rejected = store.revisions(language), store.rejected(language)
+    # Other conditions ask again for what is rejected or, if it is excluded, here.
+    gone = {(one.title, one.revision_id) for one in rejected}
+    missing = [one for one in store.missing(language) if (one.title, one.revision_id) not in gone]
+    here = {one.title for one in revisions} if missing else set()
     return StoreStatus(
         language=language,
         wiki=store.wiki(language),
-        pages=len(store.revisions(language)),
+        pages=len(revisions),
         revisions=store.revision_count(language),
         wanted=store.wanted_count(language),
-        missing=len(store.missing(language)),
-        rejected=dict(sorted(Counter(one.reason for one in store.rejected(language)).items())),
+        missing=sum(bool(one.as_of or one.revision_id) or one.title not in here for one in missing),
+        rejected=dict(sorted(Counter(one.reason for one in rejected).items())),
         redirects=len(store.redirects(language)),
         rendered=rendered.pop("", 0),
         not_rendered=rendered,

@@ -16,6 +16,7 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import lock_lines, read_attribution, read_lock
 from wikitext_builder.pages.page_filters import FILTERS, STORED, chosen, parse_rules
+from wikitext_builder.pages.reading import status_of
 from wikitext_builder.pages.rules import First, Past, first_fault, parse_kind
 from wikitext_builder.pages.store import Rejected, Revision, Store, Wanted
 from wikitext_builder.wiki.classify import classifier
@@ -232,6 +233,10 @@ def test_other_conditions_make_a_rejected_page_missing_again(tmp_path: Path) -> 
         assert store.missing("en") == []
         store.ask_again("en", "another")  # also of pages that are not selected now
         assert store.missing("en") == [Wanted(title="A")]
+        assert status_of(store, "en").missing == 0  # it is rejected, until a run asks for it
+        store.add("en", [numbered_page(1, "text", "C")], origin="x")
+        store.want("en", [Wanted(title="C"), Wanted(title="C", as_of="2015-01-01T00:00:00Z")])
+        assert status_of(store, "en").missing == 1  # an older one
 
 
 def test_a_page_that_is_free_of_conditions_now_is_missing_again(tmp_path: Path) -> None:
