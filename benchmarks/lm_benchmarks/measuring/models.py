@@ -34,6 +34,7 @@ from lm_benchmarks.measuring.loaded_model import (
     user_function,
 )
 from lm_benchmarks.measuring.passages import vocabulary_of
+from lm_benchmarks.record_versions import portable
 from lm_benchmarks.records import training_of
 from ps_models.data.dataset import Text, read_texts, read_train
 from ps_models.devices import choose_device
@@ -44,6 +45,7 @@ from ps_models.models.baselines import BASELINES, NGram
 from ps_models.models.interpolation import interpolate
 from ps_models.models.unigram_cache import UnigramCache
 from ps_models.training.checkpoint import Checkpoint, check_vocabulary
+from wikitext_builder.addresses import without_secrets
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -76,7 +78,7 @@ def open_model(specification: str, inputs: Inputs) -> LoadedModel:
     if colon and kind.replace(".", "").isidentifier() and rest.isidentifier():
         return _users(kind, rest, inputs)
     raise HarnessError(
-        f"{specification}: no such model{nearest(specification, NAMES)}; expected one of"
+        f"{without_secrets(specification)}: no such model{nearest(specification, NAMES)}; expected one of"
         f" {', '.join(NAMES)}; a checkpoint;"
         f" {', '.join(f'{name}:…' for name in KINDS)}; or module:function; run"
         " `lm-benchmarks list` for what each one is"
@@ -243,8 +245,8 @@ def _mixed(line: str, inputs: Inputs) -> LoadedModel:
     words = {one.vocabulary.tokens for one in members}
     if len(words) != 1:
         raise HarnessError(
-            f"mix:{line}: {len(words)} vocabularies; expected models over the same words. A file of n-grams"
-            " that lacks some knows them only as its <unk>: estimate it on the dataset's train"
+            f"mix:{without_secrets(line)}: {len(words)} vocabularies; expected models over the same words. A"
+            " file of n-grams that lacks some knows them only as its <unk>: estimate it on train"
         )
     users = ",".join(one.users for one in members if one.users)
     with user_code(users):
@@ -318,16 +320,17 @@ def _of_grams(kind: str, read: Callable[[Path], NGrams], path: str, inputs: Inpu
 
 
 def _command(line: str, inputs: Inputs) -> LoadedModel:
+    shown = portable(f"command:{line}")
     try:
         words = shlex.split(line)
     except ValueError as error:
-        raise HarnessError(f"command:{line}: {error}; expected words as in a shell") from error
+        raise HarnessError(f"{shown}: {error}; expected words as in a shell") from error
     if not words:
         raise HarnessError("command: no program; expected command:PROGRAM ARGUMENTS")
     digest = hashlib.sha256(line.encode(errors="surrogateescape")).hexdigest()[:8]
     return LoadedModel(
-        name=program_name(words, inputs.dataset.path),
-        identity=f"{signature_value(f'command.{line}')[:51]}+{digest}",
+        name=program_name([*map(without_secrets, words)], inputs.dataset.path),
+        identity=f"{signature_value(shown.replace(':', '.', 1))[:51]}+{digest}",
         model=Command(words, inputs.vocabulary, patience=inputs.options["patience"]),
         vocabulary=inputs.vocabulary,
         is_program=True,
