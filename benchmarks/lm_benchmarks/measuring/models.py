@@ -51,6 +51,7 @@ from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import nearest
 from wikitext_builder.hashing import file_sha256
+from wikitext_builder.tables import one_line
 
 
 def make_inputs(data: str | Path, split: str, **options: Any) -> Inputs:
@@ -67,7 +68,12 @@ def make_inputs(data: str | Path, split: str, **options: Any) -> Inputs:
 
 
 def open_model(specification: str, inputs: Inputs) -> LoadedModel:
-    """Open a model by one of the forms that `models` lists."""
+    """Open a model by one of the forms that `models` lists. Its name is one line, which a record can hold."""
+    loaded = _opened(specification, inputs)
+    return replace(loaded, name=one_line(loaded.name))
+
+
+def _opened(specification: str, inputs: Inputs) -> LoadedModel:
     kind, colon, rest = specification.partition(":")
     if specification in NAMES:
         return NAMES[specification][1](specification, inputs)

@@ -201,14 +201,19 @@ def test_not_a_number_is_never_written():
             from_json(to_line(RESULT).replace("0.25", number))
 
 
-def test_a_torn_line_is_not_written_on(tmp_path):
+def test_a_line_without_an_end_takes_no_other_with_it(tmp_path):
     path = tmp_path / "results.jsonl"
     append_record(path, RESULT)
-    path.write_text(path.read_text()[:-20])
-    with pytest.raises(HarnessError, match="incomplete"):
-        append_record(path, RESULT)
-    with pytest.raises(HarnessError, match="line 1"):
+    path.write_text(path.read_text().rstrip("\n"))  # as an editor leaves it
+    append_record(path, RESULT)
+    assert read_results(path) == [RESULT] * 2
+    path.write_text(path.read_text()[:-20])  # torn
+    append_record(path, RESULT)
+    with pytest.raises(HarnessError, match="line 2"):
         read_results(path)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text(lines[0] + lines[2])
+    assert read_results(path) == [RESULT] * 2
 
 
 def test_a_folder_is_no_file(tmp_path):
