@@ -348,9 +348,8 @@ def _of_pieces(make: Callable[..., PieceModel], own: Sequence[str], what: str, i
     """A model of pieces. Each takes its windows, and some options of its own."""
     options = {**inputs.options, "device": inputs.device, "window": inputs.window, "stride": inputs.stride}
     model = make(what, inputs.vocabulary, **{name: options[name] for name in ("window", "stride", *own)})
-    if isinstance(model, Endpoint):
-        return replace(of_piece_model(model.served, model, inputs.vocabulary), server=model.url)
-    return of_piece_model(Path(what).name, model, inputs.vocabulary)
+    name = model.served if isinstance(model, Endpoint) else Path(what).name
+    return of_piece_model(name, model, inputs.vocabulary)
 
 
 OWN_FIELDS: Final = frozenset(

@@ -113,7 +113,7 @@ def cached_scores(
     path = None
     if results is not None and loaded.is_identified:
         what = (str(dataset.path.resolve()), text)
-        model = (loaded.identity, loaded.server, sorted(loaded.facts.items()), precision)
+        model = (loaded.identity, sorted(loaded.facts.items()), precision)
         decides = repr((what, model, torch.__version__, version("wikitext-builder")))
         digest = hashlib.sha256(decides.encode()).hexdigest()[:16]
         path = results.with_name(f"{results.name}.{digest}.windows")
