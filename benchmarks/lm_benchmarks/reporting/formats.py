@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
+from lm_benchmarks.record_versions import finite
 from lm_benchmarks.records import warnings_of
 from wikitext_builder.tables import aligned, csv_text, one_line
 from wikitext_builder.webpages import render as render_template
@@ -225,6 +226,7 @@ def write_conventions(found: Sequence[ByConvention], form: str) -> str:
     """Return the table as `text`, `markdown`, `csv`, `latex`, `html` (a self-contained page) or `json`."""
     values = exact(CONVENTION_COLUMNS, found)
     if form == "json":
+        values = values.map(lambda value: finite(value) if isinstance(value, float) else value)
         return json.dumps(records(values), ensure_ascii=False) + "\n"
     if form == "csv":
         return csv_table(values.assign(known=values["known"].map("; ".join)))

@@ -3,15 +3,18 @@
 import csv
 import io
 import math
+import os
 import re
 import shutil
 import subprocess
 from itertools import product
 
+import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.metrics import METRICS, Sums
+from lm_benchmarks.record_versions import append_record
 from lm_benchmarks.records import Epoch, Result, TokenGroup, read_results
 from lm_benchmarks.reporting.collect import tables_of
 from lm_benchmarks.reporting.groups import groupings_of
@@ -92,6 +95,20 @@ def report(tmp_path_factory):
         "1,9,inf,300.5,1\n2,18,250,210.25,2\n3,27,170,180,3\n"
     )
     return make_report(f"Title {NASTY}", RESULTS, published=PUBLISHED, logs=[run])
+
+
+@pytest.mark.parametrize("ending", ["md", "html"])
+def test_a_title_that_is_no_utf_8_is_spelled_out(tmp_path, ending):
+    append_record(tmp_path / "r.jsonl", RESULT)
+    page = tmp_path / f"page.{ending}"
+    page.write_text("old")
+    lb.report(tmp_path / "r.jsonl", page, title=os.fsdecode(b"a\xff"))
+    assert "udcff" in page.read_text(encoding="utf-8")
+    (tmp_path / "link.csv").symlink_to(page)
+    lb.report(tmp_path / "r.jsonl", tmp_path / "link.csv")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert page.read_text(encoding="utf-8").startswith("data,")
+    assert not list(tmp_path.glob("*.part"))
 
 
 def test_rows_are_ordered_joined_with_the_papers_and_marked(report):
