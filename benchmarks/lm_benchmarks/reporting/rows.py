@@ -291,7 +291,10 @@ def _perplexity(results: Runs, split: str) -> float | None:
 def _spread(results: Runs) -> str:
     """How many seeds, and the standard deviation of their perplexities."""
     each = [[run.total.score.perplexity for run in results.get(split, ())] for split in ("valid", "test")]
-    deviations = [f"{statistics.stdev(values):.2f}" if len(values) > 1 else NO_SUCH for values in each]
+    deviations = [
+        f"{statistics.stdev(values):.2f}" if len(values) > 1 and max(values) < math.inf else NO_SUCH
+        for values in each
+    ]
     return f"{max(map(len, each))} seeds ± {' / '.join(deviations)}"
 
 

@@ -186,7 +186,7 @@ def only(wanted: Sequence[str], there: Mapping[str, Shown]) -> dict[str, Shown]:
 def _said_vocabulary(value: str) -> str:
     """The vocabulary of a signature, without its hash."""
     size, _, hashed = value.partition("+")
-    return f"{int(size):,} words" if hashed and size.isdigit() else value
+    return f"{int(size):,} words" if hashed and re.fullmatch("[0-9]{1,18}", size) else value
 
 
 def value_of(row: ReportRow, split: str, metric: str) -> float | None:
@@ -239,7 +239,9 @@ Shown = tuple[ReportColumn, str]  # a column, and the split that it shows
 
 
 # What a number cost: training, speed and FLOPs, from its record; None if the record does not have it.
-THREADS: Final = re.compile(r"cpu \([^()]*, (\d+) threads\)$")  # as `ps_models.devices.device_name` writes it
+THREADS: Final = re.compile(
+    r"cpu \([^()]*, (\d{1,9}) threads\)$"
+)  # as `ps_models.devices.device_name` writes it
 CPU, GPU = "core", "GPU"
 
 

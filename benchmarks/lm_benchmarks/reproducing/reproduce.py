@@ -36,6 +36,7 @@ from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import cores
 
 MEASURED: Final = ("valid", "test")
+MOST_HOURS: Final = 1e6  # more is no estimate
 Planned = tuple[str, str, int]  # the name of a row in its table, recipe, seed
 
 
@@ -209,12 +210,12 @@ class Reproduction:
         return text_table(self.frame) + self.summary
 
     def fields(self) -> dict[str, object]:
-        """For programs."""
-        return {"table": self.table, "rows": msgspec.to_builtins(self.rows)}
+        """For programs, as JSON has it: an infinite number is None."""
+        return {"table": self.table, "rows": msgspec.json.decode(msgspec.json.encode(self.rows))}
 
 
 def _time(hours: float | None) -> str:
-    return "unknown" if hours is None else str(timedelta(seconds=round(3600 * hours)))
+    return "unknown" if hours is None or hours > MOST_HOURS else str(timedelta(seconds=round(3600 * hours)))
 
 
 def settings_text(settings: Iterable[str]) -> str:

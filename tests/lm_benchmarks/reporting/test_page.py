@@ -125,6 +125,12 @@ def test_rows_are_ordered_joined_with_the_papers_and_marked(report):
     assert table.splits == ("valid", "test")
 
 
+def test_a_vocabulary_with_no_number_of_words_is_shown_as_it_is():
+    value = f"{'1' * 5000}+ab"
+    page = report_text(make_report("t", [signed(RESULTS[0], vocabulary=value)]), ".html")
+    assert value in page
+
+
 def test_results_of_other_conventions_have_tables_of_their_own():
     other = RESULTS[0]
     assert len(tables_of([other, signed(other, context="article")])) == 2

@@ -135,6 +135,13 @@ def test_several_seeds_of_a_recipe_are_one_number_with_their_spread():
     )
 
 
+def test_a_seed_that_diverged_has_no_spread():
+    runs = [
+        signed(measured("lstm/zaremba-medium", nats), seed=seed) for nats, seed in ((4.4, "1"), (2e3, "2"))
+    ]
+    assert cells(rows_page(runs), "LSTM Zaremba medium")[2] == "– / inf (2 seeds ± – / –)"
+
+
 def trained_for(nats, seed, budget, best, split="test"):
     """A run that may train for `budget` epochs, whose best checkpoint is of epoch `best`."""
     training = {**TRAINED.training, "epochs": budget}
