@@ -170,8 +170,13 @@ def markdown_cell(text: str) -> str:
 
 
 def latex_cell(text: str) -> str:
-    """Text without markup of LaTeX."""
-    return "".join(LATEX.get(character, character) for character in one_line(text))
+    r"""Text without markup of LaTeX.
+
+    >>> latex_cell("[2] kn_5")  # after the end of a row this would be a length
+    '{}[2] kn\\_5'
+    """
+    cell = "".join(LATEX.get(character, character) for character in one_line(text))
+    return f"{{}}{cell}" if cell.lstrip().startswith(("[", "*")) else cell
 
 
 FILTERS: Final = (markdown_cell, markdown_table, latex_cell, latex_table, one_line, text_table)

@@ -194,6 +194,12 @@ def test_latex_is_escaped_and_has_as_many_cells_in_each_row(report):
             assert not re.search(r"(?<!\\)[_#%]", line)
 
 
+def test_a_name_in_latex_is_no_option_of_the_row_above():
+    text = report_text(make_report("t", [result("[2] kn", 5.0), result("*uni", 6.0)]), ".tex")
+    assert "\n{}[2] kn &" in text
+    assert "\n{}*uni &" in text
+
+
 @pytest.mark.slow
 def test_latex_compiles_and_a_table_of_usual_names_fits_a_page(report, tmp_path):
     if not (program := shutil.which("pdflatex")):
