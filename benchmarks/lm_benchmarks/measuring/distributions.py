@@ -21,6 +21,7 @@ from lm_benchmarks.measuring.chance import Estimate, Numbers, expect_level, jack
 from lm_benchmarks.measuring.distribution_texts import ComparedText, Ints, read_pieces, read_words
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from ps_models.evaluation.signature import Score
+from wikitext_builder.addresses import without_secrets
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.tables import aligned, one_line
 
@@ -168,7 +169,9 @@ def compare_distributions(
         read = read_words(pair, inputs, split, tokens=tokens, check=check, progress=progress)
     names = [one.name for one in pair]
     if names[0] == names[1]:
-        names = [f"{one.name} ({asked})" for one, asked in zip(pair, (first, second), strict=True)]
+        names = [
+            f"{one.name} ({without_secrets(asked)})" for one, asked in zip(pair, (first, second), strict=True)
+        ]
     return DistributionDifference(
         first_model=names[0],
         second_model=names[1],

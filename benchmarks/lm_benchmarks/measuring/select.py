@@ -53,9 +53,10 @@ def find_runs(results: Sequence[Result], name: str, split: str, path: Path) -> l
     return sorted(last.values(), key=_seed)
 
 
-def last_of_models(results: Iterable[Result]) -> list[Result]:
-    """The last result of each model, and of each seed."""
-    return list({identity_of(result): result for result in results}.values())
+def last_of_models(results: Iterable[Result], *, fields: Iterable[str] = ()) -> list[Result]:
+    """The last result of each model, and of each seed; and, with `fields`, for each of their values."""
+    names = list(fields)
+    return list({(identity_of(one), *map(one.signature.get, names)): one for one in results}.values())
 
 
 def runs_of_models(results: Iterable[Result]) -> list[list[Result]]:

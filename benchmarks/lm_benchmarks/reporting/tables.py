@@ -42,11 +42,16 @@ class ReportRow:
         return self.paper.perplexities if self.paper else {}
 
     @property
+    def count(self) -> int | None:
+        """How many parameters the model has, on whichever split; None: not known."""
+        counts = {result.parameters for result in self.results.values()}
+        return counts.pop() if len(counts) == 1 else None
+
+    @property
     def parameters(self) -> str:
         """How many parameters the model has: as counted, or as published."""
-        counts = {result.parameters for result in self.results.values()}
-        if len(counts) == 1 and (count := counts.pop()) is not None:
-            return f"{count:,}"
+        if self.count is not None:
+            return f"{self.count:,}"
         return self.paper.parameters if self.paper else ""
 
     @property
@@ -314,6 +319,7 @@ COLUMNS: Final[tuple[ReportColumn, ...]] = (
         head="parameters",
         value=lambda cell: cell.result and cell.result.parameters,
         show=lambda cell: cell.row.parameters,
+        rank=lambda cell: cell.row.count,
     ),
     ReportColumn(
         key="published",
