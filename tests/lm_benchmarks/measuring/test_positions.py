@@ -73,6 +73,8 @@ def test_a_loss_too_large_for_a_perplexity_is_infinite(tmp_path):
     found = [Positions(**shared, first=1, last=1, nats=5.0), Positions(**shared, first=2, last=3, nats=1e4)]
     assert "inf" in lb.positions_csv(found)
     assert lb.draw_positions(found, tmp_path / "p.svg").exists()
+    with pytest.raises(HarnessError, match="nothing to draw"):
+        lb.draw_positions(found[1:], tmp_path / "p.svg")
 
 
 def test_what_does_not_fit_is_said(dataset, llama, tmp_path):
