@@ -66,7 +66,10 @@ R = TypeVar("R", bound=Record)
 
 
 def append_record(path: Path, record: Record) -> None:
-    """Append a record to a file, whole or not at all, even if several processes write."""
+    """Append a record to a file, whole or not at all, even if several processes write.
+
+    A last line without an end gets one: who edited the file, or was killed, costs no other record.
+    """
     content = (to_line(record) + "\n").encode()
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
@@ -74,7 +77,7 @@ def append_record(path: Path, record: Record) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             length = os.fstat(descriptor).st_size
             if length and os.pread(descriptor, 1, length - 1) != b"\n":
-                raise HarnessError(f"{path}: its last line is incomplete; remove that line, then run again")
+                content = b"\n" + content
             try:
                 while content:
                     content = content[os.write(descriptor, content) :]
@@ -169,7 +172,9 @@ def portable(argument: str) -> str:
     'python x.py y'
     >>> portable("command:awk -f '/data/me/x.awk'"), portable("completions:http://me:secret@host/v1/x")
     ("command:awk -f 'x.awk'", 'completions:http://host/v1/x')
+
+    Bytes that are no UTF-8 are spelled out, because a record cannot hold them.
     """
-    argument = without_secrets(argument)
+    argument = without_secrets(argument.encode(errors="backslashreplace").decode())
     no = r"/,:\s" if "command:" in argument else "/,:"  # folders may have spaces; a program's line has words
     return re.sub(rf"(?<![^:,=\s'\"])/(?:[^{no}]*[^{no}\s]/)+(?=[^{no}])", "", argument)

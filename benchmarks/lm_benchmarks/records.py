@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 import msgspec
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ps_models.training.checkpoint import Checkpoint
 
 ENDS: Final = ("epochs", "patience")  # settings
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 
 
 class Epoch(Record, frozen=True, kw_only=True):
@@ -40,7 +41,7 @@ class Epoch(Record, frozen=True, kw_only=True):
     updates: Int63
     train_perplexity: float | None  # None: infinite or NaN
     valid_perplexity: float | None
-    seconds: float  # spent in updates, since the start
+    seconds: Seconds  # spent in updates, since the start
 
 
 class Trained(Record, frozen=True, kw_only=True):
@@ -57,14 +58,17 @@ class Trained(Record, frozen=True, kw_only=True):
     epochs: Int63  # up to this checkpoint
     updates: Int63
     tokens: Int63 | None  # tokens of train times epochs; None: the train file is not there
-    seconds: float | None  # of training; None: the folder has no log
+    seconds: Seconds | None  # of training; None: the folder has no log
     curve: tuple[Epoch, ...] = ()  # of the whole run, which may continue after this checkpoint
     sessions: tuple[str, ...] = ()  # by which code and device, in order
 
     def __post_init__(self) -> None:
-        for name in (*ENDS, "seed"):
-            if not isinstance(found := self.training.get(name, 0), int) or isinstance(found, bool):
-                raise ValueError(f"training.{name} is {found!r:.40}, not a whole number")  # noqa: TRY004 - bad content
+        whole = {f"training.{name}": self.training.get(name, 0) for name in (*ENDS, "seed")}
+        for name, found in {**whole, "model.vocab_size": self.model.get("vocab_size", 0)}.items():
+            if not isinstance(found, int) or isinstance(found, bool):
+                raise ValueError(f"{name} is {found!r:.40}, not a whole number")  # noqa: TRY004 - bad content
+        if not isinstance(self.training.get("optimizer_options", {}), Mapping):
+            raise ValueError("training.optimizer_options are no settings")  # noqa: TRY004 - bad content
         try:
             _ = self.ends
         except ModelError as error:
@@ -111,16 +115,19 @@ def read_curve(folder: Path) -> tuple[Epoch, ...]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             return tuple(
-                Epoch(
-                    epoch=int(row["epoch"]),
-                    updates=int(row["updates"]),
-                    train_perplexity=finite(float(row["train_perplexity"])),
-                    valid_perplexity=finite(float(row["valid_perplexity"])),
-                    seconds=float(row["training_seconds"]),
+                msgspec.convert(  # a log is a file as any other: numbers in it can be too large
+                    {
+                        "epoch": int(row["epoch"]),
+                        "updates": int(row["updates"]),
+                        "train_perplexity": finite(float(row["train_perplexity"])),
+                        "valid_perplexity": finite(float(row["valid_perplexity"])),
+                        "seconds": float(row["training_seconds"]),
+                    },
+                    Epoch,
                 )
                 for row in csv.DictReader(file)
             )
-    except (OSError, KeyError, ValueError, TypeError) as error:
+    except (OSError, KeyError, ValueError, TypeError, csv.Error) as error:
         raise HarnessError(f"{path}: {error!r}; expected the log of a run of `ps-models train`") from error
 
 

@@ -234,6 +234,15 @@ def test_what_cannot_be_put_around_a_checkpoint_is_refused(data, tmp_path, kind,
         run("run", f"{kind}:{out}", "--data", data)
 
 
+def test_json_has_no_infinite_number(data):
+    bad = "import sys\nfor line in sys.stdin:\n words = line.split()\n"
+    bad += " if words: print(*['-800'] * len(words), flush=True)"
+    program = f"command:{shlex.join([sys.executable, '-c', bad])}"
+    text = run("run", program, "--data", data, "--no-check", "--no-groups", "--json")
+    assert json.loads(text)["perplexity"] is None
+    assert "Infinity" not in text
+
+
 def test_a_command_in_a_record_names_no_folder_of_this_machine():
     assert portable("cache:/a/b/run") == "cache:run"
     assert portable("a/b:c/d=/x") == "a/b:c/d=/x"
@@ -430,6 +439,8 @@ def test_wrong_usage_is_status_2():
     run("compare", status=2)
     for names in ((), ("kn-5",), ("a", "b", "c")):
         run("compare", RECORDS, *names, status=2)
+    for forms in (("--json", "--csv"), ("--csv", "--json")):
+        run("compare", RECORDS, "kn-5", "unigram", *forms, status=2)
     for seed in ("-1", "99999999999999999999"):
         run("compare", "results.jsonl", "a", "b", "--seed", seed, status=2)
 

@@ -278,7 +278,17 @@ language_option = click.option(
 stored_language_option = click.option(
     "--language", type=LanguageCode(), help="Wikipedia's code.  [default: the store's]"
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def _one_form(context: click.Context, option: click.Parameter, value: bool) -> bool:
+    """Refuse --json with --csv."""
+    if value and any(context.params.get(name) for name in ("as_json", "as_csv") if name != option.name):
+        raise click.UsageError("--json and --csv exclude each other.", context)
+    return value
+
+
+json_option = click.option("--json", "as_json", is_flag=True, callback=_one_form, help="Print JSON.")
+csv_option = click.option("--csv", "as_csv", is_flag=True, callback=_one_form, help="Print CSV.")
 
 
 def _filters(include: str, exclude: str) -> Callable[[Decorated], Decorated]:
@@ -297,7 +307,6 @@ def _filters(include: str, exclude: str) -> Callable[[Decorated], Decorated]:
 
 page_filters = _filters("words:300-, bytes:MIN-MAX or lock:FILE", "stubs, lock:FILE or titles:FILE")
 stored_filters = _filters("lock:FILE or created-since:DATE", "dataset:FOLDER or titles:FILE")
-csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 
 
 def add_cite_option(program: click.Command, cite: Callable[[str], str], paths: str) -> None:

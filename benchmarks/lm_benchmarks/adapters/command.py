@@ -30,6 +30,7 @@ from torch import Tensor
 
 from lm_benchmarks.choices import DEFAULTS
 from lm_benchmarks.errors import HarnessError
+from wikitext_builder.addresses import without_secrets
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.tables import one_line
 
@@ -115,7 +116,7 @@ class _Process:
     """A running program; its failures are errors of ours."""
 
     def __init__(self, words: Sequence[str], patience: float) -> None:
-        self._name = " ".join(words)[:80]
+        self._name = without_secrets(" ".join(words))[:80]
         self._patience = patience
         self._rest = b""
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
@@ -165,7 +166,7 @@ class _Process:
         _end(self._process)
         self._complaints.seek(0)
         lines = self._complaints.read().decode(errors="replace").strip().splitlines()
-        last = " | ".join(line[:200] for line in lines[-COMPLAINTS:])
+        last = " | ".join(without_secrets(line)[:200] for line in lines[-COMPLAINTS:])
         printed = f"; it printed: {last}" if last else ""
         return HarnessError(f"command {self._name!r} {what} (status {self._process.returncode}){printed}")
 

@@ -16,6 +16,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -26,6 +27,8 @@ from urllib.parse import urlsplit
 import requests
 import torch
 import urllib3
+from requests.auth import HTTPBasicAuth
+from requests.utils import get_auth_from_url
 from torch import Tensor
 
 from lm_benchmarks.adapters.piece_model import PieceModel, rules_of
@@ -77,10 +80,13 @@ class Endpoint(PieceModel):
             )
         try:
             self._address = urlsplit(url)
+            login = get_auth_from_url(url)
         except ValueError:  # its words may quote the whole address
             raise HarnessError(f"{self.url}: {EXPECTED}") from None
         self._patience = patience
         self._session = requests.Session()
+        own = HTTPBasicAuth(*map(str.encode, login)) if any(login) else None
+        self._session.auth = own or (lambda request: request)  # else requests sends what ~/.netrc has
         if key := os.environ.get("OPENAI_API_KEY", "").strip():
             if not (key.isascii() and key.isprintable()):  # and not in an error that quotes the header
                 raise HarnessError(
@@ -104,8 +110,10 @@ class Endpoint(PieceModel):
 
     @property
     def digest(self) -> str:
-        """sha256 of the model's name and of the tokenizer: the weights are not seen."""
-        return hashlib.sha256(f"{self.served}\n{rules_of(self._tokenizer)}".encode()).hexdigest()
+        """sha256 of the model's name, its server's address and the tokenizer: the weights are not seen."""
+        address = self._address._replace(netloc=self._address.netloc.rpartition("@")[2]).geturl()
+        known = (self.served, address.rstrip("/"), str(rules_of(self._tokenizer)))
+        return hashlib.sha256("\n".join(known).encode(errors="surrogateescape")).hexdigest()
 
     @property
     def implementation(self) -> dict[str, object]:
@@ -168,14 +176,14 @@ class Endpoint(PieceModel):
             except WRONG:  # its own words quote the whole address
                 raise HarnessError(f"{self.url}: {EXPECTED}") from None
             except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
-                why = self._told(error)
+                why = _public(f"{type(error).__name__}: {error}")
                 continue
             if status == requests.codes.ok:
                 try:
                     return json.loads(content, parse_constant=_no_number)
                 except (ValueError, RecursionError) as error:
                     raise HarnessError(f"{self.url}{path}: {error}; expected JSON") from error
-            why = f"status {status}: {content[:200].decode(errors='replace')}"
+            why = f"status {status}: {_public(content[:200].decode(errors='replace'))}"
             if status not in AGAIN:
                 raise HarnessError(f"{self.url}{path}: {why}; expected status 200")
             if asked > LONGEST_WAIT:
@@ -188,11 +196,6 @@ class Endpoint(PieceModel):
             f"{self.url}{path}: no answer in {ATTEMPTS} attempts ({why[:300]}); run the same command later to"
             " resume"
         )
-
-    def _told(self, error: Exception) -> str:
-        """What went wrong, without the secrets of the address, which errors of connections quote."""
-        told = without_secrets(f"{type(error).__name__}: {error}")
-        return told.replace(f"?{self._address.query}", "") if self._address.query else told
 
     def _once(self, path: str, question: dict[str, Any] | None) -> tuple[int, bytes, float]:
         """The status, the body, and the seconds that the server asks to wait."""
@@ -227,8 +230,8 @@ def checked(found: dict[str, Any], pieces: int) -> dict[str, Any]:
             raise ValueError(f"a log-probability of {score}, above 0")
     tokens, offsets = found.get("tokens"), found.get("text_offset")
     for name, values in (("tokens", tokens), ("text_offset", offsets)):
-        if values is not None and len(values) != len(scores):
-            raise ValueError(f"{len(values)} {name} for {len(scores)} log-probabilities")
+        if values is not None and not (isinstance(values, list) and len(values) == len(scores)):
+            raise ValueError(f"{name} that are not {len(scores)}, as many as log-probabilities")
     if {type(token) for token in tokens or ()} - {str}:
         raise ValueError("tokens that are not text")
     if offsets is not None:
@@ -238,6 +241,15 @@ def checked(found: dict[str, Any], pieces: int) -> dict[str, Any]:
             if end < begin or (tokens is not None and whole and end - begin != len(token)):
                 raise ValueError(f"text_offset {begin} and {end} around the piece {token!r}")
     return found
+
+
+def _public(text: str) -> str:
+    """A text without the secrets of the address, which errors of connections and pages of servers quote.
+
+    >>> _public("url: /v1/models?api-key=1%7CSECRET (refused)")
+    'url: /v1/models (refused)'
+    """
+    return re.sub(r"\?\S*", "", without_secrets(text))
 
 
 def _no_number(name: str) -> float:

@@ -25,6 +25,7 @@ from lm_benchmarks.cli.options import (
 from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS
+from lm_benchmarks.record_versions import finite
 from ps_models.cli import context_option, precision_option, split_option
 from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import ANY, COUNT, OUTPUT_FILE, csv_option, json_option
@@ -153,7 +154,8 @@ def _print_result(result: Result, *, as_json: bool) -> None:
     known = {name: value for name, value in numbers.items() if value is not None}
     if as_json:
         number = {} if result.number is None else {"number": result.number}
-        fields = {"model": result.model, **number, **known, **msgspec.structs.asdict(total)}
+        kept = {name: finite(value) for name, value in known.items()}
+        fields = {"model": result.model, **number, **kept, **msgspec.structs.asdict(total)}
         fields |= {"signature": str(result.signature), "checks": result.checks}
         click.echo(json.dumps({**fields, "seconds": result.seconds, "warning": result.warning}))
         return

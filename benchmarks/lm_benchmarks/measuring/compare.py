@@ -256,4 +256,5 @@ def _quotients(sums: Numbers) -> Numbers:
 
 def _numbers(quotients: Numbers, metric: Metric) -> Numbers:
     """The metric of nats per unit."""
-    return np.asarray(quotients / np.log(2) if metric.bits else np.exp(quotients))
+    with np.errstate(over="ignore"):  # infinite, as `Score.perplexity`
+        return np.asarray(quotients / np.log(2) if metric.bits else np.exp(quotients))

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -43,9 +44,11 @@ from lm_benchmarks.measuring.compare import chance_of_sides, sums_of_passages
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.metrics import METRICS, Metric, Sums
 from lm_benchmarks.records import Result
+from wikitext_builder.addresses import without_secrets
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.plain import ARTICLES
+from wikitext_builder.pages.lock import ATTRIBUTION, read_attribution
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.tables import csv_text
 from wikitext_builder.text_overlap.words import words_of
@@ -172,6 +175,7 @@ def contamination(
             f"{resamples} resamples, seed {seed}; expected 1 resample or more, and a seed of 0 or more"
         )
     sides = [load_dataset(Path(one)) for one in (before, after)]
+    _expect_other_pages(sides, split)
     dates = [dates_of(side, split) for side in sides]
     dated, months_of_sides = months_of(dates, by)
     shared = sides, split, months_of_sides, progress, {**options, "seed": seed}
@@ -183,8 +187,8 @@ def contamination(
     drawn: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     chance, least = chance_of_easier(*pairs, **drawn)
     return Contamination(
-        model=model,
-        reference=reference,
+        model=without_secrets(model),
+        reference=without_secrets(reference),
         differences=tuple(
             difference_of(name, metric, *pairs, level=level)
             for name, metric in (("bits-per-byte", METRICS["bits-per-byte"]), ("bits-per-word", PER_WORD))
@@ -201,6 +205,25 @@ def contamination(
         step=find_step(*every, **drawn),
         **drawn,
     )
+
+
+def _expect_other_pages(sides: Sequence[Dataset], split: str) -> None:
+    """Refuse a page on both sides: it would be its own partner, and is no later article."""
+    if not all((side.path / ATTRIBUTION).is_file() for side in sides):
+        return
+    old, new = (
+        {
+            (urlsplit(one.url).netloc, one.page_id): one.title
+            for one in read_attribution(side.path)
+            if one.split == split
+        }
+        for side in sides
+    )
+    if both := [old[page] for page in old if page in new]:
+        raise HarnessError(
+            f"{len(both)} articles of {split} are on both sides, such as {both[0]}; build the later side"
+            f" with --exclude dataset:{sides[0].path}"
+        )
 
 
 def _matched(before: Sequence[Measured], after: Sequence[Measured]) -> Matching:
@@ -265,8 +288,9 @@ def _measured(
     for name in ("model", "vocabulary") if first.get("words") == "closed" else ("model",):
         if first.get(name) != second.get(name):
             raise HarnessError(
-                f"{model} is not the same on both sides ({name}: {first.get(name)} and {second.get(name)}):"
-                " it is estimated on a dataset's train. Give a trained model, such as a checkpoint"
+                f"{without_secrets(model)} is not the same on both sides"
+                f" ({name}: {first.get(name)} and {second.get(name)}): it is estimated on a dataset's train."
+                " Give a trained model, such as a checkpoint"
             )
     each = zip(sides, results, months, strict=True)
     return [measured_articles(side, split, result, of_side) for side, result, of_side in each]

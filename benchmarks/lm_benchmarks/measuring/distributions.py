@@ -7,7 +7,6 @@ both think the same word best. Intervals are those of `chance`: each passage is 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +20,8 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.chance import Estimate, Numbers, expect_level, jackknife, why_no_sample
 from lm_benchmarks.measuring.distribution_texts import ComparedText, Ints, read_pieces, read_words
 from lm_benchmarks.measuring.models import make_inputs, open_model
+from ps_models.evaluation.signature import Score
+from wikitext_builder.addresses import without_secrets
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.tables import aligned, one_line
 
@@ -85,7 +86,7 @@ class DistributionDifference:
     def text(self) -> str:
         """What the command prints: all groups except articles."""
         whole, per = self.whole, self.unit.removesuffix("s")
-        perplexities = math.exp(whole.first_nats), math.exp(whole.second_nats)
+        perplexities = [Score(nats, 1).perplexity for nats in (whole.first_nats, whole.second_nats)]
         lines = [
             "KL(first || second) in nats; Δp of the right word, second minus first, in percentage points",
             f"  first   {one_line(self.first_model)}: perplexity {perplexities[0]:.4f} per {per}",
@@ -168,7 +169,9 @@ def compare_distributions(
         read = read_words(pair, inputs, split, tokens=tokens, check=check, progress=progress)
     names = [one.name for one in pair]
     if names[0] == names[1]:
-        names = [f"{one.name} ({asked})" for one, asked in zip(pair, (first, second), strict=True)]
+        names = [
+            f"{one.name} ({without_secrets(asked)})" for one, asked in zip(pair, (first, second), strict=True)
+        ]
     return DistributionDifference(
         first_model=names[0],
         second_model=names[1],

@@ -73,7 +73,6 @@ class LoadedModel:
     trained: tuple[Trained, ...] = ()  # how each checkpoint in it was trained
     users: str = ""  # `module:function`, if the code is the user's
     is_program: bool = False  # or it is a program of the user's
-    server: str = ""  # or its address: its weights are not seen, and another server can use the same name
     reread: int = 0  # tokens before a call that the model may read again to score it, at most
 
     @property

@@ -34,6 +34,7 @@ from lm_benchmarks.measuring.loaded_model import (
     user_function,
 )
 from lm_benchmarks.measuring.passages import vocabulary_of
+from lm_benchmarks.record_versions import portable
 from lm_benchmarks.records import training_of
 from ps_models.data.dataset import Text, read_texts, read_train
 from ps_models.devices import choose_device
@@ -44,11 +45,13 @@ from ps_models.models.baselines import BASELINES, NGram
 from ps_models.models.interpolation import interpolate
 from ps_models.models.unigram_cache import UnigramCache
 from ps_models.training.checkpoint import Checkpoint, check_vocabulary
+from wikitext_builder.addresses import without_secrets
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import nearest
 from wikitext_builder.hashing import file_sha256
+from wikitext_builder.tables import one_line
 
 
 def make_inputs(data: str | Path, split: str, **options: Any) -> Inputs:
@@ -65,7 +68,12 @@ def make_inputs(data: str | Path, split: str, **options: Any) -> Inputs:
 
 
 def open_model(specification: str, inputs: Inputs) -> LoadedModel:
-    """Open a model by one of the forms that `models` lists."""
+    """Open a model by one of the forms that `models` lists. Its name is one line, which a record can hold."""
+    loaded = _opened(specification, inputs)
+    return replace(loaded, name=one_line(loaded.name))
+
+
+def _opened(specification: str, inputs: Inputs) -> LoadedModel:
     kind, colon, rest = specification.partition(":")
     if specification in NAMES:
         return NAMES[specification][1](specification, inputs)
@@ -76,7 +84,7 @@ def open_model(specification: str, inputs: Inputs) -> LoadedModel:
     if colon and kind.replace(".", "").isidentifier() and rest.isidentifier():
         return _users(kind, rest, inputs)
     raise HarnessError(
-        f"{specification}: no such model{nearest(specification, NAMES)}; expected one of"
+        f"{without_secrets(specification)}: no such model{nearest(specification, NAMES)}; expected one of"
         f" {', '.join(NAMES)}; a checkpoint;"
         f" {', '.join(f'{name}:…' for name in KINDS)}; or module:function; run"
         " `lm-benchmarks list` for what each one is"
@@ -243,8 +251,8 @@ def _mixed(line: str, inputs: Inputs) -> LoadedModel:
     words = {one.vocabulary.tokens for one in members}
     if len(words) != 1:
         raise HarnessError(
-            f"mix:{line}: {len(words)} vocabularies; expected models over the same words. A file of n-grams"
-            " that lacks some knows them only as its <unk>: estimate it on the dataset's train"
+            f"mix:{without_secrets(line)}: {len(words)} vocabularies; expected models over the same words. A"
+            " file of n-grams that lacks some knows them only as its <unk>: estimate it on train"
         )
     users = ",".join(one.users for one in members if one.users)
     with user_code(users):
@@ -318,16 +326,17 @@ def _of_grams(kind: str, read: Callable[[Path], NGrams], path: str, inputs: Inpu
 
 
 def _command(line: str, inputs: Inputs) -> LoadedModel:
+    shown = portable(f"command:{line}")
     try:
         words = shlex.split(line)
     except ValueError as error:
-        raise HarnessError(f"command:{line}: {error}; expected words as in a shell") from error
+        raise HarnessError(f"{shown}: {error}; expected words as in a shell") from error
     if not words:
         raise HarnessError("command: no program; expected command:PROGRAM ARGUMENTS")
     digest = hashlib.sha256(line.encode(errors="surrogateescape")).hexdigest()[:8]
     return LoadedModel(
-        name=program_name(words, inputs.dataset.path),
-        identity=f"{signature_value(f'command.{line}')[:51]}+{digest}",
+        name=program_name([*map(without_secrets, words)], inputs.dataset.path),
+        identity=f"{signature_value(shown.replace(':', '.', 1))[:51]}+{digest}",
         model=Command(words, inputs.vocabulary, patience=inputs.options["patience"]),
         vocabulary=inputs.vocabulary,
         is_program=True,
@@ -339,9 +348,8 @@ def _of_pieces(make: Callable[..., PieceModel], own: Sequence[str], what: str, i
     """A model of pieces. Each takes its windows, and some options of its own."""
     options = {**inputs.options, "device": inputs.device, "window": inputs.window, "stride": inputs.stride}
     model = make(what, inputs.vocabulary, **{name: options[name] for name in ("window", "stride", *own)})
-    if isinstance(model, Endpoint):
-        return replace(of_piece_model(model.served, model, inputs.vocabulary), server=model.url)
-    return of_piece_model(Path(what).name, model, inputs.vocabulary)
+    name = model.served if isinstance(model, Endpoint) else Path(what).name
+    return of_piece_model(name, model, inputs.vocabulary)
 
 
 OWN_FIELDS: Final = frozenset(

@@ -35,7 +35,7 @@ from lm_benchmarks.measuring.chance import (
     why_no_sample,
 )
 from lm_benchmarks.measuring.passages import read_passages, vocabulary_of
-from lm_benchmarks.measuring.select import identity_of, why_unlike
+from lm_benchmarks.measuring.select import last_of_models, why_unlike
 from lm_benchmarks.records import Result, read_results
 from wikitext_builder.dataset.load import load as load_dataset
 
@@ -237,12 +237,8 @@ def measured_spreads(paths: Iterable[Path]) -> Spreads:
     paths = list(paths)
     found, tokens = list[float](), list[float]()
     for path in paths:
-        last = {
-            (identity_of(one), *map(one.signature.get, MUST_AGREE)): one
-            for one in read_results(path)
-            if one.total.tokens and not one.broken
-        }
-        for first, second in combinations(last.values(), 2):
+        usable = (one for one in read_results(path) if one.total.tokens and not one.broken)
+        for first, second in combinations(last_of_models(usable, fields=MUST_AGREE), 2):
             if (spread := spread_of(first, second)) is not None:
                 found.append(spread)
                 tokens.append(float(np.median([one.tokens for one in first.articles])))

@@ -17,11 +17,18 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from lm_benchmarks.choices import LEVEL
+from lm_benchmarks.choices import LEVEL, MUST_AGREE
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.chance import expect_level
 from lm_benchmarks.measuring.compare import ModelDifference, compare_runs, mean_number, metric_named
-from lm_benchmarks.measuring.select import find_runs, last_of_models, remedy, runs_of_models, why_unlike
+from lm_benchmarks.measuring.select import (
+    find_runs,
+    identity_of,
+    last_of_models,
+    remedy,
+    runs_of_models,
+    why_unlike,
+)
 from lm_benchmarks.metrics import Metric
 from lm_benchmarks.records import Result, read_results
 
@@ -102,7 +109,8 @@ def compare_all(
     if models:
         chosen = [run for name in dict.fromkeys(models) for run in find_runs(read, name, split, path)]
     else:
-        chosen = last_of_models(one for one in read if one.signature["split"] in (split, "file"))
+        on_split = (one for one in read if one.signature["split"] in (split, "file"))
+        chosen = last_of_models(on_split, fields=MUST_AGREE)
     alike, left_out = _alike(chosen, metric, allow)
     if len(every := runs_of_models(alike)) < 2:
         said = "".join(f". {name}: {why}" for name, why in left_out)
@@ -117,13 +125,13 @@ def _alike(
     results: Iterable[Result], metric: str, allow: Collection[str]
 ) -> tuple[list[Result], list[tuple[str, str]]]:
     """The largest set of results that compare with each other; and the others, each with the reason."""
-    counted, left_out = metric_named(metric), dict[str, str]()
+    counted, left_out = metric_named(metric), dict[tuple[str, str], str]()
     groups: list[list[Result]] = []
     for one in results:
         if one.broken:
-            left_out[one.model] = f"violates {', '.join(one.broken)}: its number is meaningless"
+            left_out[identity_of(one)] = f"violates {', '.join(one.broken)}: its number is meaningless"
         elif (value := counted.of(one.total)) is None or not math.isfinite(value):
-            left_out[one.model] = f"{metric} was not counted, or is too large to represent"
+            left_out[identity_of(one)] = f"{metric} was not counted, or is too large to represent"
         elif fitting := [group for group in groups if not why_unlike(group[0], one, allow)]:
             fitting[0].append(one)
         else:
@@ -132,8 +140,9 @@ def _alike(
     largest = max(reversed(groups), key=lambda group: len(runs_of_models(group)), default=[])
     for one in (one for group in groups if group is not largest for one in group):
         why = "; ".join(why_unlike(largest[0], one, allow))
-        left_out[one.model] = f"{why}. {remedy(largest[0], one, allow)}"
-    return largest, list(left_out.items())
+        left_out[identity_of(one)] = f"{why}. {remedy(largest[0], one, allow)}"
+    kept = {identity_of(one) for one in largest}  # by another of their results
+    return largest, [(one[0], why) for one, why in left_out.items() if one not in kept]
 
 
 def rank(

@@ -102,11 +102,9 @@ def measure_loaded(
         way = run.way()
         signature = run.signature(way)
         for known in reversed(stored if loaded.is_identified else ()):
-            # behind an address can be another server with a model of the same name
-            is_same = not loaded.server or known.specification == protocol.specification
             # The tolerance is measured by the run itself, so it cannot tell runs apart before.
             before = {key: one for key, one in known.signature.items() if key != "tolerance"}
-            if is_same and before == signature:
+            if before == signature:
                 return known
         found = way.score()
         where = device_name(inputs.device)  # with the threads of this model

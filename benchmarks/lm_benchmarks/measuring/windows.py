@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import math
 import sqlite3
 import sys
 from array import array
@@ -44,6 +43,7 @@ from lm_benchmarks.lm_eval import raw_file, read_text
 from lm_benchmarks.measuring.loaded_model import LoadedModel
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.metrics import Sums
+from ps_models.evaluation.signature import Score
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.progress import Progress, no_progress
 
@@ -113,7 +113,7 @@ def cached_scores(
     path = None
     if results is not None and loaded.is_identified:
         what = (str(dataset.path.resolve()), text)
-        model = (loaded.identity, loaded.server, sorted(loaded.facts.items()), precision)
+        model = (loaded.identity, sorted(loaded.facts.items()), precision)
         decides = repr((what, model, torch.__version__, version("wikitext-builder")))
         digest = hashlib.sha256(decides.encode()).hexdigest()[:16]
         path = results.with_name(f"{results.name}.{digest}.windows")
@@ -269,7 +269,7 @@ class Positions:
     @property
     def perplexity(self) -> float:
         """The exponential of the mean loss."""
-        return math.exp(self.nats / self.pieces)
+        return Score(self.nats, self.pieces).perplexity
 
 
 def by_position(

@@ -47,9 +47,10 @@ def draw_positions(found: Sequence[Positions], out: str | Path) -> Path:
         HarnessError: The suffix is another, or there is nothing to draw.
     """
     expect_picture(path := Path(out), HarnessError)
-    if not found:
-        raise HarnessError(f"{path}: nothing to draw; measure at least one length of windows")
-    return write_picture(path, lambda: _positions(found))
+    finite = [one for one in found if math.isfinite(one.perplexity)]
+    if not finite:
+        raise HarnessError(f"{path}: nothing to draw; expected a length of windows with a finite perplexity")
+    return write_picture(path, lambda: _positions(finite))
 
 
 def _positions(found: Sequence[Positions]) -> Figure:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
+from lm_benchmarks.record_versions import finite
 from lm_benchmarks.records import warnings_of
 from wikitext_builder.tables import aligned, csv_text, one_line
 from wikitext_builder.webpages import render as render_template
@@ -169,8 +170,13 @@ def markdown_cell(text: str) -> str:
 
 
 def latex_cell(text: str) -> str:
-    """Text without markup of LaTeX."""
-    return "".join(LATEX.get(character, character) for character in one_line(text))
+    r"""Text without markup of LaTeX.
+
+    >>> latex_cell("[2] kn_5")  # after the end of a row this would be a length
+    '{}[2] kn\\_5'
+    """
+    cell = "".join(LATEX.get(character, character) for character in one_line(text))
+    return f"{{}}{cell}" if cell.lstrip().startswith(("[", "*")) else cell
 
 
 FILTERS: Final = (markdown_cell, markdown_table, latex_cell, latex_table, one_line, text_table)
@@ -225,6 +231,7 @@ def write_conventions(found: Sequence[ByConvention], form: str) -> str:
     """Return the table as `text`, `markdown`, `csv`, `latex`, `html` (a self-contained page) or `json`."""
     values = exact(CONVENTION_COLUMNS, found)
     if form == "json":
+        values = values.map(lambda value: finite(value) if isinstance(value, float) else value)
         return json.dumps(records(values), ensure_ascii=False) + "\n"
     if form == "csv":
         return csv_table(values.assign(known=values["known"].map("; ".join)))

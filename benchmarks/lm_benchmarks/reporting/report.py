@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,6 +47,7 @@ from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.pictures import PICTURES
+from wikitext_builder.runners import blobs
 from wikitext_builder.stats.plots import rank_frequencies, spaced_ranks
 
 ENDINGS: Final = (".md", ".tex", ".csv", ".html")
@@ -163,9 +166,14 @@ def write_figures(report: Report, folder: Path) -> None:
 
 
 def write_text(out: Path, text: str) -> Path:
-    """Write a report to a file; return its path."""
+    """Write a report to a file, in one step if it is no pipe; return its path.
+
+    What no UTF-8 can hold, such as a title with other bytes, is spelled out.
+    """
+    is_file = out.is_file() or not out.exists()
+    write = partial(blobs.write, os.path.realpath(out)) if is_file else out.write_bytes
     try:
-        out.write_text(text, encoding="utf-8")
+        write(text.encode(errors="backslashreplace"))
     except OSError as error:
         raise HarnessError(f"{out}: {error.strerror}; expected a file to write the report to") from error
     return out

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -148,7 +148,7 @@ def _why_no_cell(result: Result, measured: Mapping[Key, Runs]) -> str:
     here = [row for row in ROWS if result.recipe in (row.full_recipe(data), *own[row.name])]
     if not here:
         return f"{result.recipe} has no row in the table of {data}"
-    if not any(result is one for one in measured[data, result.recipe][split]):
+    if not any(result is one for one in measured[data, result.recipe].get(split, ())):
         return "a later result of the same seed, or runs of more epochs, stand in its place"
     if not result.as_presets and all(result.recipe not in own[row.name] for row in here):
         return "the full size is trained as published, and this run has other epochs"
@@ -182,18 +182,21 @@ def _lines(place: Place) -> Iterator[dict[str, object]]:
 
 def _by_recipe(results: Iterable[Result]) -> dict[Key, Runs]:
     """The results that count, by dataset and recipe: on each split the last of each seed, of one budget."""
-    last: dict[Key, dict[str, dict[str, Result]]] = {}
+    last: dict[Key, dict[tuple[object, ...], Result]] = {}
     for result in results:
         if not why_not(result):
-            splits = last.setdefault((result.data[0], result.recipe), {})
-            splits.setdefault(result.signature["split"], {})[_seed_of(result)] = result
-    return {key: {split: _alike(runs) for split, runs in splits.items()} for key, splits in last.items()}
+            which = (result.signature["split"], _seed_of(result), result.decisive_settings)
+            last.setdefault((result.data[0], result.recipe), {})[which] = result
+    return {key: _alike(runs.values()) for key, runs in last.items()}
 
 
-def _alike(runs: Mapping[str, Result]) -> list[Result]:
-    """The runs of the longest budget, by seed: the mean is of seeds, not of budgets."""
-    longest = max(runs.values(), key=_budget)
-    return [runs[seed] for seed in sorted(runs) if runs[seed].decisive_settings == longest.decisive_settings]
+def _alike(runs: Collection[Result]) -> Runs:
+    """The runs of the longest budget, by split and seed: a cell is of one training, a mean of seeds alone."""
+    longest, found = max(runs, key=_budget), dict[str, list[Result]]()
+    for run in sorted(runs, key=_seed_of):
+        if run.decisive_settings == longest.decisive_settings:
+            found.setdefault(run.signature["split"], []).append(run)
+    return found
 
 
 def _budget(run: Result) -> list[tuple[int, int]]:
@@ -288,7 +291,10 @@ def _perplexity(results: Runs, split: str) -> float | None:
 def _spread(results: Runs) -> str:
     """How many seeds, and the standard deviation of their perplexities."""
     each = [[run.total.score.perplexity for run in results.get(split, ())] for split in ("valid", "test")]
-    deviations = [f"{statistics.stdev(values):.2f}" if len(values) > 1 else NO_SUCH for values in each]
+    deviations = [
+        f"{statistics.stdev(values):.2f}" if len(values) > 1 and max(values) < math.inf else NO_SUCH
+        for values in each
+    ]
     return f"{max(map(len, each))} seeds ± {' / '.join(deviations)}"
 
 

@@ -42,11 +42,16 @@ class ReportRow:
         return self.paper.perplexities if self.paper else {}
 
     @property
+    def count(self) -> int | None:
+        """How many parameters the model has, on whichever split; None: not known."""
+        counts = {result.parameters for result in self.results.values()}
+        return counts.pop() if len(counts) == 1 else None
+
+    @property
     def parameters(self) -> str:
         """How many parameters the model has: as counted, or as published."""
-        counts = {result.parameters for result in self.results.values()}
-        if len(counts) == 1 and (count := counts.pop()) is not None:
-            return f"{count:,}"
+        if self.count is not None:
+            return f"{self.count:,}"
         return self.paper.parameters if self.paper else ""
 
     @property
@@ -186,7 +191,7 @@ def only(wanted: Sequence[str], there: Mapping[str, Shown]) -> dict[str, Shown]:
 def _said_vocabulary(value: str) -> str:
     """The vocabulary of a signature, without its hash."""
     size, _, hashed = value.partition("+")
-    return f"{int(size):,} words" if hashed and size.isdigit() else value
+    return f"{int(size):,} words" if hashed and re.fullmatch("[0-9]{1,18}", size) else value
 
 
 def value_of(row: ReportRow, split: str, metric: str) -> float | None:
@@ -239,7 +244,9 @@ Shown = tuple[ReportColumn, str]  # a column, and the split that it shows
 
 
 # What a number cost: training, speed and FLOPs, from its record; None if the record does not have it.
-THREADS: Final = re.compile(r"cpu \([^()]*, (\d+) threads\)$")  # as `ps_models.devices.device_name` writes it
+THREADS: Final = re.compile(
+    r"cpu \([^()]*, (\d{1,9}) threads\)$"
+)  # as `ps_models.devices.device_name` writes it
 CPU, GPU = "core", "GPU"
 
 
@@ -312,6 +319,7 @@ COLUMNS: Final[tuple[ReportColumn, ...]] = (
         head="parameters",
         value=lambda cell: cell.result and cell.result.parameters,
         show=lambda cell: cell.row.parameters,
+        rank=lambda cell: cell.row.count,
     ),
     ReportColumn(
         key="published",

@@ -23,7 +23,7 @@ from lm_benchmarks.record_versions import Record, append_record, has_lines, of_l
 from lm_benchmarks.records import Result, known_results, losses_of, read_curve
 from lm_benchmarks.reporting.formats import WORDS, text_table
 from lm_benchmarks.reporting.published import COUNTED, FILES, PUBLISHED, ROWS, TRAIN, TRAINED, published_on
-from lm_benchmarks.reporting.report import make_report, report_text
+from lm_benchmarks.reporting.report import make_report, report_text, write_text
 from lm_benchmarks.reproducing.queue import DONE, FAILED, RUNNING, locked, run_commands
 from ps_models.configs import make_configs
 from ps_models.hyperparameters import finished
@@ -33,10 +33,10 @@ from wikitext_builder.article import SPLITS
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import cores
 
 MEASURED: Final = ("valid", "test")
+MOST_HOURS: Final = 1e6  # more is no estimate
 Planned = tuple[str, str, int]  # the name of a row in its table, recipe, seed
 
 
@@ -210,12 +210,12 @@ class Reproduction:
         return text_table(self.frame) + self.summary
 
     def fields(self) -> dict[str, object]:
-        """For programs."""
-        return {"table": self.table, "rows": msgspec.to_builtins(self.rows)}
+        """For programs, as JSON has it: an infinite number is None."""
+        return {"table": self.table, "rows": msgspec.json.decode(msgspec.json.encode(self.rows))}
 
 
 def _time(hours: float | None) -> str:
-    return "unknown" if hours is None else str(timedelta(seconds=round(3600 * hours)))
+    return "unknown" if hours is None or hours > MOST_HOURS else str(timedelta(seconds=round(3600 * hours)))
 
 
 def settings_text(settings: Iterable[str]) -> str:
@@ -347,4 +347,4 @@ def _show(made: Reproduction, progress: Progress) -> None:
     report = make_report(title, known_results(made.results), published=PUBLISHED, logs=list(logs.values()))
     first = {"title": "How far it is", "text": made.summary, "frame": made.frame}
     report = replace(report, first=first, refresh=REFRESH if RUNNING in made.states.values() else 0)
-    blobs.write(str(made.folder / "report.html"), report_text(report, ".html").encode())
+    write_text(made.folder / "report.html", report_text(report, ".html"))

@@ -1,5 +1,6 @@
 """An endpoint of completions: a real server on this machine with a real model, honest or hostile."""
 
+import base64
 import gzip
 import importlib
 import json
@@ -17,6 +18,8 @@ from lm_benchmarks.adapters import completions
 from lm_benchmarks.adapters.completions import checked
 from lm_benchmarks.cli import commands
 from lm_benchmarks.errors import HarnessError, UnreachableError
+from lm_benchmarks.measuring.select import last_of_models
+from lm_benchmarks.records import read_results
 
 from tests.command import invoke
 from tests.lm_benchmarks.conventions.conftest import write_dataset
@@ -196,6 +199,10 @@ def test_another_server_with_a_model_of_the_same_name_is_measured_itself(server,
         assert other.asked == 1  # the line that tries the protocol
         other.shutdown()
     assert numbers[0] != numbers[1] == numbers[2]
+    page = lb.report(path, tmp_path / "r.csv").read_text(encoding="utf-8")
+    assert len(page.splitlines()) == 3  # a model each
+    assert len({one.model for one in read_results(path)}) == 1
+    assert len(last_of_models(read_results(path))) == 2
 
 
 def test_scores_of_another_server_are_not_taken(server, dataset, llama, tmp_path):
@@ -235,17 +242,36 @@ def test_secrets_of_an_address_reach_no_record_no_error_and_no_log(
     gone = address.replace(f":{server.server_address[1]}/", ":9/")
     for wrong in (
         gone,
+        gone.replace("hidden", "1|hidden"),  # which the request encodes
         address.replace("http", "httq"),
         "http://me:p@ss@[::1?k=hidden-key",
     ):
         with pytest.raises(HarnessError) as error:
             lb.measure(f"completions:{wrong}", dataset, **{**options, "results": None})
         texts.append(str(error.value))
+    server.faults = [says(404, b"no page /v1/completions?api-key=hidden-key")]
+    with pytest.raises(HarnessError, match="404: no page /v1/completions;") as error:
+        lb.measure(model, dataset, **{**options, "results": None})
+    texts.append(str(error.value))
     with pytest.raises(HarnessError) as error:
         lb.measure(f"completions:{address}", dataset, convention="gptq")
     texts.append(str(error.value))
     for text in texts:
         assert not [secret for secret in ("me:", *SECRETS[1:]) if secret in text], text
+
+
+def test_what_netrc_has_does_not_replace_the_key(server, dataset, llama, tmp_path, monkeypatch):
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password of-netrc\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
+    measured(server, dataset, llama)
+    assert server.keys[-1] == "Bearer secret-key"
+    monkeypatch.delenv("OPENAI_API_KEY")
+    measured(server, dataset, llama)
+    assert server.keys[-1] is None
+    address = server.url.replace("://", "://me:p@s%C3%9F@")
+    lb.measure(f"completions:{address}", dataset, convention="gptq", check=False, tokenizer=str(llama))
+    assert server.keys[-1] == "Basic " + base64.b64encode("me:p@sß".encode()).decode()
 
 
 def test_a_key_that_no_header_holds_is_refused_and_not_shown(server, dataset, llama, monkeypatch):
@@ -296,7 +322,11 @@ def test_what_passes_is_tried_again(server, dataset, llama, fault):
         (changed(lambda one: {"token_logprobs": ["-1"] * len(one["tokens"])}), "a log-probability '-1'"),
         (changed(lambda one: {**one, "text_offset": one["text_offset"][::-1]}), "text_offset"),
         (changed(lambda one: {**one, "text_offset": [0] * len(one["tokens"])}), "text_offset 0 and 0"),
-        (changed(lambda one: {**one, "tokens": one["tokens"][1:]}), "tokens for"),
+        (changed(lambda one: {**one, "tokens": one["tokens"][1:]}), "tokens that are not"),
+        (
+            changed(lambda one: {**one, "tokens": dict.fromkeys(range(len(one["tokens"])), "a")}),
+            "tokens that are not",
+        ),
         (changed(lambda one: {**one, "tokens": [5] * len(one["tokens"])}), "tokens that are not text"),
         (says(429, Retry_After="86400"), "asks to retry in 86,400 s"),
         (says(200, b" " * 3_000_000), "more than 2000000 bytes"),

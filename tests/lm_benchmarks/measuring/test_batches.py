@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from lm_benchmarks.measuring.measure import MeasuringError
 from lm_benchmarks.records import Result, read_results
 
 from tests.lm_benchmarks.adapters.test_command import UNIFORM
+from tests.lm_benchmarks.adapters.test_ngrams import written
 from tests.lm_benchmarks.tiny_causal import make_causal_model
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
@@ -42,6 +44,39 @@ def uniform(data):
 )
 def test_a_program_is_called_by_its_script_and_options(data, line, name):
     assert program_name(line.format(data=data).split(), data) == name
+
+
+def test_a_programs_record_and_errors_have_no_secret_and_no_folder(data, tmp_path, caplog):
+    (tmp_path / "unigram.py").write_text(
+        UNIFORM.format(size=len(Vocabulary.of_file(data / "wiki.train.tokens")))
+    )
+    address = "http://me:PASSWD@host/v1?api-key=SECRET"
+    right = f"command:{sys.executable} {tmp_path}/unigram.py {address}"
+    lb.measure(right, data, results=tmp_path / "r.jsonl", command=["x", right], **FAST)
+    texts = [(tmp_path / "r.jsonl").read_text()]
+    assert str(tmp_path).strip("/").replace("/", "-") not in texts[0].replace("/", "-")
+    says = f"command:{sys.executable} -c 'import sys; sys.exit(sys.argv[1])' {address}"
+    wrong = [says, f"command:no-such-program {address}", f"command:a 'b {address}", f"modul:{address}"]
+    for models in (*wrong, wrong, f"mix:unigram,command:cat 'x {address}"):
+        with pytest.raises(HarnessError) as error:
+            lb.measure(models, data, **FAST)
+        texts.append(str(error.value))
+    with pytest.raises(HarnessError) as error:
+        lb.measure_conventions(says, data)
+    for text in (*texts, str(error.value), caplog.text):
+        assert "SECRET" not in text, text
+        assert "PASSWD" not in text, text
+
+
+def test_a_folder_whose_name_is_no_utf_8_costs_no_measurement(data, inputs, tmp_path):
+    odd = shutil.copytree(data, tmp_path / os.fsdecode(b"d\xff"))
+    command, path = ["lm-benchmarks", "run", "unigram", "--data", str(odd)], tmp_path / "r.jsonl"
+    lb.measure("unigram", odd, results=path, command=command, names=[os.fsdecode(b"m\xff")], **FAST)
+    grams = written(tmp_path / os.fsdecode(b"g\xff.arpa"), inputs)
+    lb.measure(f"arpa:{grams}", odd, results=path, **FAST)
+    found, other = read_results(path)
+    assert other.model == r"g\udcff.arpa"
+    assert (found.model, found.command) == (r"m\udcff", r"lm-benchmarks run unigram --data 'd\udcff'")
 
 
 def test_a_name_of_the_users_stands_in_record_and_signature(data, tmp_path):

@@ -42,7 +42,10 @@ def written(folder, split, articles, months=()):
     (folder / f"wiki.{split}.tokens").write_text(text, encoding="utf-8", newline="\n")
     if months:
         one = Article(title="T", page_id=1, revision_id=1, timestamp="", lines=())
-        dated = [replace(one, timestamp=f"{month}-05T00:00:00Z") for month in months]
+        dated = [
+            replace(one, page_id=100 * int(month.replace("-", "")) + n, timestamp=f"{month}-05T00:00:00Z")
+            for n, month in enumerate(months)
+        ]
         rows = [Attribution.of(each, split, "en").line() for each in dated]
         (folder / "attribution.tsv").write_text(
             ATTRIBUTION_HEAD + "".join(rows), encoding="utf-8", newline="\n"
@@ -98,6 +101,12 @@ def test_what_was_read_is_found_and_what_was_not_is_not(studies):
     )
     assert clean.step is None  # a "largest step" is always there, and was always reported
     assert abs(clean.differences[0].difference) < dirty.differences[0].difference / 2
+
+
+def test_an_article_on_both_sides_is_refused(studies):
+    before, _ = studies["clean"]
+    with pytest.raises(HarnessError, match=r"10 articles of test are on both sides, such as T; .* --exclude"):
+        lb.contamination("kn-5", before=before, after=before, check=False)
 
 
 def test_a_reference_is_subtracted(studies):

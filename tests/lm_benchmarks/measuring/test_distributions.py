@@ -420,6 +420,12 @@ def test_the_command_prints_text_csv_and_json(data):
     assert read["second_model"] == "unigram"
 
 
+def test_a_loss_too_large_for_a_perplexity_is_infinite(data):
+    found = lb.compare_distributions("unigram", "kn-5", data, tokens=50)
+    whole = replace(found.whole, second_nats=800.0)
+    assert "kn-5: perplexity inf" in replace(found, groups=(whole,), second_model="kn-5").text()
+
+
 def test_the_picture_shows_what_the_groups_say(data, tmp_path):
     out = tmp_path / "kl.svg"
     words = ["-q", "compare-distributions", "kn-5", "unigram", "--data", str(data), "--plot", str(out)]

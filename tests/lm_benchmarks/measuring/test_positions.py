@@ -4,12 +4,14 @@ import csv
 import importlib
 import io
 import math
+from typing import Any
 
 import lm_benchmarks as lb
 import pytest
 import torch
 from lm_benchmarks.cli import commands
 from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.windows import Positions
 
 from tests.command import invoke
 from tests.lm_benchmarks.conventions.conftest import write_dataset
@@ -64,6 +66,15 @@ def test_the_command_draws_and_writes_the_numbers(dataset, llama, tmp_path):
         assert first == again
         assert first.startswith(start)
     assert (tmp_path / "one.svg").read_bytes() == out.read_bytes()
+
+
+def test_a_loss_too_large_for_a_perplexity_is_infinite(tmp_path):
+    shared: dict[str, Any] = {"model": "bad", "window": 8, "pieces": 1}
+    found = [Positions(**shared, first=1, last=1, nats=5.0), Positions(**shared, first=2, last=3, nats=1e4)]
+    assert "inf" in lb.positions_csv(found)
+    assert lb.draw_positions(found, tmp_path / "p.svg").exists()
+    with pytest.raises(HarnessError, match="nothing to draw"):
+        lb.draw_positions(found[1:], tmp_path / "p.svg")
 
 
 def test_what_does_not_fit_is_said(dataset, llama, tmp_path):

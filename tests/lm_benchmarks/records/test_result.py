@@ -162,6 +162,10 @@ DAMAGE: list[tuple[str, object, str]] = [  # place, value, what the error says
     ("groups.0.parts", [[1]], "Expected `array` of length 2"),
     ("trained.0.training.seed", [1], "seed"),
     ("trained.0.training.epochs", "x", "epochs"),
+    ("trained.0.training.optimizer_options", None, "optimizer_options are no settings"),
+    ("trained.0.model.vocab_size", None, "vocab_size is None"),
+    ("trained.0.seconds", 1e300, "seconds"),
+    ("trained.0.curve.0.seconds", -1, "seconds"),
     ("trained.0.training.epochs", 0, "training.epochs=0: expected 1"),
     ("checks", ["sum"], "checks"),
     ("versions", {"python": 3}, "Expected `str`, got `int` - at `$.versions[...]`"),
@@ -201,14 +205,19 @@ def test_not_a_number_is_never_written():
             from_json(to_line(RESULT).replace("0.25", number))
 
 
-def test_a_torn_line_is_not_written_on(tmp_path):
+def test_a_line_without_an_end_takes_no_other_with_it(tmp_path):
     path = tmp_path / "results.jsonl"
     append_record(path, RESULT)
-    path.write_text(path.read_text()[:-20])
-    with pytest.raises(HarnessError, match="incomplete"):
-        append_record(path, RESULT)
-    with pytest.raises(HarnessError, match="line 1"):
+    path.write_text(path.read_text().rstrip("\n"))  # as an editor leaves it
+    append_record(path, RESULT)
+    assert read_results(path) == [RESULT] * 2
+    path.write_text(path.read_text()[:-20])  # torn
+    append_record(path, RESULT)
+    with pytest.raises(HarnessError, match="line 2"):
         read_results(path)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text(lines[0] + lines[2])
+    assert read_results(path) == [RESULT] * 2
 
 
 def test_a_folder_is_no_file(tmp_path):

@@ -5,8 +5,9 @@ import math
 from dataclasses import asdict
 
 import pytest
+from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.record_versions import of_line, to_line
-from lm_benchmarks.records import Epoch, Trained, losses_of, training_of
+from lm_benchmarks.records import Epoch, Trained, losses_of, read_curve, training_of
 
 from ps_models.configs import make_configs
 from ps_models.training.checkpoint import BEST, Checkpoint
@@ -26,6 +27,24 @@ def checkpoint(model, preset, *settings):
 def folder(tmp_path):
     (tmp_path / BEST).touch()  # only its place is needed: the log would be beside it
     return tmp_path
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "1,1,2.0,3.0,1e300",
+        "1,1,2.0,3.0,nan",
+        "1,1,2.0,3.0,-1",
+        f"1{'0' * 400},1,2.0,3.0,1",
+        f'1,1,2.0,3.0,"{"x" * 140_000}',
+    ],
+    ids=["too long", "nan", "before the start", "too many", "a field without an end"],
+)
+def test_a_log_with_impossible_numbers_is_an_error(tmp_path, line):
+    head = "epoch,updates,train_perplexity,valid_perplexity,training_seconds\n"
+    (tmp_path / "epochs.csv").write_text(head + line + "\n")
+    with pytest.raises(HarnessError, match="expected the log of a run"):
+        read_curve(tmp_path)
 
 
 TIED = [

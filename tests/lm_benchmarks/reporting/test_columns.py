@@ -145,6 +145,15 @@ def test_rows_are_sorted_by_a_column(report, sort):
     assert [row.model for row in table.rows] == ORDERS[sort]
 
 
+def test_a_model_of_another_split_is_sorted_by_its_parameters():
+    sizes = {"A": ("valid", 100), "B": ("test", 200), "C": ("test", 50)}
+    results = [
+        replace(result(name, 5.0, split=split), parameters=count) for name, (split, count) in sizes.items()
+    ]
+    (table,) = arranged(make_report("t", results).tables, sort="parameters")
+    assert [row.model for row in table.rows] == ["C", "A", "B"]
+
+
 @pytest.mark.parametrize(
     ("wanted", "csv", "shown"),
     [

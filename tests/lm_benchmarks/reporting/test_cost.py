@@ -32,6 +32,7 @@ COSTS = {
     "both in one run": ([trained(3600.0, ONE, GPU)], None, None),
     "a part is not recorded": ([trained(3600.0, "not recorded", ONE)], None, None),
     "nothing is recorded": ([trained(3600.0)], None, None),
+    "no such machine": ([trained(3600.0, ONE, f"{CODE}, cpu (x, {'9' * 400} threads)")], None, None),
     "no log": ([trained(None, ONE)], None, None),
     "one of two is unknown": ([trained(3600.0, ONE), trained(3600.0)], None, None),
     "nothing was trained": ([], None, None),

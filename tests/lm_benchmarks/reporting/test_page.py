@@ -3,15 +3,18 @@
 import csv
 import io
 import math
+import os
 import re
 import shutil
 import subprocess
 from itertools import product
 
+import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.metrics import METRICS, Sums
+from lm_benchmarks.record_versions import append_record
 from lm_benchmarks.records import Epoch, Result, TokenGroup, read_results
 from lm_benchmarks.reporting.collect import tables_of
 from lm_benchmarks.reporting.groups import groupings_of
@@ -94,6 +97,20 @@ def report(tmp_path_factory):
     return make_report(f"Title {NASTY}", RESULTS, published=PUBLISHED, logs=[run])
 
 
+@pytest.mark.parametrize("ending", ["md", "html"])
+def test_a_title_that_is_no_utf_8_is_spelled_out(tmp_path, ending):
+    append_record(tmp_path / "r.jsonl", RESULT)
+    page = tmp_path / f"page.{ending}"
+    page.write_text("old")
+    lb.report(tmp_path / "r.jsonl", page, title=os.fsdecode(b"a\xff"))
+    assert "udcff" in page.read_text(encoding="utf-8")
+    (tmp_path / "link.csv").symlink_to(page)
+    lb.report(tmp_path / "r.jsonl", tmp_path / "link.csv")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert page.read_text(encoding="utf-8").startswith("data,")
+    assert not list(tmp_path.glob("*.part"))
+
+
 def test_rows_are_ordered_joined_with_the_papers_and_marked(report):
     (table,) = report.tables
     assert [row.model for row in table.rows] == [NASTY, "Zoneout <LSTM>", "KN-5", "unchecked", "cheat"]
@@ -106,6 +123,12 @@ def test_rows_are_ordered_joined_with_the_papers_and_marked(report):
     assert rows[NASTY].difference == "best"  # the cheat is none to compare with
     assert rows["KN-5"].difference.startswith("+")
     assert table.splits == ("valid", "test")
+
+
+def test_a_vocabulary_with_no_number_of_words_is_shown_as_it_is():
+    value = f"{'1' * 5000}+ab"
+    page = report_text(make_report("t", [signed(RESULTS[0], vocabulary=value)]), ".html")
+    assert value in page
 
 
 def test_results_of_other_conventions_have_tables_of_their_own():
@@ -169,6 +192,12 @@ def test_latex_is_escaped_and_has_as_many_cells_in_each_row(report):
     for line in text.splitlines():
         if not line.startswith("%"):
             assert not re.search(r"(?<!\\)[_#%]", line)
+
+
+def test_a_name_in_latex_is_no_option_of_the_row_above():
+    text = report_text(make_report("t", [result("[2] kn", 5.0), result("*uni", 6.0)]), ".tex")
+    assert "\n{}[2] kn &" in text
+    assert "\n{}*uni &" in text
 
 
 @pytest.mark.slow

@@ -135,11 +135,18 @@ def test_several_seeds_of_a_recipe_are_one_number_with_their_spread():
     )
 
 
-def trained_for(nats, seed, budget, best):
+def test_a_seed_that_diverged_has_no_spread():
+    runs = [
+        signed(measured("lstm/zaremba-medium", nats), seed=seed) for nats, seed in ((4.4, "1"), (2e3, "2"))
+    ]
+    assert cells(rows_page(runs), "LSTM Zaremba medium")[2] == "– / inf (2 seeds ± – / –)"
+
+
+def trained_for(nats, seed, budget, best, split="test"):
     """A run that may train for `budget` epochs, whose best checkpoint is of epoch `best`."""
     training = {**TRAINED.training, "epochs": budget}
     trained = replace(TRAINED, settings=(f"epochs={budget}",), training=training, epochs=best)
-    return signed(measured("lstm/small", nats, trained=(trained,)), seed=seed)
+    return signed(measured("lstm/small", nats, split, trained=(trained,)), seed=seed)
 
 
 @pytest.mark.parametrize(
@@ -152,6 +159,14 @@ def trained_for(nats, seed, budget, best):
 def test_runs_of_other_budgets_are_no_seeds_of_a_recipe_and_the_longest_budget_counts(runs, shown):
     page = rows_page([trained_for(*run) for run in runs])
     assert cells(page, "LSTM Zaremba medium")[1].startswith(f"– / {shown}")
+
+
+def test_valid_and_test_of_a_cell_are_of_one_budget():
+    short, long = (trained_for(5.0, "1", budget, budget, "valid") for budget in (4, 40))
+    test = trained_for(5.2, "1", 4, 4)
+    assert cells(rows_page([short, test, long]), "LSTM Zaremba medium")[1] == "148.41 / – (40 epochs)"
+    later = rows_page([long, trained_for(5.1, "1", 40, 40), short, test])  # the short run measured last
+    assert cells(later, "LSTM Zaremba medium")[1] == "148.41 / 164.02 (40 epochs)"
 
 
 def test_our_own_training_for_another_dataset_is_no_row_of_this_one():

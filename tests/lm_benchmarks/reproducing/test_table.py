@@ -74,11 +74,11 @@ def planned(data, folder, rows=(ROW,), **options):
     return lb.reproduce("ptb", data, folder, **options)
 
 
-def train(folder, epochs=2):
+def train(folder, epochs=2, each=1800):
     """What a training leaves."""
     (folder / RUN).mkdir(exist_ok=True)
     (folder / RUN / "best.safetensors").touch()
-    lines = [f"{epoch},{epoch},8.0,{10 - epoch},{epoch * 1800}\n" for epoch in range(1, epochs + 1)]
+    lines = [f"{epoch},{epoch},8.0,{10 - epoch},{epoch * each}\n" for epoch in range(1, epochs + 1)]
     head = "epoch,updates,train_perplexity,valid_perplexity,training_seconds\n"
     (folder / RUN / "epochs.csv").write_text(head + "".join(lines))
 
@@ -102,6 +102,8 @@ def test_a_row_waits_is_trained_is_measured_and_is_done(data, tmp_path):
     found, measuring = planned(data, tmp_path), "measure-mix-rnn-lda-small-kn-5-cache-seed1"
     assert said(found) == ("waits: 0 of 2 epochs", "unknown", RUN)
     (tmp_path / "ptb.jsonl").touch()  # what a measurement leaves that is killed at once
+    train(tmp_path, epochs=1, each=1e12)
+    assert said(found)[1] == "unknown"  # no time has so many hours
     train(tmp_path, epochs=1)
     assert said(found) == ("stopped: 1 of 2 epochs, valid 9.00 so far", "0:30:00", RUN)
     for state in ("training: 1 of 2 epochs, valid 9.00 so far", "failed: it is full"):
