@@ -14,6 +14,7 @@ from lm_benchmarks.measuring.chance import (
     combined,
     degrees_of_freedom,
     expect_level,
+    expected_variance,
     jackknife,
     quantile,
     upper_tail,
@@ -161,3 +162,21 @@ def test_so_do_intervals_with_the_chance_of_seeds(seeds):
 
 def test_so_do_intervals_of_two_sets():
     assert intervals.unpaired("windows", 8, SETS) >= 0.94
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        np.full(30, 2000.0),
+        np.exp(np.random.default_rng(1).normal(8, 0.75, 40)),
+        np.array([5.0, 1, 1, 2, 3, 4]),
+    ],
+)
+def test_the_variance_of_the_jackknife_is_expected_right(counts):
+    """The mean over many draws, in each of which passages vary by 1."""
+    generator, found = np.random.default_rng(2), []
+    for _ in range(4000):
+        nats = generator.normal(size=len(counts)) * counts
+        without = (nats.sum() - nats) / (counts.sum() - counts)
+        found.append(jackknife(without, counts).variance)
+    assert np.mean(found) == pytest.approx(expected_variance(counts), rel=0.05)

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lm_benchmarks.choices import ENOUGH, MOST
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.chance import expected_variance, jackknife
 from lm_benchmarks.measuring.power import (
     KINDS,
     detectable,
@@ -88,17 +87,6 @@ def test_small_differences_need_more_passages_than_anybody_has():
     assert four_times[1] == pytest.approx(4 * (four_times[0] or 0), rel=0.05)
     assert passages_needed(1e-5, 0.1, EQUAL) is None
     assert (passages_needed(0.0011, 0.1, EQUAL) or 0) < MOST
-
-
-@pytest.mark.parametrize("counts", [EQUAL, UNEQUAL, np.array([5.0, 1, 1, 2, 3, 4])])
-def test_the_variance_of_the_jackknife_is_expected_right(counts):
-    """The mean over many draws, in each of which passages vary by 1."""
-    generator, found = np.random.default_rng(2), []
-    for _ in range(4000):
-        nats = generator.normal(size=len(counts)) * counts
-        without = (nats.sum() - nats) / (counts.sum() - counts)
-        found.append(jackknife(without, counts).variance)
-    assert np.mean(found) == pytest.approx(expected_variance(counts), rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.compare import compare
 from lm_benchmarks.measuring.ranking import compare_all, holm, rank
-from lm_benchmarks.measuring.select import runs_of_models
 from lm_benchmarks.record_versions import append_record
 from lm_benchmarks.records import Result
 from msgspec.structs import replace
 
-from ps_models.evaluation.signature import Signature
 from tests.conftest import ROOT
 from tests.lm_benchmarks.measuring.test_compare import made
 
@@ -170,14 +168,6 @@ def test_seeds_of_one_recipe_are_one_model():
     assert [(one.model, one.seeds) for one in found.models] == [("lstm medium-tied-sgd", 3), ("KN-5", 1)]
     every = compare_all(RECORDS / "ptb.jsonl")
     assert {one.model: one.seeds for one in every.models}["lstm medium-tied-sgd"] == 3
-
-
-def test_a_model_that_was_measured_again_is_one_model():
-    first, second, *_ = models()
-    again = replace(first, seconds=2.0)
-    assert runs_of_models([first, second, again]) == [[again], [second]]
-    other = replace(first, signature=Signature(**{**first.signature, "model": "a+2"}))
-    assert runs_of_models([first, other]) == [[first], [other]]  # no recipe: not known to be seeds
 
 
 FAMILIES = 200  # 5 % of these, give or take 3 % (two standard errors)

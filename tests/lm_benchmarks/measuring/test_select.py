@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.select import find_runs
+from lm_benchmarks.measuring.select import find_runs, last_of_models, runs_of_models
 from lm_benchmarks.records import Result
 from msgspec.structs import replace
 
@@ -181,3 +181,15 @@ def test_runs_of_one_recipe_with_several_seeds_are_all_found_by_its_name():
 def test_models_that_differ_in_more_than_their_seed_are_several(other):
     with pytest.raises(HarnessError, match="fits several models"):
         find_runs([run("1", "lstm+aa"), other], "lstm gal-medium", "test", FILE)
+
+
+def test_a_model_that_was_measured_again_is_one_model():
+    first, second, again = run("1", "lstm+aa"), run("2", "lstm+bb"), replace(run("1", "lstm+aa"), seconds=2.0)
+    assert runs_of_models([second, first, again]) == [[again, second]]  # by their seeds
+    other = run("3", "lstm+cc", recipe="")
+    assert runs_of_models([first, second, other]) == [[first, second], [other]]
+    wide = run("2", "lstm+bb", width=16)
+    assert runs_of_models([first, wide]) == [[first], [wide]]
+    apart = signed(again, context="article")
+    assert last_of_models([first, apart]) == [apart]
+    assert last_of_models([first, apart, again], fields=["context"]) == [again, apart]
