@@ -1,7 +1,9 @@
 """Windows are streamed, and a measurement that is killed resumes inside a convention."""
 
+import errno
 import json
 import math
+import os
 import shutil
 import signal
 import sqlite3
@@ -185,12 +187,18 @@ def test_measurements_of_two_texts_keep_their_scores_apart(dataset, folders, tmp
     assert not kept(path)
 
 
-def test_a_result_that_cannot_be_stored_ends_the_command_and_keeps_the_scores(dataset, folders, tmp_path):
+def test_a_result_that_cannot_be_stored_ends_the_command_and_keeps_the_scores(
+    dataset, folders, tmp_path, monkeypatch
+):
+    def full(_descriptor, _content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     model, path = f"transformers:{folders['bos-added']}", tmp_path / "r.jsonl"
     lb.measure_conventions(model, dataset, conventions=["lm-eval"], results=path)
-    path.write_bytes(path.read_bytes().rstrip())
-    with pytest.raises(HarnessError, match="last line is incomplete"):
-        lb.measure_conventions(model, dataset, conventions=["gptq", "evaluate"], results=path)
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "write", full)
+        with pytest.raises(HarnessError, match="No space left"):
+            lb.measure_conventions(model, dataset, conventions=["gptq", "evaluate"], results=path)
     (memory,) = kept(path)
     memory.write_bytes(b"not a database" * 99)
     path.unlink()
