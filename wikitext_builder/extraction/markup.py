@@ -55,8 +55,8 @@ class LinkReader:
         >>> read = LinkReader(LANGUAGES["en"])
         >>> read(["Tokyo", "the city"]), read(["Mercury (planet)", ""]), read([":Category:Cities"])
         ('the city', 'Mercury', 'Category:Cities')
-        >>> read(["Caf%C3%A9"]), read(["100% free"])
-        ('Café', '100% free')
+        >>> read(["Caf%C3%A9"]), read(["100% free"]), read(["a%0A= b ="]), read(["%E9"])
+        ('Café', '100% free', 'a%0A= b =', '%E9')
         >>> read(["File:a.jpg", "thumb", "A caption"]) == BLOCK, read(["File:a.jpg", "9px"]) == GONE
         (True, True)
         >>> read(["de:Tokio"]) == MARGIN
@@ -78,7 +78,7 @@ class LinkReader:
             if (":" in target or target[:2] == "//") and LABELLED.match(parts[0]):
                 return f"[[{parts[0]}]]"  # an external link in brackets of the text
             shown = parts[0].strip().lstrip(":").strip()  # underscores stay as in the page
-            return shown if "%" not in shown else unquote(shown).replace("<", "&lt;").replace(">", "&gt;")
+            return _unquoted(shown) if "%" in shown else shown
         label = parts[1] if len(parts) == 2 else "|".join(parts[1:])
         if label.strip():
             return add_seams(label) if "'" in label else label
@@ -91,6 +91,12 @@ class LinkReader:
         if not colon or "\n" in target:
             return False
         return prefix.strip().replace("_", " ").lower() in self.files
+
+
+def _unquoted(target: str) -> str:
+    """A target that is written as in an address, if a page can have that title."""
+    title = unquote(target)
+    return target if title_fault(title) or "\ufffd" in title else title
 
 
 def _not_a_link(parts: list[str]) -> str:
