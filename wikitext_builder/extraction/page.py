@@ -42,7 +42,9 @@ DOUBLED_BRACKETS = re.compile(r"\[(&#91;[^\[\]\n]{0,300}&#93;)\]")
 # Text in more than one script, or not to be converted: `-{zh-hans:A; zh-hant:B}-`, `-{Homo sapiens}-`.
 VARIANT = re.compile(r"-\{([^{}]{0,500})\}-")
 # The languages whose text MediaWiki converts: $languagesWithVariants in LanguageConverter.php, and kk before.
-CONVERTED = "ban crh gan iu kk ku mni sh shi sr tg tly uz wuu zgh zh"
+CONVERTED = {
+    "ban", "crh", "gan", "iu", "kk", "ku", "mni", "sh", "shi", "sr", "tg", "tly", "uz", "wuu", "zgh", "zh",
+}  # fmt: skip
 NESTED = 10  # rules within rules, as in MediaWiki
 PREFERRED = ("zh-hans", "zh-cn", "zh", "zh-hant", "zh-tw", "zh-hk")  # simplified first, as most articles are
 MAX_PASSES = 3  # the text of a call can show another one that it hid
@@ -127,7 +129,7 @@ def _extracted(page: Page, way: _Way, expansions: Mapping[str, str]) -> Article:
     links = templates.read_link
     text = cut_lists(trim(page.wikitext), names.removed_sections)
     text = resolve(text, read_template=templates, read_link=links, says_nothing=templates.says_nothing)
-    if names.code in CONVERTED.split():
+    if names.code in CONVERTED:
         text = choose_variant(text, names.code)
     if not names.is_english:
         text = DOUBLED_BRACKETS.sub(r"\1", text)
@@ -221,29 +223,28 @@ def choose_variant(text: str, language: str = "zh") -> str:
     >>> choose_variant("-{Homo -{sapiens}-}-, -{sr-ec:а; sr-el:a}-", "sr")
     'Homo sapiens, а'
     """
+    code, between = _patterns(language)
     for _ in range(NESTED):
-        if (
-            "-{" not in text
-            or (chosen := VARIANT.sub(partial(_chosen, code=_code_of(language)), text)) == text
-        ):
+        before, text = text, VARIANT.sub(partial(_chosen, code=code, between=between), text)
+        if text == before:
             break
-        text = chosen
     return text
 
 
 @cache
-def _code_of(language: str) -> re.Pattern[str]:
-    """The code of a variant; those of Inuktitut begin with ike."""
-    return re.compile(rf"(?:{language}|ike)(?:-\w+)*", re.IGNORECASE)
+def _patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The code of a variant, and what stands between two rules; codes of Inuktitut begin with ike."""
+    code = rf"(?:{language}|ike)(?:-\w+)*"
+    # A semicolon ends a rule only before the next one: it also ends entities.
+    between = rf";\s*(?=(?:[^;]{{0,200}}=>\s*)?{code}\s*:|\Z)"
+    return re.compile(code, re.IGNORECASE), re.compile(between, re.IGNORECASE)
 
 
-def _chosen(match: re.Match[str], code: re.Pattern[str]) -> str:
+def _chosen(match: re.Match[str], code: re.Pattern[str], between: re.Pattern[str]) -> str:
     flags, bar, rules = match[1].rpartition("|")
     if bar and {"H", "T", "-"} & {flag.strip() for flag in flags.split(";")}:
         return ""
-    # A semicolon ends a rule only before the next one: it also ends entities.
-    between = rf";\s*(?=(?:[^;]{{0,200}}=>\s*)?{code.pattern}\s*:|\Z)"
-    pairs = [rule.partition(":") for rule in re.split(between, rules, flags=re.IGNORECASE)]
+    pairs = [rule.partition(":") for rule in between.split(rules)]
     named = {name.rpartition("=>")[2].strip().lower(): value.strip() for name, colon, value in pairs if colon}
     codes = [name for name in named if code.fullmatch(name)]
     return next((named[name] for name in (*PREFERRED, *codes) if name in named), rules.strip())
