@@ -131,13 +131,15 @@ def test_tables_sort_by_keys_and_clicks(opened: Callable[..., Any], tmp_path: Pa
 
 
 def test_a_table_that_scrolls_fades_where_it_goes_on(opened: Callable[..., Any], tmp_path: Path) -> None:
+    from playwright.sync_api import expect  # its package is there if `opened` is
+
     wide = opened(table_page(tmp_path, pd.concat([FRAME] * 8, axis=1)), width=700)
     fits = opened(table_page(tmp_path), width=700)
     for tab, fades in ((wide, True), (fits, False)):
         box = tab.locator(".wide")
         assert (box.evaluate("one => getComputedStyle(one).maskImage") != "none") is fades
     wide.locator(".wide").evaluate("one => one.scrollTo(one.scrollWidth, 0)")
-    wide.wait_for_function("getComputedStyle(document.querySelector('.wide')).maskImage === 'none'")
+    expect(wide.locator(".wide")).to_have_css("mask-image", "none")
 
 
 def test_a_cell_says_on_hover_what_it_rounds() -> None:

@@ -182,18 +182,16 @@ def test_html_comes_back_as_it_was(store_path):
         assert store.rendered("en", 1) == "<p>It is 10 kilometres (6.2&#160;mi) wide.</p><p>More.</p>"
         assert store.rendered("en", 2) is store.rendered("en", 3) is store.rendered("de", 1) is None
         assert store.counts("rendered", "en") == {"": 1, "nosuchrevid": 1}
-        assert store.rendered_sha1s("en")[2] == ""
+        assert (2, "") in store.rendered_sha1s("en")
 
 
 def test_a_store_of_before_gets_the_table_when_it_is_written(store_path):
     with sqlite3.connect(store_path) as connection:
         connection.execute("DROP TABLE rendered")
     with Store.open(store_path) as store:
-        assert (store.rendered("en", 1), store.counts("rendered", "en"), store.rendered_sha1s("en")) == (
-            None,
-            {},
-            {},
-        )
+        assert store.rendered("en", 1) is None
+        assert not store.counts("rendered", "en")
+        assert not list(store.rendered_sha1s("en"))
     with Store.create(store_path) as store:
         store.add_rendered("en", 1, "<p>a</p>")
         assert store.rendered("en", 1) == "<p>a</p>"

@@ -79,7 +79,7 @@ def test_items_of_wikidata_come_with_the_pages(wiki: Wiki, tmp_path: Path) -> No
         with stored(tmp_path) as store:
             fetched(wiki.api, store, titles(tmp_path, *names))
             (revision,) = [one for one in store.revisions("en") if one.title == names[0]]
-            assert items_of(store, "en") == {revision.page_id: "Q1490"}
+            assert dict(items_of(store, "en")) == {revision.page_id: "Q1490"}
             assert item_of(store, "en", revision.page_id) == "Q1490"
         database.execute("DELETE FROM page_props WHERE pp_propname = 'wikibase_item'")
         database.commit()

@@ -196,7 +196,7 @@ def carry_out(
         batches = batches_of(plan, extracted, location)
         refuse_empty_train(plan, extracted.split, len(extracted.rejected))
         ended("extract")
-        vocabulary, types = count_batches(plan, batches, runner, progress)
+        vocabulary, types = count_batches(plan, batches, len(extracted.places), runner, progress)
         ended("count")
         written = write_batches(plan, batches, vocabulary, location, runner, progress)
         ended("write")

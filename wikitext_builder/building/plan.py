@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 from unicodedata import unidata_version
@@ -15,11 +14,13 @@ from unicodedata import unidata_version
 import msgspec
 
 from wikitext_builder import __version__
+from wikitext_builder.building.splits import Numbers
 from wikitext_builder.dataset.manifest import Manifest, compared_files, read_manifest, unnamed_files
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import code_hash, lines_sha256
 from wikitext_builder.pages.lock import language_in_lock, read_lock
+from wikitext_builder.pages.packed import in_order
 from wikitext_builder.pages.page_filters import chosen, titles_in
 from wikitext_builder.pages.reading import templates_in
 from wikitext_builder.pages.store import Rejected, Revision, Store, items_of
@@ -241,29 +242,37 @@ def identity_of(plan: Plan) -> Identity:
                 " all pages that it was chosen from; `dataset:FOLDER` names those that it has"
             )
         raise BuilderError(f"{plan.store}: no pages of {plan.recipe.language!r} to build from; {why}")
-    numbers = {one.revision_id for one in plan.revisions}
     with Store.open(plan.store) as store:
-        texts = [store.expansions_digest(plan.recipe.language, numbers)]
         found_templates = templates_in(store, plan.recipe.language, as_of=plan.as_of)
         templates = found_templates.digest() if found_templates else ""
-        if plan.recipe.source == "rendered":
-            found = store.rendered_sha1s(plan.recipe.language).items()
-            texts += [f"{number} {sha1}" for number, sha1 in found if sha1 and number in numbers]
-        if plan.recipe.articles:
-            pages, items = {one.page_id for one in plan.revisions}, items_of(store, plan.recipe.language)
-            texts += [f"{page_id} {item}" for page_id, item in items.items() if page_id in pages]
-    rows = sorted(f"{r.page_id}\t{r.revision_id}\t{r.sha1}\t{r.title}" for r in plan.revisions)
-    dates = sorted(
-        f"{r.page_id}\t{r.created}\t{r.promoted}" for r in plan.revisions if r.created or r.promoted
-    )
-    if said := names_said(plan.language):
-        texts.append(f"names {json.dumps(said, ensure_ascii=False)}")
-    given = [f"valid {sorted(plan.given_valid)}", f"test {sorted(plan.given_test)}"]
+        source = lines_sha256(_source_lines(plan, store))
     versions = {name: version(name) for name in DECIDING_PACKAGES}
     if plan.recipe.source == "rendered":
         versions["lxml"] = version("lxml")
     versions |= {"wikitext-builder": __version__, "code": code_hash(), "unicode": unidata_version}
-    return Identity(plan.recipe, lines_sha256(chain(rows, dates, given, texts)), versions, templates)
+    return Identity(plan.recipe, source, versions, templates)
+
+
+def _source_lines(plan: Plan, store: Store) -> Iterator[str]:
+    """Everything but recipe, templates and code that decides a dataset, whatever the order of its pages."""
+    language = plan.recipe.language
+    for one in in_order(Revision, plan.revisions, lambda one: one.page_id):
+        yield msgspec.json.encode(one).decode()
+    yield f"valid {sorted(plan.given_valid)}"
+    yield f"test {sorted(plan.given_test)}"
+    numbers = Numbers(one.revision_id for one in plan.revisions)
+    yield store.expansions_digest(language, numbers)
+    if plan.recipe.source == "rendered":
+        for number, sha1 in store.rendered_sha1s(language):
+            if sha1 and number in numbers:
+                yield f"{number} {sha1}"
+    if plan.recipe.articles:
+        pages = Numbers(one.page_id for one in plan.revisions)
+        for page_id, item in items_of(store, language):
+            if page_id in pages:
+                yield f"{page_id} {item}"
+    if said := names_said(plan.language):
+        yield f"names {json.dumps(said, ensure_ascii=False)}"
 
 
 def settled(plan: Plan, identity: Identity, *, with_templates: bool) -> Identity:

@@ -7,11 +7,13 @@ A split that is smaller than asked for is a warning; a dataset without a train s
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+import numpy as np
 
 from wikitext_builder.article import SPLITS
 from wikitext_builder.building.batches import (
@@ -27,17 +29,18 @@ from wikitext_builder.building.croissant import write_croissant
 from wikitext_builder.building.exports import Entries
 from wikitext_builder.building.plan import Identity, Plan
 from wikitext_builder.building.shards import PAGES_PER_SHARD, ShardTask, make_shard, packed
+from wikitext_builder.building.splits import Integers, Numbers, Split, choose, rank_for_test
 from wikitext_builder.building.work_folder import sync
 from wikitext_builder.dataset.counts import SplitCounts
 from wikitext_builder.dataset.manifest import CROISSANT, Manifest, entry_of, write_manifest
-from wikitext_builder.dataset.recipes import Recipe, Split, choose, in_order, rank_for_test
+from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256
-from wikitext_builder.pages.store import Rejected, Revision, Store
+from wikitext_builder.pages.store import Rejected, Store
 from wikitext_builder.progress import Progress, reported
 from wikitext_builder.runners import blobs
-from wikitext_builder.runners.processes import Runner
+from wikitext_builder.runners.processes import Made, Runner
 
 LOG = logging.getLogger(__name__)
 PAGES_PER_PARTITION = 50_000  # they have about a million types, which fit into a worker's memory
@@ -52,7 +55,9 @@ class Extracted:
     """The pages that went in, and those that did not."""
 
     split: Split
-    shards: dict[int, str]  # page id: location of its shard
+    places: Integers  # in the plan's revisions, of each page of the split
+    shards: Integers  # the number of the shard of each page
+    locations: list[str]  # of the shards, by number
     rejected: list[Rejected]
     pages: int
     wikitext_bytes: int
@@ -63,22 +68,28 @@ def extract_pages(plan: Plan, location: str, runner: Runner, progress: Progress,
 
     `found` is the number of shards that another build, stopped or running, has made.
     """
-    places = {revision.page_id: place for place, revision in enumerate(plan.revisions)}  # they are packed
-    shards, rejected, size, done = dict[int, str](), list[Rejected](), 0, 0
+    # Per page there are numbers only; what else is known of it is read from the plan when it is needed.
+    pages = np.fromiter((one.page_id for one in plan.revisions), np.int64, len(plan.revisions))
+    revision_ids = np.fromiter((one.revision_id for one in plan.revisions), np.int64, len(pages))
+    by_id, shards = np.argsort(pages), np.full(len(pages), -1)
+    locations, rejected, size, done = list[str](), list[Rejected](), 0, 0
     words = dict[int, int]()  # by page id, if the recipe counts them
     while True:
-        split = _choose(plan, places.keys() - {one.page_id for one in rejected}, words)
-        todo = in_order((one for one in split.roles() if one not in shards), plan.recipe.seed)
-        if not todo:
+        split = _choose(plan, pages[~np.isin(pages, [one.page_id for one in rejected])], words)
+        places = by_id[np.searchsorted(pages, split.page_ids, sorter=by_id)]
+        todo = places[shards[places] < 0]
+        if not len(todo):
             refuse_few_words(plan, split, words)
-            return Extracted(split, shards, needed(plan, split, rejected), done, size)
-        tasks = []
-        for start in range(0, len(todo), PAGES_PER_SHARD):
-            page_ids = todo[start : start + PAGES_PER_SHARD]
-            tasks.append(_shard_task(plan, location, [plan.revisions[places[one]] for one in page_ids]))
-            shards.update(dict.fromkeys(page_ids, tasks[-1].location))
+            rejected = needed(plan, split, rejected)
+            return Extracted(split, places, shards[places], locations, rejected, done, size)
+        shards[todo] = len(locations) + np.arange(len(todo)) // PAGES_PER_SHARD
+        parts = [todo[start : start + PAGES_PER_SHARD] for start in range(0, len(todo), PAGES_PER_SHARD)]
+        new = [_shard_location(location, revision_ids[part]) for part in parts]
+        locations += new
+        tasks = Made(len(parts), partial(_shard_task, plan, location, parts, new))
+        total = int(np.count_nonzero(shards >= 0))
         if found and not done:
-            progress("extract", 0, len(shards), f"resumes: {found:,} shards are already done")
+            progress("extract", 0, total, f"resumes: {found:,} shards are already done")
         for result in runner.map(make_shard, tasks):
             done += result.pages
             size += result.wikitext_bytes
@@ -86,12 +97,11 @@ def extract_pages(plan: Plan, location: str, runner: Runner, progress: Progress,
             words |= result.words
             for one in result.rejected:
                 LOG.info("rejected %s: %s, %s", one.title, one.reason, one.detail)
-            progress("extract", done, len(shards), f"{len(rejected)} rejected" if rejected else "")
-        tasks.clear()  # they have all titles, and the next choice needs that memory
+            progress("extract", done, total, f"{len(rejected)} rejected" if rejected else "")
 
 
-def _choose(plan: Plan, usable: set[int], words: Mapping[int, int]) -> Split:
-    recipe = plan.recipe
+def _choose(plan: Plan, usable: Integers, words: Mapping[int, int]) -> Split:
+    recipe, there = plan.recipe, Numbers(usable)
     return choose(
         usable,
         train=recipe.train_articles,
@@ -99,57 +109,63 @@ def _choose(plan: Plan, usable: set[int], words: Mapping[int, int]) -> Split:
         valid=0 if plan.given_valid else recipe.valid_articles,
         test=0 if plan.given_test else test_size(recipe, usable, words),
         seed=recipe.seed,
-        given_valid=plan.given_valid & usable,
-        given_test=plan.given_test & usable,
+        given_valid=[page_id for page_id in plan.given_valid if page_id in there],
+        given_test=[page_id for page_id in plan.given_test if page_id in there],
     )
 
 
-def _shard_task(plan: Plan, location: str, revisions: list[Revision]) -> ShardTask:
-    revision_ids = tuple(one.revision_id for one in revisions)
+def _shard_location(location: str, revision_ids: Integers) -> str:
+    return f"{location}/shards/{lines_sha256(map(str, revision_ids))[:24]}.jsonl.zst"
+
+
+def _shard_task(
+    plan: Plan, location: str, parts: Sequence[Integers], shards: Sequence[str], number: int
+) -> ShardTask:
+    """One of the tasks of a round: its part of the places in the plan's revisions, and its shard."""
+    revisions = [plan.revisions[place] for place in parts[number]]
     task = ShardTask(
         store=str(plan.store.resolve()),
         language=plan.language,
         recipe=plan.recipe,
         as_of=plan.as_of,
-        revision_ids=revision_ids,
+        revision_ids=tuple(one.revision_id for one in revisions),
         titles=tuple(one.title for one in revisions),
-        location=f"{location}/shards/{lines_sha256(map(str, revision_ids))[:24]}.jsonl.zst",
+        location=shards[number],
     )
     return packed(task, location) if blobs.is_url(location) else task
 
 
-def batches_of(plan: Plan, extracted: Extracted, location: str) -> list[Batch]:
+def batches_of(plan: Plan, extracted: Extracted, location: str) -> Made[Batch]:
     """All articles in the order in which they are written, in batches of some hundreds."""
-    roles = extracted.split.roles()
-    order = in_order(roles, plan.recipe.seed)
-    dates = (one for one in plan.revisions if one.created or one.promoted)
-    known = {one.page_id: (one.created, one.promoted) for one in dates}
-    batches = []
-    for start in range(0, len(order), ARTICLES_PER_BATCH):
-        page_ids = order[start : start + ARTICLES_PER_BATCH]
-        splits = [roles[page_id] for page_id in page_ids]
-        name = lines_sha256(f"{page_id} {roles[page_id]}" for page_id in page_ids)[:24]
-        shards = dict.fromkeys(extracted.shards[page_id] for page_id in page_ids)
-        batches.append(
-            Batch(
-                shards=tuple(shards),
-                page_ids=tuple(page_ids),
-                splits=tuple(splits),
-                location=f"{location}/batches/{name}",
-                dates={page_id: known[page_id] for page_id in page_ids if page_id in known},
-            )
+
+    def batch(number: int) -> Batch:
+        part = slice(number * ARTICLES_PER_BATCH, (number + 1) * ARTICLES_PER_BATCH)
+        page_ids = extracted.split.page_ids[part].tolist()
+        splits = [SPLITS[role] for role in extracted.split.roles[part]]
+        names = (f"{page_id} {split}" for page_id, split in zip(page_ids, splits, strict=True))
+        dates = {}
+        if plan.recipe.articles:
+            revisions = (plan.revisions[place] for place in extracted.places[part])
+            dates = {one.page_id: (one.created, one.promoted) for one in revisions}
+        return Batch(
+            shards=tuple(extracted.locations[shard] for shard in dict.fromkeys(extracted.shards[part])),
+            page_ids=tuple(page_ids),
+            splits=tuple(splits),
+            location=f"{location}/batches/{lines_sha256(names)[:24]}",
+            dates=dates,
         )
-    return batches
+
+    return Made(-(-len(extracted.split.page_ids) // ARTICLES_PER_BATCH), batch)
 
 
 # --- count and write
 
 
 def count_batches(
-    plan: Plan, batches: list[Batch], runner: Runner, progress: Progress
+    plan: Plan, batches: Sequence[Batch], pages: int, runner: Runner, progress: Progress
 ) -> tuple[Vocabulary, dict[str, int]]:
-    """The vocabulary, and how many types each split has."""
-    partitions = 1 + sum(len(batch.page_ids) for batch in batches) // PAGES_PER_PARTITION
+    """The vocabulary, and how many types each split has, of so many pages in batches."""
+    partitions = 1 + pages // PAGES_PER_PARTITION
     done, total = len(batches), len(batches) + partitions
     results = runner.map(partial(count_words, partitions=partitions), batches)
     counts = list(reported(results, "count", progress, total))
@@ -172,7 +188,7 @@ def count_batches(
 
 def write_batches(
     plan: Plan,
-    batches: list[Batch],
+    batches: Sequence[Batch],
     vocabulary: Vocabulary,
     location: str,
     runner: Runner,
@@ -231,7 +247,8 @@ def warnings_of(plan: Plan, splits: Mapping[str, SplitCounts]) -> Iterator[str]:
     if plan.recipe.source == "rendered":
         with Store.open(plan.store) as store:
             sha1s = store.rendered_sha1s(plan.recipe.language)
-        if missing := sum(not sha1s.get(one.revision_id) for one in plan.revisions):
+            with_html = Numbers(number for number, sha1 in sha1s if sha1)
+        if missing := sum(one.revision_id not in with_html for one in plan.revisions):
             yield (
                 f"{missing:,} of {len(plan.revisions):,} pages have no HTML in {plan.store}, so their lines"
                 " come from wikitext; `fetch --rendered` or an HTML snapshot brings it"
@@ -256,9 +273,10 @@ def warnings_of(plan: Plan, splits: Mapping[str, SplitCounts]) -> Iterator[str]:
 def refuse_empty_train(plan: Plan, split: Split, rejected: int) -> None:
     """Refuse to write a dataset whose first split is empty: without train it has no vocabulary."""
     first = plan.recipe.splits[0]
-    if getattr(split, first):
+    sizes = {name: len(split.of(name)) for name in SPLITS}
+    if sizes[first]:
         return
-    articles = len(split.roles())
+    articles = sum(sizes.values())
     advice = "fetch or import more pages"
     if articles >= len(SPLITS):  # ten parts for train and one each for valid and test, as in WikiText-2
         share = max(1, articles // 12)
@@ -267,11 +285,11 @@ def refuse_empty_train(plan: Plan, split: Split, rejected: int) -> None:
     raise kind(
         f"{plan.store}: {articles:,} articles ({rejected:,} pages were rejected) are too few for"
         f" {plan.recipe.name}:"
-        f" valid takes {len(split.valid):,}, test {len(split.test):,}, and none is left for {first}; {advice}"
+        f" valid takes {sizes['valid']:,}, test {sizes['test']:,}, and none is left for {first}; {advice}"
     )
 
 
-def test_size(recipe: Recipe, page_ids: Collection[int], words: Mapping[int, int]) -> int | None:
+def test_size(recipe: Recipe, usable: Integers, words: Mapping[int, int]) -> int | None:
     """How many articles test gets; None: all.
 
     With `test_words` it is the smallest number that has these words. `words` has those of extracted pages: if
@@ -279,7 +297,7 @@ def test_size(recipe: Recipe, page_ids: Collection[int], words: Mapping[int, int
     """
     if recipe.test_words is None:
         return recipe.test_articles
-    total = 0
+    page_ids, total = usable.tolist(), 0
     for number, page_id in enumerate(sorted(page_ids, key=lambda one: rank_for_test(one, recipe.seed))):
         if total >= recipe.test_words:
             return number
@@ -291,19 +309,21 @@ def test_size(recipe: Recipe, page_ids: Collection[int], words: Mapping[int, int
 
 def needed(plan: Plan, split: Split, rejected: Sequence[Rejected]) -> list[Rejected]:
     """The rejected pages whose places other articles took; a count of words also meets later pages."""
-    if plan.recipe.test_words is None or not split.test:
+    test = split.of("test").tolist()
+    if plan.recipe.test_words is None or not test:
         return list(rejected)
-    last = max(rank_for_test(page_id, plan.recipe.seed) for page_id in split.test)
+    last = max(rank_for_test(page_id, plan.recipe.seed) for page_id in test)
     return [one for one in rejected if rank_for_test(one.page_id, plan.recipe.seed) < last]
 
 
 def refuse_few_words(plan: Plan, split: Split, words: Mapping[int, int]) -> None:
     """Refuse a test set that has fewer words than `test_words`."""
     wanted = plan.recipe.test_words or 0
-    found = sum(words.get(page_id, 0) for page_id in split.test)
+    test = split.of("test").tolist()
+    found = sum(words.get(page_id, 0) for page_id in test)
     if found < wanted:
-        kind = BuilderError if split.test else NoArticlesError
+        kind = BuilderError if test else NoArticlesError
         raise kind(
-            f"{plan.store}: {len(split.test):,} articles have {found:,} words; --test-words expects"
+            f"{plan.store}: {len(test):,} articles have {found:,} words; --test-words expects"
             f" {wanted:,}: fetch or import more pages, or ask for fewer words"
         )

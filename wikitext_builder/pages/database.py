@@ -5,15 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-from array import array
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from operator import eq
 from pathlib import Path
-from typing import Any, Final, Generic, Self, TypeVar, overload
+from typing import Any, Final, Self, TypeVar
 
 import zstandard
-from msgspec import msgpack
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.schema import as_builder_error, connect_for_reading, connect_for_writing
@@ -187,13 +184,13 @@ class WikiTexts(Database):
         query = f"SELECT failure, count(*) FROM {table} WHERE language = ? GROUP BY failure ORDER BY failure"  # noqa: S608
         return dict(self.read(query, (language,), table=table))
 
-    def rendered_sha1s(self, language: str) -> dict[int, str]:
-        """Return revision ids with the SHA-1 of their HTML, which is empty if the wiki gave none."""
+    def rendered_sha1s(self, language: str) -> Iterator[Row]:
+        """Yield revision ids in order, with the SHA-1 of their HTML, which is empty if the wiki gave none."""
         query = (
             "SELECT revision_id, CASE failure WHEN '' THEN sha1 ELSE '' END AS sha1"
             " FROM rendered WHERE language = ? ORDER BY revision_id"
         )
-        return dict(self.read(query, (language,), table="rendered"))
+        return self.scan(query, (language,), table="rendered")
 
     # --- template calls expanded by MediaWiki
 
@@ -229,40 +226,3 @@ class WikiTexts(Database):
             if row[0] in revision_ids:
                 digest.update(repr(row).encode())
         return digest.hexdigest()
-
-
-class Packed(Sequence[Item], Generic[Item]):
-    """Values of a flat dataclass, packed into one piece of memory and made again at each access.
-
-    A million revisions take 150 MB; as objects they take 500.
-    """
-
-    def __init__(self, kind: type[Item], values: Iterable[Item]) -> None:
-        self._kind = kind
-        self._decoder = msgpack.Decoder(kind)
-        self._data, self._ends = bytearray(), array("Q", [0])
-        for value in values:
-            self._data += msgpack.encode(value)
-            self._ends.append(len(self._data))
-
-    def __len__(self) -> int:
-        return len(self._ends) - 1
-
-    @overload
-    def __getitem__(self, index: int) -> Item: ...
-    @overload
-    def __getitem__(self, index: slice) -> Packed[Item]: ...
-    def __getitem__(self, index: int | slice) -> Item | Packed[Item]:
-        if isinstance(index, slice):
-            return Packed(self._kind, map(self.__getitem__, range(len(self))[index]))
-        place = range(len(self))[index]
-        return self._decoder.decode(self._data[self._ends[place] : self._ends[place + 1]])
-
-    def __iter__(self) -> Iterator[Item]:
-        return map(self.__getitem__, range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
-
-    def __repr__(self) -> str:
-        return repr(list(self))

@@ -329,7 +329,7 @@ def fetch_html(
     code, requests_before = wikipedia.language.code, wikipedia.requests
     check_wiki(store, wikipedia)
     here = {one.revision_id: one for one in store.all_revisions(code)}
-    settled = store.rendered_sha1s(code)
+    settled = {number for number, _ in store.rendered_sha1s(code)}
     todo = [here[number] for number in revision_ids if number not in settled]
     failed: Counter[str] = Counter()
     done = 0

@@ -168,7 +168,7 @@ def _dry_run(lookup: Lookup, choice: Choice, *, expand: bool, renew: bool, rende
     dear = sum(rule.condition.cost >= ASKS for rule in choice.rules)
     query = "SELECT DISTINCT revision_id FROM expansions WHERE language = ?"
     expanded = {number for (number,) in store.read(query, (code,))}
-    with_html = store.rendered_sha1s(code)
+    with_html = {number for number, _ in store.rendered_sha1s(code)}
     plan = FetchPlan(
         pages=sum(1 for _ in _batches(todo)),
         html=len(todo) + sum(number not in with_html for number in here) if rendered else 0,

@@ -11,7 +11,8 @@ from typing import Any, Final, TextIO
 
 from wikitext_builder.article import SPLITS, Article
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.database import Packed, storable
+from wikitext_builder.pages.database import storable
+from wikitext_builder.pages.packed import Packed, in_order
 from wikitext_builder.pages.store import Rejected, Revision, Store
 from wikitext_builder.pages.store_languages import language_in, stored_language
 from wikitext_builder.wiki.classify import tidy_title, title_fault
@@ -64,9 +65,7 @@ def lock_lines(revisions: Sequence[Revision], language: Language, wiki: str = "-
     if said := names_said(language):
         yield f"{NAMES}{json.dumps(said, ensure_ascii=False)}\n"
     yield "\t".join(columns) + "\n"
-    keys = [f"{one.title}\t{one.revision_id:020}" for one in revisions]
-    for index in sorted(range(len(keys)), key=keys.__getitem__):
-        one = revisions[index]
+    for one in in_order(Revision, revisions, lambda one: f"{one.title}\t{one.revision_id:020}"):
         if fault := title_fault(one.title):
             raise BuilderError(
                 f"revision {one.revision_id}: the title {one.title!r} cannot be written: {fault}"

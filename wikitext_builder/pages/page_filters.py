@@ -15,7 +15,6 @@ from pathlib import Path
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.pages.database import Packed
 from wikitext_builder.pages.lock import (
     article_url,
     language_in_lock,
@@ -23,6 +22,7 @@ from wikitext_builder.pages.lock import (
     read_lock,
     read_titles,
 )
+from wikitext_builder.pages.packed import Packed
 from wikitext_builder.pages.rules import ASKS, UNKNOWN, Filter, Makers, Past, Rule, Texts, WhyNot, parse_all
 from wikitext_builder.pages.store import Revision
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Self
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.pages.database import Packed, Row, WikiTexts, sha1_of
+from wikitext_builder.pages.database import Row, WikiTexts, sha1_of
+from wikitext_builder.pages.packed import Packed
 
 if TYPE_CHECKING:
     from wikitext_builder.wiki.client import Wikipedia
 
 LATEST = "~"  # after every timestamp
+# In place of the table that a store of an earlier version lacks.
+NO_DATES = "(SELECT '' AS language, 0 AS page_id, '' AS created, '' AS promoted)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +227,6 @@ class Store(WikiTexts):
             "   max(timestamp || printf('%020d', revision_id)) AS age"
             "   FROM revisions WHERE language = ? AND timestamp <= ? GROUP BY page_id)"
             "  GROUP BY title)"
-            " ORDER BY page_id"
         )
         return self._revisions(query, language, as_of or LATEST)
 
@@ -232,7 +234,7 @@ class Store(WikiTexts):
         """Return every revision, or every one up to a date, in the order of page and revision ids."""
         query = (
             "SELECT title, page_id, revision_id, timestamp, sha1 FROM revisions"
-            " WHERE language = ? AND timestamp <= ? ORDER BY page_id, revision_id"
+            " WHERE language = ? AND timestamp <= ?"
         )
         return self._revisions(query, language, as_of or LATEST)
 
@@ -241,16 +243,19 @@ class Store(WikiTexts):
         query = "SELECT count(*) FROM revisions WHERE language = ? AND timestamp <= ?"
         return int(self.read(query, (language, as_of or LATEST))[0][0])
 
-    def _revisions(self, query: str, *values: object) -> Packed[Revision]:
-        """The revisions of a query for a language, packed as they come, with the dates that are known."""
-        known = "SELECT page_id, created, promoted FROM dates WHERE language = ?"
-        dates = {number: row for number, *row in self.read(known, values[:1], table="dates")}
+    def _revisions(self, found: str, language: str, as_of: str) -> Packed[Revision]:
+        """The revisions that a query finds, in the order of page and revision ids, with the known dates."""
+        dates = "dates" if self.has_table("dates") else NO_DATES
+        query = (
+            "SELECT title, found.page_id, revision_id, timestamp, sha1,"  # noqa: S608
+            " coalesce(created, '') AS created, coalesce(promoted, '') AS promoted"
+            f" FROM ({found}) AS found LEFT JOIN {dates} AS dates"
+            " ON dates.language = ? AND dates.page_id = found.page_id"
+            " ORDER BY found.page_id, revision_id"
+        )
         names = [one.name for one in fields(Revision)]
-
-        def revision(row: Row) -> Revision:
-            return Revision(**dict(zip(names, [*row, *dates.get(row[1], ("", ""))], strict=True)))
-
-        return Packed(Revision, map(revision, self.scan(query, values)))
+        rows = self.scan(query, (language, as_of, language))
+        return Packed(Revision, (Revision(**dict(zip(names, row, strict=True))) for row in rows))
 
     def has(self, language: str, revision: Revision) -> bool:
         """True if a revision is here, with the same page, time and text; the page may have been renamed."""
@@ -323,10 +328,10 @@ def item_of(store: Store, language: str, page_id: int) -> str:
     return str(rows[0][0]) if rows else ""
 
 
-def items_of(store: Store, language: str) -> dict[int, str]:
-    """The known items by page id, in the order of page ids."""
+def items_of(store: Store, language: str) -> Iterator[Row]:
+    """Page ids in order, each with its known item."""
     query = "SELECT page_id, item FROM items WHERE language = ? ORDER BY page_id"
-    return dict(store.read(query, (language,), table="items"))
+    return store.scan(query, (language,), table="items")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -159,7 +159,7 @@ class Cluster(AbstractContextManager["Cluster"]):
         from distributed.scheduler import KilledWorker
 
         # A task runs in a thread of a Dask worker, where a page that hangs cannot be stopped; a child can.
-        futures = self._client.map(partial(run_in_child, function), tasks, pure=False, retries=RETRIES)
+        futures = self._client.map(partial(run_in_child, function), list(tasks), pure=False, retries=RETRIES)
         try:
             for _, result in self._as_completed(futures, loop=self._client.loop, with_results=True):
                 if isinstance(result, BaseException):  # of a future that was cancelled; others are raised

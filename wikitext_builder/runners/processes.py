@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
 from multiprocessing.connection import wait as wait_for_sentinel
 from types import FrameType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, overload
 
 from wikitext_builder.errors import BuilderError, RejectedError
 
@@ -34,6 +35,24 @@ AHEAD = 2  # tasks given to each worker: enough to keep it busy, few enough to l
 def cores() -> int:
     """How many cores this process may use: a container or `taskset` can give fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+class Made(Sequence[Task]):
+    """Tasks that are made when a worker takes them: all of them together can be too much for memory."""
+
+    def __init__(self, count: int, make: Callable[[int], Task]) -> None:
+        self._numbers, self._make = range(count), make
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> Task: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Task]: ...
+    def __getitem__(self, index: int | slice) -> Task | list[Task]:
+        found = self._numbers[index]
+        return self._make(found) if isinstance(found, int) else [*map(self._make, found)]
 
 
 class Runner(Protocol):
@@ -73,10 +92,10 @@ class ProcessPool(AbstractContextManager["ProcessPool"]):
 
     def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
         """Yield the results, see `Runner`."""
-        left = dict(enumerate(tasks))
+        left = dict.fromkeys(range(len(tasks)))
         for _ in range(MAX_BROKEN_POOLS):
             try:
-                for index, result in self._results(function, left):
+                for index, result in self._results(function, tasks, list(left)):
                     del left[index]
                     yield result
             except BrokenProcessPool:
@@ -89,16 +108,16 @@ class ProcessPool(AbstractContextManager["ProcessPool"]):
         )
 
     def _results(
-        self, function: Callable[[Task], Result], tasks: dict[int, Task]
+        self, function: Callable[[Task], Result], tasks: Sequence[Task], places: Sequence[int]
     ) -> Iterator[tuple[int, Result]]:
         pool = self._open()
-        queue = iter(list(tasks.items()))
+        queue = iter(places)
         running: dict[Future[Result], int] = {}
         try:
             while True:
-                while len(running) < AHEAD * self._workers and (item := next(queue, None)):
+                for place in islice(queue, AHEAD * self._workers - len(running)):
                     with _safe_path():  # a process can begin here
-                        running[pool.submit(function, item[1])] = item[0]
+                        running[pool.submit(function, tasks[place])] = place
                 if not running:
                     return
                 for future in wait(running, return_when=FIRST_COMPLETED).done:

@@ -16,7 +16,7 @@ from tests.dumps import numbered_page
 from tests.wikitext_builder.datasets import PAGES, build, faults, sizes, store_of, titles_file
 from wikitext_builder.building import stages
 from wikitext_builder.building.build import BuildReport
-from wikitext_builder.dataset.recipes import rank_for_test
+from wikitext_builder.building.splits import rank_for_test
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import read_attribution
 from wikitext_builder.pages.store import Dates, Store, add_dates

@@ -57,7 +57,7 @@ def content(store: Path) -> tuple[Sequence[Revision], list[Rejected]]:
 
 def html_of(store: Path) -> dict[int, str]:
     with Store.open(store) as opened:
-        return opened.rendered_sha1s("en")
+        return dict(opened.rendered_sha1s("en"))
 
 
 # --- which pages

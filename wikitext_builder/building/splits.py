@@ -1,0 +1,90 @@
+"""Splits: to which of them each page goes, and the order in which articles are written."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Container, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wikitext_builder.article import SPLITS
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """The pages of a dataset, in the order in which their articles are written."""
+
+    page_ids: Integers
+    roles: NDArray[np.int8]  # the place in `SPLITS` of each page's split
+
+    def of(self, name: str) -> Integers:
+        """The page ids of one split, in order."""
+        found: Integers = self.page_ids[self.roles == SPLITS.index(name)]
+        return found
+
+
+class Numbers(Container[int]):
+    """A set of numbers, in 8 bytes each."""
+
+    def __init__(self, numbers: Iterable[int]) -> None:
+        self._numbers = np.sort(np.fromiter(numbers, np.int64))
+
+    def __contains__(self, number: object) -> bool:
+        if not isinstance(number, int):
+            return False
+        place = self._numbers.searchsorted(number)
+        return bool(place < len(self._numbers) and self._numbers[place] == number)
+
+
+def rank(page_id: int, seed: str) -> int:
+    """A number of 64 bits that orders pages at random, in the same way on every machine."""
+    return int.from_bytes(hashlib.sha256(f"{seed}:{page_id}".encode()).digest()[:8])
+
+
+def rank_for_test(page_id: int, seed: str) -> tuple[int, int, int]:
+    """A key that orders the candidates for test: those of test come before those of valid."""
+    number = rank(page_id, seed)
+    return ~number & 1, number, page_id
+
+
+def choose(
+    page_ids: Iterable[int],
+    *,
+    train: int | None,
+    valid: int,
+    test: int | None,
+    seed: str,
+    given_valid: Collection[int] = (),
+    given_test: Collection[int] = (),
+) -> Split:
+    """Distribute pages over the splits; other pages hardly influence where a page goes.
+
+    The lowest bit of its rank makes each page a candidate for either valid or test, and the candidates with
+    the lowest ranks are taken. So an added page never moves another one between valid and test, or from train
+    into one of them; it can only replace the last one, which then goes to train. WikiText-2 has the valid and
+    test of WikiText-103, and its train articles are the first ones of WikiText-103's.
+
+    The numbers are how many articles each split gets, None for all that remain; given pages take the place of
+    a choice. If there are too few pages, train becomes smaller first, then test, then valid.
+    """
+    pages = np.unique(np.fromiter(page_ids, np.int64))
+    ranks = np.fromiter((rank(page_id, seed) for page_id in map(int, pages)), np.uint64, len(pages))
+    order = np.argsort(ranks, kind="stable")  # pages of one rank stand by their ids
+    pages, is_odd = pages[order], ranks[order] % 2 == 1
+    roles = np.full(len(pages), -1, np.int8)
+    given = {"valid": np.isin(pages, [*given_valid]), "test": np.isin(pages, [*given_test])}
+    is_given = given["valid"] | given["test"]
+
+    def free(*, odd: bool) -> Integers:
+        """Places of pages that can still be chosen: candidates for the other split come last."""
+        left = np.flatnonzero((roles < 0) & ~is_given)
+        return left[np.argsort(is_odd[left] != odd, kind="stable")]
+
+    roles[given["valid"] if given_valid else free(odd=False)[:valid]] = SPLITS.index("valid")
+    roles[given["test"] if given_test else free(odd=True)[:test]] = SPLITS.index("test")
+    roles[np.flatnonzero(roles < 0)[:train]] = SPLITS.index("train")
+    return Split(pages[roles >= 0], roles[roles >= 0])
