@@ -6,11 +6,14 @@ import random
 import time
 import traceback
 from collections.abc import Callable
+from typing import Final
 
 from tests.fuzz.target import Target, outcome
 
 SECONDS = 10.0  # to make a finding smaller
 SHOWN = 2_000  # bytes of a finding
+KINDS: Final = range(8)  # of changes
+IN_PLACE: Final = (0, 1)  # those that move no byte
 
 
 def fuzz(target: Target, *, seed: int, keep_on: Callable[[int], bool]) -> tuple[int, str | None]:
@@ -44,22 +47,26 @@ def failure(target: Target, content: bytes) -> Exception | None:
 def mutated(generator: random.Random, target: Target) -> bytes:
     """A seed with some changes: bits, bytes, pieces of seeds and words of the target."""
     content = bytearray(generator.choice(target.seeds))
+    kinds = IN_PLACE if target.has_offsets and generator.randrange(4) else KINDS
     for _ in range(generator.choice((1, 1, 2, 4, 8, 32))):
         at = generator.randrange(len(content) + 1)
-        match generator.randrange(7):
+        match generator.choice(kinds):
             case 0 if content:
                 content[at % len(content)] ^= 1 << generator.randrange(8)
             case 1:
-                content[at:at] = generator.randbytes(generator.randrange(1, 4))
+                end = min(len(content), at + generator.choice((1, 1, 2, 4, 8)))
+                content[at:end] = bytes([generator.choice((0, 1, 127, 128, 255))]) * (end - at)
             case 2:
-                del content[at : at + generator.randrange(1, 20)]
+                content[at:at] = generator.randbytes(generator.randrange(1, 4))
             case 3:
+                del content[at : at + generator.randrange(1, 20)]
+            case 4:
                 other = generator.choice(target.seeds)
                 begin = generator.randrange(len(other) + 1)
                 content[at:at] = other[begin : begin + generator.randrange(40)]
-            case 4 if target.words:
+            case 5 if target.words:
                 content[at:at] = generator.choice(target.words) * generator.choice((1, 1, 1, 2, 9))
-            case 5:
+            case 6:
                 del content[at:]
             case _:
                 begin = generator.randrange(len(content) + 1)

@@ -105,9 +105,8 @@ def _run(name: str, read: Callable[[Path], object], rest: bytes, content: bytes)
 
 def _targets() -> dict[str, Target]:
     tables = (_table(compression="none"), _table(compression="zstd", use_dictionary=False))
-    found = {
-        "parquet": target("parquet", partial(_run, "a.parquet", _parquet, b""), *tables, longest=1 << 15)
-    }
+    run = partial(_run, "a.parquet", _parquet, b"")
+    found = {"parquet": target("parquet", run, *tables, longest=1 << 15, has_offsets=True)}
     if find_spec("kenlm"):
         found["kenlm"] = target(
             "kenlm", partial(_run, "a.kenlm", _kenlm, b""), ARPA, words=(BINARY,), refuses=()
@@ -116,7 +115,7 @@ def _targets() -> dict[str, Target]:
         whole = write_gguf(HERE / "seed.gguf", adds_bos=True).read_bytes()
         head = len(whole) - sum(-(-one.numel() * 4 // 32) * 32 for one in weights(0.0).values())
         run = partial(_run, "a.gguf", _gguf, whole[head:])
-        found["gguf"] = target("gguf", run, whole[:head], longest=2 * head, refuses=())
+        found["gguf"] = target("gguf", run, whole[:head], longest=2 * head, refuses=(), has_offsets=True)
     return found
 
 

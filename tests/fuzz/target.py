@@ -32,6 +32,7 @@ class Target:
     refuses: tuple[type[Exception], ...] = (BuilderError,)  # the errors that the reader documents
     words: tuple[bytes, ...] = ()  # what mutations insert
     longest: int = 4_096  # bytes of an input
+    has_offsets: bool = False  # most bytes that are inserted make it unreadable from there on
 
 
 def target(name: str, run: Callable[[bytes], str], *seeds: bytes, **more: Any) -> Target:
