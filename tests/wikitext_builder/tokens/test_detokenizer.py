@@ -29,7 +29,10 @@ TEXTS = [
     ("en", "R&B by AT&T for US$5, or $5 & more."), ("en", "It’s ‘fine’ at 12:30, O’Neill “said”."),
     ("en", "€50"), ("da", "Han sagde »ja« til det."), ("hu", "A »könyv« jó."),
     ("sl", "Rekel je »da« in šel."), ("hr", "Rekao je »da« i otišao."),
-    ("de", "Er rief: „Das ist ‚gut’“ und ging."),
+    ("de", "Er rief: „Das ist ‚gut’“ und ging."), ("ga", "Tá m'athair anseo."),
+    ("pl", "To „a” i „b“, ‚c’ i ‚d‘, “e”, ‘f’, «g», ‹h› tu."), ("da", "Det »a« og ›b‹, „c“ og «d» her."),
+    ("sv", "Det ”a” och »b» här."), ("fr", "Un “a” et ‘b’ là."),
+    ("en", "So ‘they’re here, I’ve one, I’ll go, he’d say, I’m in, we can’t’ now."),
 ]  # fmt: skip
 
 

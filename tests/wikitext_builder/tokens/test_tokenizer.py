@@ -255,6 +255,20 @@ def test_prefixes_are_those_of_the_language_in_sacremoses(language: str) -> None
     assert always == {*moses.NONBREAKING_PREFIXES} - before_digits
 
 
+@pytest.mark.parametrize(
+    ("wikipedia", "language"), [("simple", "en"), ("zh-yue", "yue"), ("zh-classical", "zh"), ("tet", "tdt")]
+)
+def test_a_wikipedia_of_another_code_is_tokenized_as_its_language(wikipedia: str, language: str) -> None:
+    assert _nonbreaking_prefixes(wikipedia) == _nonbreaking_prefixes(language)
+    line = "Don't l'eau \u0915\u094d\u200d\u0937 a\u200cb"
+    assert Tokenizer(wikipedia).tokenize_line(line) == Tokenizer(language).tokenize_line(line)
+
+
+@pytest.mark.parametrize("language", ["fr", "it", "ca", "ga"])
+def test_an_elided_word_keeps_its_apostrophe(language: str) -> None:
+    assert tokenize_line("d'a 5's", language=language) == "d' a 5 ' s"
+
+
 # Interface.
 
 
