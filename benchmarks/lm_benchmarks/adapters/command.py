@@ -34,7 +34,7 @@ from wikitext_builder.addresses import without_secrets
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.tables import one_line
 
-LINE: Final = 256  # tokens per line at most: a pipe holds far more, so neither side waits for the other
+LINE: Final = 256  # tokens per line at most: a pipe usually holds more, so neither side waits for the other
 LONGEST: Final = 1 << 20  # bytes of an answer
 COMPLAINTS: Final = 5  # last lines of stderr in an error
 NAME: Final = 40  # characters of a program's name
@@ -127,14 +127,21 @@ class _Process:
         except (OSError, ValueError) as error:  # ValueError: a null byte in a word
             why = error.strerror if isinstance(error, OSError) else error
             raise HarnessError(f"command {self._name!r}: {why}; expected a program") from error
+        assert self._process.stdin is not None  # noqa: S101 - for mypy: it is a pipe
+        os.set_blocking(self._process.stdin.fileno(), False)  # it may never read
         weakref.finalize(self, _end, self._process)
 
     def send(self, line: str) -> None:
         assert self._process.stdin is not None  # noqa: S101 - for mypy: it is a pipe
-        try:
-            self._process.stdin.write(line.encode() + b"\n")
-        except OSError as error:
-            raise self._failed("ended before it read everything") from error
+        descriptor, deadline = self._process.stdin.fileno(), monotonic() + self._patience
+        left = line.encode() + b"\n"
+        while left:
+            if not select.select([], [descriptor], [], max(0.0, deadline - monotonic()))[1]:
+                raise self._failed(f"did not read its input in {self._patience:g} s")
+            try:
+                left = left[os.write(descriptor, left) :]
+            except OSError as error:
+                raise self._failed("ended before it read everything") from error
 
     def numbers(self, count: int) -> list[float]:
         line = self._line()

@@ -8,12 +8,14 @@ from dataclasses import replace
 
 import pytest
 import torch
+from lm_benchmarks.adapters.command import Command
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.invariant_checks import LAWS, Checks
 from lm_benchmarks.measuring.models import open_model
 
 from ps_models.data.dataset import Text
 from ps_models.evaluation.evaluate import token_nats
+from wikitext_builder.dataset.vocabulary import Vocabulary
 
 UNIFORM = """
 import math, sys
@@ -138,6 +140,14 @@ def test_a_program_that_dies_is_one_error_with_its_last_lines(inputs, stream):
     for _ in range(2):  # it starts again, and fails in the same words
         with pytest.raises(HarnessError, match=r"\(status 7\); it printed: .*MemoryError: no room"):
             Checks(model).of_text(stream)
+
+
+def test_a_program_that_does_not_read_is_an_error_after_the_patience() -> None:
+    words = Vocabulary(("<unk>", "<eos>", "a" * 5_000))  # one line is more than a pipe holds
+    deaf = Command([sys.executable, "-c", "import time; time.sleep(60)"], words, patience=0.5)
+    tokens = torch.full((1, 256), 2)
+    with pytest.raises(HarnessError, match=r"did not read its input in 0\.5 s"):
+        deaf(tokens, deaf.initial_state(1))
 
 
 def test_no_such_program(inputs, stream):
