@@ -43,6 +43,13 @@ def lock(store: str | Path, *, language: str | None = None, as_of: str | None = 
     Raises:
         BuilderError: There is no such store, or no page to lock.
     """
+    return "".join(lines_of_lock(store, language=language, as_of=as_of))
+
+
+def lines_of_lock(
+    store: str | Path, *, language: str | None = None, as_of: str | None = None
+) -> Iterator[str]:
+    """The lines of `lock`, for stores of more pages than memory should hold."""
     with Store.open(Path(store)) as opened:
         language = language_in(opened, language)
         revisions = opened.revisions(language, as_of=parse_date(as_of) or None)
@@ -51,8 +58,7 @@ def lock(store: str | Path, *, language: str | None = None, as_of: str | None = 
                 f"{store}: no pages of {language!r}{f' up to {as_of}' if as_of else ''} to lock;"
                 " `wikitext-builder status` shows what is there"
             )
-        lines = lock_lines(revisions, stored_language(opened, language), opened.wiki(language) or "-")
-        return "".join(lines)
+        yield from lock_lines(revisions, stored_language(opened, language), opened.wiki(language) or "-")
 
 
 def lock_lines(revisions: Sequence[Revision], language: Language, wiki: str = "-") -> Iterator[str]:
@@ -60,16 +66,19 @@ def lock_lines(revisions: Sequence[Revision], language: Language, wiki: str = "-
 
     `wiki` is the name that the wiki gives itself, `-` if it is not known.
     """
-    columns = DATED if any(one.created or one.promoted for one in revisions) else COLUMNS
+    columns: tuple[str, ...] = COLUMNS
+    for one in revisions:  # before the first line: half a lock file would look like a whole one
+        if fault := title_fault(one.title):
+            raise BuilderError(
+                f"revision {one.revision_id}: the title {one.title!r} cannot be written: {fault}"
+            )
+        if one.created or one.promoted:
+            columns = DATED
     yield f"# {FORMAT}; language {language.code}; wiki {' '.join(wiki.split())}\n"
     if said := names_said(language):
         yield f"{NAMES}{json.dumps(said, ensure_ascii=False)}\n"
     yield "\t".join(columns) + "\n"
     for one in in_order(Revision, revisions, lambda one: f"{one.title}\t{one.revision_id:020}"):
-        if fault := title_fault(one.title):
-            raise BuilderError(
-                f"revision {one.revision_id}: the title {one.title!r} cannot be written: {fault}"
-            )
         yield "\t".join(str(getattr(one, name)) or "-" for name in columns) + "\n"
 
 
