@@ -125,7 +125,7 @@ def make_plan(
     with Store.open(store) as opened:
         if is_named:
             recipe = replace(recipe, language=language_in(opened, options.get("language")))
-        language = stored_language(opened, recipe.language)
+        language = stored_language(opened, recipe.language, as_of=parse_date(as_of))
     found, older = _chosen_revisions(store, recipe.language, as_of, lock)
     if lock:  # the same lock file gives the same bytes
         language = language_in_lock(Path(lock), language)

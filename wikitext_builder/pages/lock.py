@@ -52,13 +52,15 @@ def lines_of_lock(
     """The lines of `lock`, for stores of more pages than memory should hold."""
     with Store.open(Path(store)) as opened:
         language = language_in(opened, language)
-        revisions = opened.revisions(language, as_of=parse_date(as_of) or None)
+        date = parse_date(as_of)
+        revisions = opened.revisions(language, as_of=date or None)
         if not revisions:
             raise BuilderError(
                 f"{store}: no pages of {language!r}{f' up to {as_of}' if as_of else ''} to lock;"
                 " `wikitext-builder status` shows what is there"
             )
-        yield from lock_lines(revisions, stored_language(opened, language), opened.wiki(language) or "-")
+        names = stored_language(opened, language, as_of=date)
+        yield from lock_lines(revisions, names, opened.wiki(language) or "-")
 
 
 def lock_lines(revisions: Sequence[Revision], language: Language, wiki: str = "-") -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.store import Store
+from wikitext_builder.pages.store import LATEST, Store
 from wikitext_builder.wiki.languages import Language, language_of
 from wikitext_builder.wiki.names import names_said, with_names
 
@@ -26,9 +26,9 @@ def note_names(store: Store, language: Language) -> Language:
     return known
 
 
-def stored_language(store: Store, code: str) -> Language:
+def stored_language(store: Store, code: str, *, as_of: str = "") -> Language:
     """A language with what the store knows of its wiki, and of the redirects between its templates."""
-    language, redirects = _noted(store, code), redirects_of(store, code)
+    language, redirects = _noted(store, code), redirects_of(store, code, as_of=as_of)
     if not redirects:
         return language
     from wikitext_builder.extraction.templates import known_redirects
@@ -45,18 +45,19 @@ def _noted(store: Store, code: str) -> Language:
         raise BuilderError(f"{store.path}: the names of {known.code} are damaged: {error}") from error
 
 
-def redirects_of(store: Store, code: str) -> dict[str, str]:
+def redirects_of(store: Store, code: str, *, as_of: str = "") -> dict[str, str]:
     """Names of templates that the wiki was asked for or a dump had, each with where it leads, or itself.
 
-    What is known of an earlier time than a template's newest revision counts no more: a newer redirect would
-    have taken its place.
+    What is known of an earlier time than a template's newest revision up to `as_of` counts no more: a newer
+    redirect would have taken its place. Nor does what is known of a later time, if there is such a revision.
     """
     query = (
         "SELECT name, target FROM template_redirects AS known WHERE language = ? AND NOT EXISTS"
-        " (SELECT 1 FROM templates WHERE language = known.language AND name = known.name"
-        "  AND timestamp > known.timestamp) ORDER BY name"
+        " (SELECT 1 FROM templates WHERE language = known.language AND name = known.name AND timestamp <= ?"
+        "  AND (timestamp > known.timestamp OR known.timestamp > ?)) ORDER BY name"
     )
-    return dict(store.read(query, (language_of(code).code,), table="template_redirects"))
+    date = as_of or LATEST
+    return dict(store.read(query, (language_of(code).code, date, date), table="template_redirects"))
 
 
 def add_redirects(store: Store, code: str, redirects: Mapping[str, tuple[str, str]]) -> None:

@@ -357,9 +357,13 @@ def test_redirects_of_templates_are_the_newest_in_whatever_order_dumps_come(tmp_
             assert redirects_of(store, "en") == {"Qty": "Lang"}
 
 
-def test_a_template_that_is_no_redirect_any_more_leads_nowhere(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_redirect", [{"2016": True, "2024": False}, {"2016": False, "2024": True}])
+def test_a_template_leads_where_its_newest_revision_up_to_a_date_leads(
+    tmp_path: Path, is_redirect: dict[str, bool]
+) -> None:
     dumps = {}
-    for year, text in (("2016", "#REDIRECT [[Template:Convert]]"), ("2024", "A text of its own")):
+    for year in is_redirect:
+        text = "#REDIRECT [[Template:Convert]]" if is_redirect[year] else "A text of its own"
         (tmp_path / year).mkdir()
         one = replace(page(1, text, "Template:Qty"), timestamp=f"{year}-01-01T00:00:00Z")
         dumps[year] = written(tmp_path / year, page_xml(one, namespace=10))
@@ -368,7 +372,9 @@ def test_a_template_that_is_no_redirect_any_more_leads_nowhere(tmp_path: Path) -
         for year in order:
             imported(store, dumps[year])
         with Store.open(store) as opened:
-            assert redirects_of(opened, "en") == {}
+            for date, year in (("", "2024"), ("2018-01-01T00:00:00Z", "2016")):
+                expected = {"Qty": "Convert"} if is_redirect[year] else {}
+                assert redirects_of(opened, "en", as_of=date) == expected
 
 
 def test_a_redirect_to_another_namespace_leads_to_no_template(tmp_path: Path) -> None:
