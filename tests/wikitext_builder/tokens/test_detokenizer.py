@@ -31,7 +31,8 @@ TEXTS = [
     ("sl", "Rekel je »da« in šel."), ("hr", "Rekao je »da« i otišao."),
     ("de", "Er rief: „Das ist ‚gut’“ und ging."), ("ga", "Tá m'athair anseo."),
     ("pl", "To „a” i „b“, ‚c’ i ‚d‘, “e”, ‘f’, «g», ‹h› tu."), ("da", "Det »a« og ›b‹, „c“ og «d» her."),
-    ("sv", "Det ”a” och »b» här."), ("fr", "Un “a” et ‘b’ là."),
+    ("sv", "Det ”a” och »b» här."), ("sv", "Ett “ord” här, ‘ett annat’ där."),
+    ("fr", "Un “a” et une ‘forme rare’ là."), ("de", "Eine ‘alte Form’ hier."),
     ("en", "So ‘they’re here, I’ve one, I’ll go, he’d say, I’m in, we can’t’ now."),
 ]  # fmt: skip
 
