@@ -33,6 +33,7 @@ TEXTS = [
     ("pl", "To „a” i „b“, ‚c’ i ‚d‘, “e”, ‘f’, «g», ‹h› tu."), ("da", "Det »a« og ›b‹, „c“ og «d» her."),
     ("sv", "Det ”a” och »b» här."), ("sv", "Ett “ord” här, ‘ett annat’ där."),
     ("fr", "Un “a” et une ‘forme rare’ là."), ("de", "Eine ‘alte Form’ hier."),
+    ("es", "Una ‘forma rara’ aquí."), ("da", "Det ‹a› her."), ("fi", "Sana „a“ ja ‚b‘ ja «c» ja ‹d› on."),
     ("en", "So ‘they’re here, I’ve one, I’ll go, he’d say, I’m in, we can’t’ now."),
 ]  # fmt: skip
 
