@@ -25,7 +25,6 @@ import click
 
 from tests.fuzz import file_targets, model_targets, native_targets, page_targets
 from tests.fuzz.mutate import fuzz
-from tests.fuzz.native_targets import ENDED
 from tests.fuzz.target import Target
 
 ROOT = Path(__file__).parents[2]
@@ -84,9 +83,9 @@ def guided(name: str, seconds: float) -> bool:
 def unguided(name: str, seconds: float) -> bool:
     """Fuzz a target with mutations of its seeds; returns True if it found something."""
     ends = time.monotonic() + seconds
-    ENDED.clear()
+    native_targets.ENDED.clear()
     tried, finding = fuzz(TARGETS[name], seed=int(time.time()), keep_on=lambda _: time.monotonic() < ends)
-    ended = "".join(f"; {count:,} {how}" for how, count in ENDED.most_common())
+    ended = "".join(f"; {count:,} {how}" for how, count in native_targets.ENDED.most_common())
     click.echo(f"{name:<13} {tried:>10,} inputs, without coverage{ended}")
     if finding is not None:
         click.echo(finding)
