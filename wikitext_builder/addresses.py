@@ -6,8 +6,10 @@ import re
 from typing import Final
 from urllib.parse import urlsplit
 
-# Up to the next of several, as in `mix:completions:http://…,completions:http://…`.
-ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:(?!,[\w.+-]+:\S*?://)[^\s'\"])*")
+# Up to the next of several, as in `mix:completions:http://…,completions:http://…`; a value can be in quotes.
+ADDRESS: Final = re.compile(
+    r"""[A-Za-z][A-Za-z0-9+.-]*://(?:(?!,[\w.+-]+:\S*?://)(?:='[^'\s]*'|="[^"\s]*"|[^\s'"]))*"""
+)
 
 
 def without_secrets(text: str) -> str:
@@ -15,6 +17,8 @@ def without_secrets(text: str) -> str:
 
     >>> without_secrets("completions:http://me:p@ss@host:80/v1?api-key=SECRET is busy")
     'completions:http://host:80/v1 is busy'
+    >>> without_secrets("command:ask 'http://host/v1?key=SECRET' http://host/v1?key='SECRET'&n=1 'more'")
+    "command:ask 'http://host/v1' http://host/v1 'more'"
     """
     return ADDRESS.sub(lambda match: _public(match[0]), text)
 

@@ -70,7 +70,6 @@ def extract_pages(plan: Plan, location: str, runner: Runner, progress: Progress,
     """
     # Per page there are numbers only; what else is known of it is read from the plan when it is needed.
     pages = np.fromiter((one.page_id for one in plan.revisions), np.int64, len(plan.revisions))
-    revision_ids = np.fromiter((one.revision_id for one in plan.revisions), np.int64, len(pages))
     by_id, shards = np.argsort(pages), np.full(len(pages), -1)
     locations, rejected, size, done = list[str](), list[Rejected](), 0, 0
     words = dict[int, int]()  # by page id, if the recipe counts them
@@ -84,7 +83,7 @@ def extract_pages(plan: Plan, location: str, runner: Runner, progress: Progress,
             return Extracted(split, places, shards[places], locations, rejected, done, size)
         shards[todo] = len(locations) + np.arange(len(todo)) // PAGES_PER_SHARD
         parts = [todo[start : start + PAGES_PER_SHARD] for start in range(0, len(todo), PAGES_PER_SHARD)]
-        new = [_shard_location(location, revision_ids[part]) for part in parts]
+        new = [_shard_location(plan, location, part) for part in parts]
         locations += new
         tasks = Made(len(parts), partial(_shard_task, plan, location, parts, new))
         total = int(np.count_nonzero(shards >= 0))
@@ -114,8 +113,9 @@ def _choose(plan: Plan, usable: Integers, words: Mapping[int, int]) -> Split:
     )
 
 
-def _shard_location(location: str, revision_ids: Integers) -> str:
-    return f"{location}/shards/{lines_sha256(map(str, revision_ids))[:24]}.jsonl.zst"
+def _shard_location(plan: Plan, location: str, places: Integers) -> str:
+    names = (str(plan.revisions[place].revision_id) for place in places)
+    return f"{location}/shards/{lines_sha256(names)[:24]}.jsonl.zst"
 
 
 def _shard_task(
