@@ -30,6 +30,7 @@ from wikitext_builder.building.stages import (
     count_batches,
     extract_pages,
     finish,
+    give_memory_back,
     refuse_empty_train,
     warnings_of,
     write_batches,
@@ -193,6 +194,7 @@ def carry_out(
             seconds[stage] = time.perf_counter() - start - sum(seconds.values())
 
         extracted = extract_pages(plan, location, runner, progress, found)
+        give_memory_back()
         batches = batches_of(plan, extracted, location)
         refuse_empty_train(plan, extracted.split, len(extracted.rejected))
         ended("extract")
