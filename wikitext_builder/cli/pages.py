@@ -169,7 +169,11 @@ def import_(
         if report.templates or report.templates_there:
             click.echo(f"  templates {report.templates:,} new, {report.templates_there:,} already there")
         if report.rendered or report.rendered_there:
-            click.echo(f"  rendered  {report.rendered:,} new, {report.rendered_there:,} already there")
+            other = report.rendered_otherwise
+            differ = f", {other:,} of them with other HTML; the store's stays" if other else ""
+            click.echo(
+                f"  rendered  {report.rendered:,} new, {report.rendered_there:,} already there{differ}"
+            )
         click.echo(f"  skipped   {listed(report.skipped)}")
         click.echo(f"  rejected  {listed(report.rejected)}")
         if report.other_files:

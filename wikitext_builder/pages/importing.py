@@ -47,7 +47,7 @@ LANGUAGE_FIELDS = (
 )  # fmt: skip
 # Fields of `ImportReport`: what is new, and what was there.
 NEW_AND_THERE = (("kept", "already_there"), ("templates", "templates_there"), ("rendered", "rendered_there"))
-SUMS = ("pages", "xml_bytes", *chain(*NEW_AND_THERE))  # of parts
+SUMS = ("pages", "xml_bytes", "rendered_otherwise", *chain(*NEW_AND_THERE))  # of parts
 NOT_NOTED = ("seconds", "finished_before", "parts", "other_files", "missing_parts")
 BATCH = 500  # pages per transaction, at most
 BATCH_CHARACTERS = 2**24  # of kept wikitext and HTML per transaction, after which no page is added
@@ -64,6 +64,7 @@ class ImportReport:
     templates_there: int = 0  # templates that an earlier import kept
     rendered: int = 0  # HTML of pages, of a snapshot, that is new in the store
     rendered_there: int = 0
+    rendered_otherwise: int = 0  # of these: the store has and keeps another HTML of the same revision
     skipped: dict[str, int] = field(default_factory=dict)  # by kind: redirect, unmarked, …
     rejected: dict[str, int] = field(default_factory=dict)  # by reason; the store notes each
     xml_bytes: int = 0  # of XML or, of a snapshot, of JSON
@@ -198,7 +199,7 @@ def import_into(
         kept = store.add(language.code, batch.pages, origin=storable(path.name), rejected=batch.rejected)
         add_dates(store, language.code, batch.dates)
         add_items(store, language.code, batch.items)
-        rendered = store.add_missing_rendered(language.code, batch.html)
+        rendered, otherwise = store.add_missing_rendered(language.code, batch.html)
         add_redirects(store, language.code, batch.redirects)
         added = templates.add(batch.templates)
         report += ImportReport(
@@ -206,6 +207,7 @@ def import_into(
             already_there=len(batch.pages) - kept,
             rendered=rendered,
             rendered_there=len(batch.html) - rendered,
+            rendered_otherwise=otherwise,
             templates=added,
             templates_there=len(batch.templates) - added,
             skipped=batch.skipped,

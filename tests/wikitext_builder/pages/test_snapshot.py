@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.command import done
 from tests.conftest import DATA
 from tests.dumps import COMPRESSIONS, ndjson, numbered_page, record, tar
 from tests.wikitext_builder.datasets import PAGES as MANY
@@ -122,6 +123,8 @@ def test_html_that_was_fetched_stays_and_a_failure_is_replaced(tmp_path: Path) -
         store.add_rendered("en", PAGES[1].revision_id, "", "missingcontent")
     report = imported(tmp_path, *map(record, PAGES[:3]))
     assert (report.kept, report.already_there, report.rendered, report.rendered_there) == (2, 1, 2, 1)
+    again = done("import", "--all", "--store", tmp_path / "store", tmp_path / "snapshot")
+    assert "0 new, 3 already there, 1 of them with other HTML; the store's stays" in again
     html = [read_page(tmp_path / "store", title=f"Page {n}", html=True).html for n in (1, 2, 3)]
     assert html == ["<p>fetched</p>", *(f"<p>{one.wikitext}</p>" for one in PAGES[1:3])]
 
