@@ -68,8 +68,9 @@ def choose(
     into one of them; it can only replace the last one, which then goes to train. WikiText-2 has the valid and
     test of WikiText-103, and its train articles are the first ones of WikiText-103's.
 
-    The numbers are how many articles each split gets, None for all that remain; given pages take the place of
-    a choice. If there are too few pages, train becomes smaller first, then test, then valid.
+    The numbers are how many articles each split gets, None for all that remain. Given pages take the place of
+    a choice; for those that are not in `page_ids`, no others are chosen. If there are too few pages, train
+    becomes smaller first, then test, then valid.
     """
     pages = np.unique(np.fromiter(page_ids, np.int64))
     ranks = np.fromiter((rank(page_id, seed) for page_id in map(int, pages)), np.uint64, len(pages))

@@ -76,7 +76,16 @@ def extract_pages(plan: Plan, location: str, runner: Runner, progress: Progress,
     locations, rejected, size, done = list[str](), list[Rejected](), 0, 0
     words = dict[int, int]()  # by page id, if the recipe counts them
     while True:
-        split = _choose(plan, pages[~np.isin(pages, [one.page_id for one in rejected])], words)
+        usable = pages[~np.isin(pages, [one.page_id for one in rejected])]
+        split = choose(
+            usable,
+            train=plan.recipe.train_articles,
+            valid=plan.recipe.valid_articles,
+            test=test_size(plan.recipe, usable, words),
+            seed=plan.recipe.seed,
+            given_valid=plan.given_valid,
+            given_test=plan.given_test,
+        )
         places = by_id[np.searchsorted(pages, split.page_ids, sorter=by_id)]
         todo = places[shards[places] < 0]
         if not len(todo):
@@ -99,20 +108,6 @@ def extract_pages(plan: Plan, location: str, runner: Runner, progress: Progress,
             for one in result.rejected:
                 LOG.info("rejected %s: %s, %s", one.title, one.reason, one.detail)
             progress("extract", done, total, f"{len(rejected)} rejected" if rejected else "")
-
-
-def _choose(plan: Plan, usable: Integers, words: Mapping[int, int]) -> Split:
-    recipe, there = plan.recipe, Numbers(usable)
-    return choose(
-        usable,
-        train=recipe.train_articles,
-        # if given articles were rejected, others do not take their places
-        valid=0 if plan.given_valid else recipe.valid_articles,
-        test=0 if plan.given_test else test_size(recipe, usable, words),
-        seed=recipe.seed,
-        given_valid=[page_id for page_id in plan.given_valid if page_id in there],
-        given_test=[page_id for page_id in plan.given_test if page_id in there],
-    )
 
 
 def _shard_location(plan: Plan, location: str, places: Integers) -> str:
