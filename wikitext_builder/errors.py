@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from wikitext_builder.addresses import without_secrets
+
 # What Python and torch say in a RuntimeError.
 SHORT_MEMORY: Final = re.compile("can't start new thread|can't allocate memory|(not enough|out of) memory")
 UNANSWERED: Final = "unanswered"  # the reason of a page of which a wiki said nothing: the next run asks again
@@ -30,7 +32,14 @@ class ToolkitError(Exception):
     The message says what was found, what was expected and what to do. It names options and commands as one
     types them (`--as-of`, `wikitext-builder status`): in Python, `--as-of` is the argument `as_of`. A command
     line prints it and exits with status 1. Each package raises a class of its own.
+
+    >>> print(ToolkitError("http://me:secret@host/v1?key=secret refused it"))
+    http://host/v1 refused it
     """
+
+    def __str__(self) -> str:
+        """The message, whose addresses have no users, passwords and keys."""
+        return without_secrets(super().__str__())
 
 
 class BuilderError(ToolkitError):

@@ -288,7 +288,7 @@ def _measured(
     for name in ("model", "vocabulary") if first.get("words") == "closed" else ("model",):
         if first.get(name) != second.get(name):
             raise HarnessError(
-                f"{without_secrets(model)} is not the same on both sides"
+                f"{model} is not the same on both sides"
                 f" ({name}: {first.get(name)} and {second.get(name)}): it is estimated on a dataset's train."
                 " Give a trained model, such as a checkpoint"
             )

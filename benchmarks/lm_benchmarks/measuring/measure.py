@@ -99,9 +99,7 @@ def measure(
     batch = _Batch(named_models(specifications, names), path, stored, on_result, progress)
     has_train = "train" in load_dataset(Path(data)).files  # else the words of each split are its vocabulary
     for alike in [protocols] if has_train else [[one] for one in protocols]:
-        with batch.noting(
-            ", ".join(f"{without_secrets(name)} on {alike[0].split}" for name in specifications)
-        ):
+        with batch.noting(", ".join(f"{name} on {alike[0].split}" for name in specifications)):
             batch.measure(alike, make_inputs(data, alike[0].split, **opening))
     _raise_failures(batch.failed, batch.found, len(specifications) * len(chosen))
     return batch.found
@@ -271,7 +269,7 @@ def measure_conventions(
             protocol = replace(common, convention=name)
             found.append(_measured(reading, inputs, protocol, stored, path, progress))
     if all(one.number is None for one in found):
-        raise HarnessError(f"{without_secrets(model)}: no convention fits. {found[0].why}")
+        raise HarnessError(f"{model}: no convention fits. {found[0].why}")
     return found
 
 

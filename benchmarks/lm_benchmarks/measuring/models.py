@@ -84,7 +84,7 @@ def _opened(specification: str, inputs: Inputs) -> LoadedModel:
     if colon and kind.replace(".", "").isidentifier() and rest.isidentifier():
         return _users(kind, rest, inputs)
     raise HarnessError(
-        f"{without_secrets(specification)}: no such model{nearest(specification, NAMES)}; expected one of"
+        f"{specification}: no such model{nearest(specification, NAMES)}; expected one of"
         f" {', '.join(NAMES)}; a checkpoint;"
         f" {', '.join(f'{name}:…' for name in KINDS)}; or module:function; run"
         " `lm-benchmarks list` for what each one is"
@@ -251,7 +251,7 @@ def _mixed(line: str, inputs: Inputs) -> LoadedModel:
     words = {one.vocabulary.tokens for one in members}
     if len(words) != 1:
         raise HarnessError(
-            f"mix:{without_secrets(line)}: {len(words)} vocabularies; expected models over the same words. A"
+            f"mix:{line}: {len(words)} vocabularies; expected models over the same words. A"
             " file of n-grams that lacks some knows them only as its <unk>: estimate it on train"
         )
     users = ",".join(one.users for one in members if one.users)

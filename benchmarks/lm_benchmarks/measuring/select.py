@@ -12,7 +12,6 @@ from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE, SAME
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.record_versions import portable
 from lm_benchmarks.records import Result, Trained
-from wikitext_builder.addresses import without_secrets
 
 FIELDS: Final = re.compile(r"(?P<name>.+)\[(?P<fields>\s*[a-z_0-9]+=[^\]]*)\]", re.DOTALL)
 SHOWN: Final = 60  # characters of a name in an error
@@ -27,7 +26,7 @@ def find_runs(results: Sequence[Result], name: str, split: str, path: Path) -> l
     the signature. A result on a single file is of every split. The path is for errors.
     """
     name, fields = _chosen(name)
-    wanted, name = _spellings(name), without_secrets(name)
+    wanted = _spellings(name)
     on_split = [result for result in results if result.signature["split"] in (split, "file")]
     found = [result for result in on_split if wanted & names_of(result)]
     if not found:
