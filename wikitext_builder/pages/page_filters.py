@@ -10,13 +10,13 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.pages.lock import (
-    article_url,
     language_in_lock,
     read_attribution,
     read_lock,
@@ -216,21 +216,29 @@ def _titles(value: str, _language: Language) -> Named:
     return Named.of(titles_in(Path(value)))
 
 
-def _lock(value: str, language: Language) -> Named:
+def _lock(value: str, language: Language, *, is_known: bool = False) -> Named:
     revisions = read_lock(Path(value), language=language.code)
-    other = language_in_lock(Path(value), language).index_address
-    if other != language.index_address:  # its page ids are of other pages
-        raise BuilderError(f"{value}: expected pages of {language.index_address}, found those of {other}")
+    _expect_wiki(value, language_in_lock(Path(value), language).index_address, language, is_known=is_known)
     return Named.of((one.title for one in revisions), (one.page_id for one in revisions))
 
 
-def _dataset(value: str, language: Language) -> Named:
+def _dataset(value: str, language: Language, *, is_known: bool = False) -> Named:
     rows = list(read_attribution(Path(value)))
-    # Datasets of earlier versions say that they are of a Wikipedia, whatever wiki they are of.
-    starts = tuple(article_url(one, 0).removesuffix("0") for one in (language, language.code))
-    if other := next((row.url for row in rows if not row.url.startswith(starts)), None):
-        raise BuilderError(f"{value}: {other} is not of the {language.code} Wikipedia")
+    for url in dict.fromkeys(row.url.partition("?")[0] for row in rows):
+        # Datasets of earlier versions say that they are of a Wikipedia, whatever wiki they are of.
+        if url != language_of(language.code).index_address:
+            _expect_wiki(value, url, language, is_known=is_known)
     return Named.of((row.title for row in rows), (row.page_id for row in rows))
+
+
+def _expect_wiki(value: str, address: str, language: Language, *, is_known: bool) -> None:
+    """Refuse a file of another wiki, whose page ids are of other pages.
+
+    `fetch` and `import` read it before they know the wiki: they refuse another Wikipedia only.
+    """
+    host, own = (one.partition("://")[2].partition("/")[0] for one in (address, language.index_address))
+    if host != own and (is_known or host.endswith(".wikipedia.org")):
+        raise BuilderError(f"{value}: expected pages of {own}, found those of {host or address}")
 
 
 def _length(unit: str) -> Callable[[str, Language], Filter]:
@@ -284,7 +292,9 @@ CREATED, PROMOTED = (f"{what}-since:DATE[..DATE]" for what in PAGE_DATES)
 OF_FILES: Makers[Named] = {"titles:FILE": _titles, "lock:FILE": _lock, "dataset:FOLDER": _dataset}
 # `build` has the filters of revisions in a store, `import` those that ask no wiki, `fetch` all.
 STORED: Makers[Named | Dated] = {
-    **OF_FILES,
+    "titles:FILE": _titles,
+    "lock:FILE": partial(_lock, is_known=True),
+    "dataset:FOLDER": partial(_dataset, is_known=True),
     CREATED: lambda value, _language: Dated(what="created", span=parse_span(value)),
     PROMOTED: lambda value, _language: Dated(what="promoted", span=parse_span(value)),
 }
