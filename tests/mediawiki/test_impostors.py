@@ -2,6 +2,7 @@
 
 import gzip
 import shutil
+import socket
 import subprocess
 import threading
 import time
@@ -152,23 +153,49 @@ def test_bytes_that_drip_for_hours_are_cut_off(where: str) -> None:
     assert time.monotonic() - begin < 8  # all of it takes 20 seconds
 
 
-def test_a_proxy_that_drips_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Proxy(BaseRequestHandler):
+@pytest.mark.parametrize("what", ["a proxy", "TLS"])
+def test_what_drips_before_a_request_is_cut_off(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    begins = {
+        "a proxy": DRIPPING["head"],
+        "TLS": b"\x16\x03\x03\x3f\xff",
+    }  # 16 KiB of a handshake
+
+    class Dripping(BaseRequestHandler):
         def handle(self) -> None:
             self.request.recv(1000)
             with suppress(OSError):
-                drip(self.request.sendall, DRIPPING["head"])
+                drip(self.request.sendall, begins[what])
 
-    with ThreadingTCPServer(("127.0.0.1", 0), Proxy) as proxy:
-        proxy.daemon_threads = True
-        threading.Thread(target=proxy.serve_forever, args=[0.02], daemon=True).start()
-        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.server_address[1]}")
-        with ask("https://wiki.example/w/api.php", [], patience=TWICE) as wikipedia:
+    with ThreadingTCPServer(("127.0.0.1", 0), Dripping) as slow:
+        slow.daemon_threads = True
+        threading.Thread(target=slow.serve_forever, args=[0.02], daemon=True).start()
+        address = f"127.0.0.1:{slow.server_address[1]}"
+        if what == "a proxy":
+            monkeypatch.setenv("HTTPS_PROXY", f"http://{address}")
+        host = "wiki.example" if what == "a proxy" else address
+        with ask(f"https://{host}/w/api.php", [], patience=TWICE) as wikipedia:
             begin = time.monotonic()
             with pytest.raises(BuilderError, match=r"2 attempts \(.*not complete"):
                 wikipedia.site()
         assert time.monotonic() - begin < 8
-        proxy.shutdown()
+        slow.shutdown()
+
+
+def test_what_is_cut_off_before_it_is_connected_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, asked = socket.getaddrinfo, list[object]()
+
+    def slowly(*words: Any, **options: Any) -> Any:
+        time.sleep(1)
+        return found(*words, **options)
+
+    with server(lambda handler, query: asked.append(query)) as api:
+        monkeypatch.setattr(socket, "getaddrinfo", slowly)
+        with (
+            ask(api, patience=TWICE) as wikipedia,
+            pytest.raises(BuilderError, match=r"2 attempts \(.*not complete"),
+        ):
+            wikipedia.site()
+    assert not asked
 
 
 def test_closing_a_client_ends_requests_that_wait_for_an_answer() -> None:

@@ -48,7 +48,7 @@ class Patience:
     longest_asked_wait: float = 900.0  # a longer Retry-After ends the run, and the user resumes it later
     connect: float = 20.0
     silence: float = 60.0  # without a byte
-    request: float = 300.0  # for one request, from its first byte to its last
+    request: float = 300.0  # for one request, from its connection to the last byte of its answer
     answer_bytes: int = 64 << 20  # MediaWiki's own limit is 8 MiB of text, which JSON's escapes make longer
 
 
@@ -290,12 +290,13 @@ class _Exchange:
     """A request and its answer, which another thread can cut off anywhere: even if bytes come one by one."""
 
     connection: HTTPConnection | None = None
+    opening: socket.socket | None = None  # its socket before TLS takes it away
     socket: socket.socket | None = None  # http.client forgets it if the answer ends its connection
     is_cut: bool = False
 
     def cut(self) -> None:
         self.is_cut = True
-        for one in (self.connection and self.connection.sock, self.socket):
+        for one in (self.connection and self.connection.sock, self.opening, self.socket):
             with suppress(OSError):  # it is already closed
                 if one:
                     one.shutdown(socket.SHUT_RDWR)
@@ -312,8 +313,20 @@ EXCHANGE: Final = _Now()
 
 class _Connection(HTTPConnection):
     def connect(self) -> None:
-        EXCHANGE.now.connection = self
-        super().connect()
+        exchange = EXCHANGE.now
+        exchange.connection = self
+        try:
+            super().connect()
+        finally:
+            if exchange.opening:
+                exchange.opening.close()
+        if exchange.is_cut:  # while it had no socket
+            raise TimeoutError("cut off before it was connected")
+
+    def _new_conn(self) -> socket.socket:
+        made = super()._new_conn()
+        EXCHANGE.now.opening = made.dup()
+        return made
 
     def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3's own
         EXCHANGE.now.connection, EXCHANGE.now.socket = self, self.sock
