@@ -13,7 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from tests.command import COMMANDS, PROGRAMS
+from tests.command import COMMANDS, PROGRAMS, run_program
 from tests.conftest import ROOT, SOURCES
 from tests.ps_models.tiny import SETTINGS, make_dataset
 from wikitext_builder.progress import PACKAGES, is_quiet, set_verbosity
@@ -133,3 +133,12 @@ def test_errors_name_options_and_commands_that_exist() -> None:
 def test_a_model_that_nobody_knows_is_told_where_the_known_ones_are(tmp_path: Path) -> None:
     result = CliRunner().invoke(lm_benchmarks, ["run", "nosuch", "--data", str(make_dataset(tmp_path))])
     assert str(result.exception).endswith("module:function; run `lm-benchmarks list` for what each one is")
+
+
+@pytest.mark.parametrize("words", [["{}"], ["check", "kn-5", "--data", "{}"]])
+def test_no_error_shows_what_is_secret_in_an_address(words: list[str], tmp_path: Path) -> None:
+    address = "completions:http://me:it's-secret@127.0.0.1:9/v1"
+    found = run_program("lm-benchmarks", *(one.format(address) for one in words), place=tmp_path)
+    assert found.returncode in (1, 2)
+    assert "secret" not in found.stderr + found.stdout
+    assert "http://127.0.0.1:9/v1" in found.stderr

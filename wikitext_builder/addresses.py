@@ -6,9 +6,12 @@ import re
 from typing import Final
 from urllib.parse import urlsplit
 
-# Up to the next of several, as in `mix:completions:http://…,completions:http://…`; a value can be in quotes.
+# Not from the middle of a word, and with few kinds: else a long word would take quadratic time.
+BEGIN: Final = r"(?<![\w.+-])(?:[\w.+-]++:){1,4}+//"
+# Up to the quote that stands before it; else to a space or the next of several, as in
+# `mix:completions:http://…,completions:http://…`.
 ADDRESS: Final = re.compile(
-    r"""[A-Za-z][A-Za-z0-9+.-]*://(?:(?!,[\w.+-]+:\S*?://)(?:='[^'\s]*'|="[^"\s]*"|[^\s'"]))*"""
+    rf"""(?<='){BEGIN}[^'\s]*|(?<="){BEGIN}[^"\s]*|(?<!['"]){BEGIN}(?:(?!,{BEGIN})\S)*"""
 )
 
 
@@ -19,13 +22,18 @@ def without_secrets(text: str) -> str:
     'completions:http://host:80/v1 is busy'
     >>> without_secrets("command:ask 'http://host/v1?key=SECRET' http://host/v1?key='SECRET'&n=1 'more'")
     "command:ask 'http://host/v1' http://host/v1 'more'"
+    >>> without_secrets("http://me:it's@host/v1"), without_secrets("http://me:a/b@host"), without_secrets("s3://")
+    ('http://host/v1', 'http://…', 's3://')
     """
-    return ADDRESS.sub(lambda match: _public(match[0]), text)
+    return ADDRESS.sub(_public, text)
 
 
-def _public(address: str) -> str:
+def _public(address: re.Match[str]) -> str:
+    kinds, slashes, rest = address[0].partition("//")
     try:
-        parts = urlsplit(address)
+        parts = urlsplit(slashes + rest)
+        if "@" in parts.path:
+            _ = parts.port  # a password with a slash looks like one, and is no number
     except ValueError:  # no address: nobody knows what of it is secret
-        return f"{address.partition('://')[0]}://…"
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+        return f"{kinds}//…"
+    return f"{kinds}//{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -9,13 +9,14 @@ import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import wraps
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import click
 
 import wikitext_builder as wb
+from wikitext_builder.addresses import without_secrets
 from wikitext_builder.errors import BuilderError, RejectedError, ToolkitError, is_short_memory
 from wikitext_builder.hashing import code_hash, commit
 from wikitext_builder.progress import set_verbosity
@@ -157,7 +158,8 @@ def run(program: click.Command, *, stopped: str = "stopped") -> None:
         status = program(prog_name=name, standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
+        error.show(shown := StringIO())
+        click.echo(without_secrets(shown.getvalue()), err=True, nl=False)
         sys.exit(error.exit_code)
     except (ToolkitError, RejectedError) as error:
         _fail(name, str(error), 1)

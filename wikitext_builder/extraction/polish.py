@@ -23,9 +23,10 @@ from wikitext_builder.tokens.tokenizer import MANY_MARKS, sort_marks
 ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{1,31});")
 # The official files have none of these: formats (ZWSP, soft hyphen, bidi marks), controls, surrogates,
 # private use.
+JOINERS = "\u200c\u200d"
 UNPRINTABLE, BUT_JOINERS = (
     regex.compile(rf"(?V1)[\p{{Cf}}\p{{Cc}}\p{{Cs}}\p{{Co}}--[{FORMULA}{joiners}]]+")
-    for joiners in ("", "\u200c\u200d")
+    for joiners in ("", JOINERS)
 )
 ALPHANUMERIC = re.compile(r"[^\W_]")
 # Left over from links and templates: `[[`, also with the beginning of a link, `{{`, and what closes them.
@@ -56,6 +57,8 @@ def polish(text: str, *, joiners: bool = False) -> str:
 
     >>> polish("Caf\u00e9&nbsp;( \x02, \x02 ) is [[open"), polish("= x ="), polish("\x02")
     ('Café is open', '= x', '')
+    >>> polish("a&zwnj;b &zwnj; c", joiners=True), polish("&zwnj;", joiners=True)
+    ('a\u200cb c', '')
     """
     line = _not_a_heading(_clean_characters(_close_holes(text), joiners))
     return line if _has_text(line) else ""
@@ -92,7 +95,8 @@ def _clean_characters(text: str, joiners: bool) -> str:
         text = ENTITY.sub(_decoded, text)
     text = " ".join(text.split())
     if not text.isprintable():
-        text = " ".join((BUT_JOINERS if joiners else UNPRINTABLE).sub("", text).split())
+        words = (BUT_JOINERS if joiners else UNPRINTABLE).sub("", text).split()
+        text = " ".join(word for word in words if word.strip(JOINERS))  # alone they join nothing
     if not text.isascii():
         text = " ".join(unicodedata.normalize("NFC", MANY_MARKS.sub(sort_marks, text)).split())
     if marks:

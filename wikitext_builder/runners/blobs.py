@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +35,7 @@ def exists(location: str) -> bool:
 def new_file(location: str) -> Iterator[IO[bytes]]:
     """Open a file for writing. A reader sees all of it after the block, or nothing if the block fails.
 
-    The folder is made if it is missing.
+    The folder is made if it is missing; what was there before gives the new file its permissions.
     """
     mark = f".{secrets.token_hex(8)}.part"
     if is_url(location):
@@ -46,9 +47,11 @@ def new_file(location: str) -> Iterator[IO[bytes]]:
         return
     path = Path(location)
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + mark)
+    part = path.with_name(mark)  # a name of its own: one with ours could be too long
     try:
         with part.open("xb") as file:
+            if path.is_file():
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
             yield file
             file.flush()
             os.fsync(file.fileno())

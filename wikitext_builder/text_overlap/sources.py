@@ -238,7 +238,7 @@ def _store(path: Path, how: How, rejects: Rejects) -> Iterator[Piece]:
     with Store.open(path) as store:
         for language in store.languages():
             numbers = [one.revision_id for one in store.all_revisions(language, as_of=how.as_of or None)]
-            names = stored_language(store, language)
+            names = stored_language(store, language, as_of=how.as_of)
             templates = templates_in(store, language, as_of=how.as_of)
             for one in stored_pages(store, language, numbers):
                 yield from _extracted(path, one.page, names, rejects, one.expansions, templates)

@@ -23,7 +23,6 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.response import HTTPResponse
 
 from wikitext_builder import __version__
-from wikitext_builder.addresses import without_secrets
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.token import Token
 
@@ -99,7 +98,7 @@ def checked_api(api: str, contact: str) -> str:
     >>> checked_api("https://en.wikipedia.org/w/api.php", "jane@example.org")
     'https://en.wikipedia.org/w/api.php'
     """
-    shown = without_secrets(api)
+    shown = api if "://" in api else api.rpartition("@")[2]
     try:
         parts = urlsplit(api)
         host, _port = parts.hostname or "", parts.port

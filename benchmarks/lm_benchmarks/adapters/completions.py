@@ -80,12 +80,12 @@ class Endpoint(PieceModel):
             )
         try:
             self._address = urlsplit(url)
-            login = get_auth_from_url(url)
+            login = [part.encode() for part in get_auth_from_url(url)]
         except ValueError:  # its words may quote the whole address
             raise HarnessError(f"{self.url}: {EXPECTED}") from None
         self._patience = patience
         self._session = requests.Session()
-        own = HTTPBasicAuth(*map(str.encode, login)) if any(login) else None
+        own = HTTPBasicAuth(*login) if any(login) else None
         self._session.auth = own or (lambda request: request)  # else requests sends what ~/.netrc has
         if key := os.environ.get("OPENAI_API_KEY", "").strip():
             if not (key.isascii() and key.isprintable()):  # and not in an error that quotes the header
@@ -111,8 +111,7 @@ class Endpoint(PieceModel):
     @property
     def digest(self) -> str:
         """sha256 of the model's name, its server's address and the tokenizer: the weights are not seen."""
-        address = self._address._replace(netloc=self._address.netloc.rpartition("@")[2]).geturl()
-        known = (self.served, address.rstrip("/"), str(rules_of(self._tokenizer)))
+        known = (self.served, self.url, str(rules_of(self._tokenizer)))
         return hashlib.sha256("\n".join(known).encode(errors="surrogateescape")).hexdigest()
 
     @property
@@ -183,7 +182,7 @@ class Endpoint(PieceModel):
                     return json.loads(content, parse_constant=_no_number)
                 except (ValueError, RecursionError) as error:
                     raise HarnessError(f"{self.url}{path}: {error}; expected JSON") from error
-            why = f"status {status}: {_public(content[:200].decode(errors='replace'))}"
+            why = f"status {status}: {_public(content.decode(errors='replace'))[:200]}"
             if status not in AGAIN:
                 raise HarnessError(f"{self.url}{path}: {why}; expected status 200")
             if asked > LONGEST_WAIT:

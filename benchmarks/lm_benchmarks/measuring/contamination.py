@@ -21,7 +21,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -213,7 +212,7 @@ def _expect_other_pages(sides: Sequence[Dataset], split: str) -> None:
         return
     old, new = (
         {
-            (urlsplit(one.url).netloc, one.page_id): one.title
+            (one.url.partition("?")[0], one.page_id): one.title
             for one in read_attribution(side.path)
             if one.split == split
         }

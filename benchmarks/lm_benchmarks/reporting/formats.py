@@ -231,8 +231,11 @@ def write_conventions(found: Sequence[ByConvention], form: str) -> str:
     """Return the table as `text`, `markdown`, `csv`, `latex`, `html` (a self-contained page) or `json`."""
     values = exact(CONVENTION_COLUMNS, found)
     if form == "json":
-        values = values.map(lambda value: finite(value) if isinstance(value, float) else value)
-        return json.dumps(records(values), ensure_ascii=False) + "\n"
+        rows = [
+            {key: finite(value) if isinstance(value, float) else value for key, value in row.items()}
+            for row in records(values)
+        ]
+        return json.dumps(rows, ensure_ascii=False) + "\n"
     if form == "csv":
         return csv_table(values.assign(known=values["known"].map("; ".join)))
     frame, made = shown(CONVENTION_COLUMNS, found), [one.result for one in found if one.result]

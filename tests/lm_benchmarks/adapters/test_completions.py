@@ -237,6 +237,8 @@ def test_secrets_of_an_address_reach_no_record_no_error_and_no_log(
     (found,) = lb.measure(model, dataset, command=["x", model], **options)
     assert server.paths[-1] == "/v1/completions?api-key=hidden-key"  # which the server gets
     assert found.specification == f"completions:{server.url}"
+    (again,) = lb.measure(f"completions:{server.url}", dataset, **{**options, "results": None})
+    assert again.signature == found.signature  # which has no trace of the key
     texts = [(tmp_path / "r.jsonl").read_text(), caplog.text]
     monkeypatch.setattr(completions, "ATTEMPTS", 2)
     gone = address.replace(f":{server.server_address[1]}/", ":9/")
@@ -245,12 +247,13 @@ def test_secrets_of_an_address_reach_no_record_no_error_and_no_log(
         gone.replace("hidden", "1|hidden"),  # which the request encodes
         address.replace("http", "httq"),
         "http://me:p@ss@[::1?k=hidden-key",
+        "http://me:p@ss\udcff@127.0.0.1:9/v1?k=hidden-key",
     ):
         with pytest.raises(HarnessError) as error:
             lb.measure(f"completions:{wrong}", dataset, **{**options, "results": None})
         texts.append(str(error.value))
-    server.faults = [says(404, b"no page /v1/completions?api-key=hidden-key")]
-    with pytest.raises(HarnessError, match="404: no page /v1/completions;") as error:
+    server.faults = [says(404, b"no page /v1/completions?api-key=hidden-key" + b" " * 130 + address.encode())]
+    with pytest.raises(HarnessError, match="404: no page /v1/completions  ") as error:
         lb.measure(model, dataset, **{**options, "results": None})
     texts.append(str(error.value))
     with pytest.raises(HarnessError) as error:

@@ -4,6 +4,7 @@ import csv
 import html
 import io
 import json
+import math
 import shutil
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -159,6 +160,8 @@ def test_the_table_in_each_format(found):
     records = json.loads(tables["json"])
     assert [one["convention"] for one in records] == list(CONVENTIONS)
     assert records[2]["number"] == gptq.number
+    endless = lb.write_conventions([gptq, replace(gptq, number=math.inf)], "json")
+    assert [one["number"] for one in json.loads(endless, parse_constant=pytest.fail)] == [gptq.number, None]
     rows = list(csv.DictReader(io.StringIO(tables["csv"])))
     assert float(rows[2]["number"]) == gptq.number
     assert rows[2]["signature"] == str(gptq.result.signature)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from dataclasses import replace
 from itertools import combinations
 from statistics import stdev
@@ -107,6 +108,15 @@ def test_an_article_on_both_sides_is_refused(studies):
     before, _ = studies["clean"]
     with pytest.raises(HarnessError, match=r"10 articles of test are on both sides, such as T; .* --exclude"):
         lb.contamination("kn-5", before=before, after=before, check=False)
+
+
+def test_wikis_on_one_host_have_their_own_page_ids(studies, tmp_path):
+    before, after = (shutil.copytree(studies["clean"][0], tmp_path / name) for name in ("before", "after"))
+    for folder, wiki in ((before, "one"), (after, "two")):
+        text = (folder / "attribution.tsv").read_text(encoding="utf-8")
+        text = text.replace("en.wikipedia.org/w/", f"[x/{wiki}/")  # as damaged as an address can be
+        (folder / "attribution.tsv").write_text(text, encoding="utf-8")
+    assert len(lb.contamination("kn-5", before=before, after=after, check=False).rows) == 20
 
 
 def test_a_reference_is_subtracted(studies):

@@ -21,6 +21,7 @@ from wikitext_builder.dataset.parquet import parquet_lines
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.reading import StoredTemplates
 from wikitext_builder.pages.store import Store
+from wikitext_builder.pages.store_languages import add_redirects
 from wikitext_builder.sample import SAMPLE_DUMP
 from wikitext_builder.text_overlap.result import as_text
 from wikitext_builder.text_overlap.sources import How, Piece, Reject, Rejects, files_of, pieces_of
@@ -201,10 +202,11 @@ def test_a_store_is_read_with_its_templates_of_the_date(tmp_path: Path) -> None:
     page, *texts = (
         replace(PAGES[0], timestamp=f"201{n}-01-01T00:00:00Z", wikitext=f"text {n}") for n in range(3)
     )
-    path = store_of(tmp_path / "pages.store", [replace(page, wikitext="It has {{its own}} words.")])
+    path = store_of(tmp_path / "pages.store", [replace(page, wikitext="It has {{its own|fr|text 0}} words.")])
     with Store.create(path) as store:
         StoredTemplates(store).add(("Its own", one) for one in texts)
-    for as_of, number in (("", 2), ("2011-06-01T00:00:00Z", 1)):
+        add_redirects(store, "en", {"Its own": ("Lang", "2013-01-01T00:00:00Z")})
+    for as_of, number in (("", 0), ("2011-06-01T00:00:00Z", 1), ("2012-06-01T00:00:00Z", 2)):
         assert [one.text for one in read(path, as_of=as_of)[0]] == [f"It has text {number} words."]
 
 
