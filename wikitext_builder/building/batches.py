@@ -215,7 +215,7 @@ def _write(batch: Batch, vocabulary: Vocabulary, language: Language, articles: b
         files[f"wiki.{split}.tokens"] += map(file_line, known)
         files[ATTRIBUTION].append(Attribution.of(article, split, language).line())
         if articles:
-            plain = PlainArticle.of(article, language, batch.dates.get(article.page_id, ("", "")))
+            plain = PlainArticle.of(article, language, batch.dates[article.page_id])
             files[f"{ARTICLES}/{split}.jsonl"].append(plain.json_line())
         left_out.append(left_out_of(article))
         expanded += article.expanded
