@@ -16,6 +16,7 @@ from typing import Final, Protocol, TextIO
 from ps_models.errors import ModelError
 
 UPDATES, EPOCHS = LOGS = ("updates.jsonl", "epochs.csv")
+BEGINS: Final = {UPDATES: b'{"update": ', EPOCHS: b"epoch,"}  # of the first line
 
 
 class Events(Protocol):
@@ -24,6 +25,16 @@ class Events(Protocol):
     def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> object:
         """Take one number at one step."""
         ...
+
+
+def _expect_ours(path: Path) -> None:
+    """Refuse a link, and a file that no run has begun: it would be cut off."""
+    is_file, found = path.is_file() and not path.is_symlink(), b""
+    if is_file:
+        with path.open("rb") as file:
+            found = file.read(len(BEGINS[path.name]))
+    if is_file != os.path.lexists(path) or not BEGINS[path.name].startswith(found):
+        raise ModelError(f"{path}: a link, or no log of a run, which gets this name; move it or change --out")
 
 
 class RunLog:
@@ -36,6 +47,8 @@ class RunLog:
         self, folder: Path, *, lengths: Mapping[str, int] | None = None, events: Events | None = None
     ) -> None:
         self._events = events
+        for name in LOGS:
+            _expect_ours(folder / name)
         self._updates = (folder / UPDATES).open("a", encoding="utf-8", buffering=1)  # line by line
         self._epochs = (folder / EPOCHS).open("a", encoding="utf-8", buffering=1, newline="")
         try:

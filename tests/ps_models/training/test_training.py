@@ -556,9 +556,9 @@ def test_two_runs_do_not_write_into_one_folder(tiny_dataset, run):
 def test_a_full_disk_is_an_error_and_the_run_can_be_resumed(tiny_dataset, tmp_path):
     log = RunLog(tmp_path)
     with small_files(20):
-        for write in (log.update, log.epoch):
+        for write, first in ((log.update, "update"), (log.epoch, "epoch")):
             with pytest.raises(ModelError, match=r"(jsonl|csv): cannot be written .*train again to resume"):
-                write({"update": 1, "epoch": 1, "a_long_name": 0.123456789})
+                write({first: 1, "a_long_name": 0.123456789})
         with pytest.raises(ModelError, match="cannot be written"):  # what was left to write
             log.close()
     train(tiny_dataset, tmp_path, *SETTINGS)
@@ -668,3 +668,18 @@ def test_a_best_checkpoint_without_its_run_is_not_replaced(tiny_dataset, run):
 def test_a_run_stops_after_its_time(tiny_dataset, tmp_path):
     with pytest.raises(StoppedError, match="after update 1;"):
         train(tiny_dataset, tmp_path, *SETTINGS, limits=pm.RunLimits(max_seconds=0))
+
+
+@pytest.mark.parametrize("name", [UPDATES, EPOCHS])
+def test_a_file_or_link_of_others_is_no_log(tmp_path, name):
+    precious, run = tmp_path / "precious", tmp_path / "run"
+    precious.write_text("mine")
+    run.mkdir()
+    (run / name).symlink_to(precious)
+    for _ in range(2):
+        with pytest.raises(ModelError, match=f"{name}: a link, or no log of a run"):
+            RunLog(run)
+        assert (run / name).read_text() == "mine"
+        (run / name).unlink()
+        shutil.copy(precious, run / name)
+    assert precious.read_text() == "mine"
