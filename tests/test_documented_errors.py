@@ -317,6 +317,7 @@ RAISED: dict[str, Rows] = {
     },
     "lb.rows HarnessError": {
         "no folder": lambda at: lb.rows(at / "nowhere", at / "x.md"),
+        "another ending": lambda at: lb.rows(at / "empty", at / "ptb.jsonl"),
         "written": lambda at: lb.rows(at / "empty", at / "file" / "x.md"),
     },
 }
