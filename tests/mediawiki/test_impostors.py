@@ -155,10 +155,8 @@ def test_bytes_that_drip_for_hours_are_cut_off(where: str) -> None:
 
 @pytest.mark.parametrize("what", ["a proxy", "TLS"])
 def test_what_drips_before_a_request_is_cut_off(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
-    begins = {
-        "a proxy": DRIPPING["head"],
-        "TLS": b"\x16\x03\x03\x3f\xff",
-    }  # 16 KiB of a handshake
+    handshake = b"\x16\x03\x03\x3f\xff"  # of 16 KiB
+    begins = {"a proxy": DRIPPING["head"], "TLS": handshake}
 
     class Dripping(BaseRequestHandler):
         def handle(self) -> None:

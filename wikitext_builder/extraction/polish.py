@@ -21,9 +21,9 @@ from wikitext_builder.extraction.markers import (
 from wikitext_builder.tokens.tokenizer import MANY_MARKS, sort_marks
 
 ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{1,31});")
+JOINERS = "\u200c\u200d"
 # The official files have none of these: formats (ZWSP, soft hyphen, bidi marks), controls, surrogates,
 # private use.
-JOINERS = "\u200c\u200d"
 UNPRINTABLE, BUT_JOINERS = (
     regex.compile(rf"(?V1)[\p{{Cf}}\p{{Cc}}\p{{Cs}}\p{{Co}}--[{FORMULA}{joiners}]]+")
     for joiners in ("", JOINERS)

@@ -292,7 +292,7 @@ CREATED, PROMOTED = (f"{what}-since:DATE[..DATE]" for what in PAGE_DATES)
 OF_FILES: Makers[Named] = {"titles:FILE": _titles, "lock:FILE": _lock, "dataset:FOLDER": _dataset}
 # `build` has the filters of revisions in a store, `import` those that ask no wiki, `fetch` all.
 STORED: Makers[Named | Dated] = {
-    "titles:FILE": _titles,
+    **OF_FILES,
     "lock:FILE": partial(_lock, is_known=True),
     "dataset:FOLDER": partial(_dataset, is_known=True),
     CREATED: lambda value, _language: Dated(what="created", span=parse_span(value)),
