@@ -21,17 +21,17 @@ from ps_models.evaluation.signature import CONTEXTS
 from ps_models.hyperparameters import PRECISIONS
 from ps_models.processor import use_processor
 from wikitext_builder.article import SPLITS
+from wikitext_builder.cli.command_line import Program, run
 from wikitext_builder.cli.options import (
     ANY,
     COUNT,
     OUTPUT_FILE,
     SEED,
+    THREADS,
     WHOLE,
-    Program,
     RealRange,
     add_cite_option,
     json_option,
-    run,
     trust_option,
     version_option,
 )
@@ -39,11 +39,12 @@ from wikitext_builder.dataset.vocabulary import EOS
 from wikitext_builder.errors import nearest
 from wikitext_builder.pictures import ENDINGS
 from wikitext_builder.progress import shown_progress
+from wikitext_builder.tables import spelled_out
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 NEW = click.Path(path_type=Path)
 threads_option = click.option(
-    "--threads", type=COUNT, show_default="by size of the model", help="CPU threads."
+    "--threads", type=THREADS, show_default="by size of the model", help="CPU threads."
 )
 context_option = click.option(
     "--context", type=click.Choice(CONTEXTS), default="carried", help="Context before each article."
@@ -209,7 +210,7 @@ def evaluate(*, as_json: bool, **options: Any) -> None:
 def generate(**options: Any) -> None:
     """Generate text from CHECKPOINT; each <eos> ends a line."""
     for word in pm.generate(**options):
-        click.echo("\n" if word == EOS else f"{word} ", nl=False)
+        click.echo("\n" if word == EOS else f"{spelled_out(word)} ", nl=False)
     click.echo()
 
 

@@ -283,11 +283,14 @@ def generate(
         device: Where to load a checkpoint: auto, cpu, cuda or cuda:1.
 
     Raises:
-        ModelError: The checkpoint is missing or damaged, or the temperature is not a number from 0 on.
+        ModelError: The checkpoint is missing or damaged, it does not know a word of the prompt, or the
+            temperature is not a number from 0 on.
     """
     if words < 0:
         raise ModelError(f"--words {words}: expected 0 or more")
     trained = loaded_model(model, device)
+    if missing := [word for word in prompt.split() if word not in trained.vocabulary]:
+        raise ModelError(f"--prompt: the model has no word {missing[0]!r}; write {UNK} in its place")
     return draw_words(
         generative(trained.model),
         trained.vocabulary,

@@ -91,6 +91,11 @@ def failing(at: Place) -> str:
     return f"command:{at / 'program.sh'}"
 
 
+def edited_task(at: Place) -> Path:
+    (lb.lm_eval_task(at.data, at / "tasks") / "pages.py").write_text("mine")
+    return at / "tasks"
+
+
 def of_other_conditions(at: Place) -> Path:
     lb.reproduce("ptb", at.tiny, at / "paper", rows=["KN-5"])
     return at / "paper"
@@ -284,6 +289,7 @@ RAISED: dict[str, Rows] = {
     "lb.lm_eval_task ToolkitError": {
         "missing": lambda at: lb.lm_eval_task(at / "empty", at / "x"),
         "cannot be written": lambda at: lb.lm_eval_task(at.data, at / "file"),
+        "an edited one": lambda at: lb.lm_eval_task(at.data, edited_task(at)),
     },
     "lb.measure HarnessError": {
         "missing": lambda at: lb.measure("nobody", at.tiny),

@@ -88,8 +88,9 @@ class ModelOption:
     help: str
     kind: type = str
     default: Any = None  # None: the model decides
-    least: float | None = None  # the smallest value
+    least: int | None = None  # the smallest value
     above: float | None = None  # or what it must exceed
+    most: int = 2**31 - 1  # the largest: what all libraries take
     choices: tuple[str, ...] = ()
     windows: bool = False  # commands that choose the windows themselves take it too
 
@@ -106,13 +107,17 @@ OPTIONS: Final[Mapping[str, ModelOption]] = {
     "tokenizer": ModelOption(windows=True, help="completions: tokenizer of the model, a folder or name."),
     "served_model": ModelOption(windows=True, help="completions: the server's name for the model."),
     "longest": ModelOption(kind=int, least=2, windows=True, help="gguf, completions: context length."),
-    "seed": ModelOption(kind=int, default=1, least=0, help="Seed for models that draw random numbers."),
+    "seed": ModelOption(
+        kind=int, default=1, least=0, most=2**63 - 1, help="Seed for models that draw random numbers."
+    ),
     "window": ModelOption(
         kind=int, least=1, help="Subword tokens per call (default: 4,096 or fewer); cache: its words."
     ),
     "stride": ModelOption(kind=int, least=1, help="Subword models: tokens scored per call."),
     "unknown_word": ModelOption(help="arpa, kenlm: how the file spells <unk>."),
-    "patience": ModelOption(kind=float, default=60.0, above=0, help="command, completions: timeout, in s."),
+    "patience": ModelOption(
+        kind=float, default=60.0, above=0, most=10**6, help="command, completions: timeout, in s."
+    ),
     "samples": ModelOption(kind=int, default=10, least=1, help="mc: number of dropout masks."),
 }
 DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType({name: one.default for name, one in OPTIONS.items()})
@@ -130,4 +135,6 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
             raise HarnessError(f"{name} {value}; expected {one.least:g} or more")
         if one.above is not None and not value > one.above:
             raise HarnessError(f"{name} {value}; expected more than {one.above:g}")
+        if not value <= one.most:
+            raise HarnessError(f"{name} {value}; expected {one.most} or less")
     return {**DEFAULTS, **options}

@@ -192,6 +192,13 @@ def test_a_task_holds_the_pages_of_a_split(tmp_path, raw_data):
     assert (config["task"], config["custom_dataset"]) == ("tiny-test", "pages.read_pages")
     assert config["doc_to_decontamination_query"] == "{{page}}"
     compile((task / "pages.py").read_text(), "pages.py", "exec")
+    assert lb.lm_eval_task(raw_data, tmp_path / "tasks") == task  # again
+    for name in ("tiny-test.yaml", "pages.py", "pages.jsonl"):  # edited, or of other data with this name
+        kept = (task / name).read_bytes()
+        (task / name).write_bytes(kept + b"\n# mine\n")
+        with pytest.raises(HarnessError, match=f"{name}: is of another task of this name, or was edited"):
+            lb.lm_eval_task(raw_data, tmp_path / "tasks")
+        (task / name).write_bytes(kept)
     with pytest.raises(HarnessError, match=r"wiki\.valid\.raw: not found"):
         lb.lm_eval_task(raw_data, tmp_path / "tasks", split="valid")
     (tmp_path / "file").write_text("")

@@ -8,7 +8,9 @@ import sys
 import pytest
 from click.testing import CliRunner
 
+import ps_models
 from ps_models.cli import commands, main
+from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Signature
 from tests.command import invoke
 from tests.ps_models.tiny import SETTINGS, make_dataset, settings_of
@@ -67,6 +69,16 @@ def test_generate_prints_words(trained):
     assert coldest == run("generate", pointer, "--words", 30, "--temperature", 0)
 
 
+def test_a_word_that_a_model_does_not_have_is_no_prompt(trained):
+    with pytest.raises(ModelError, match="--prompt: the model has no word 'Zyzzyva'; write <unk>"):
+        run("generate", trained[2], "--prompt", "<unk> Zyzzyva")
+
+
+def test_a_strangers_words_do_not_steer_the_terminal(trained, monkeypatch):
+    monkeypatch.setattr(ps_models, "generate", lambda **_: iter(["a\x1b[2J", "<eos>", "b\u202e"]))
+    assert run("generate", trained[2]) == "a\\x1b[2J \nb\\u202e \n"
+
+
 def test_explain_writes_pages_and_pictures(trained, tmp_path):
     dataset, plain, pointer = trained
     for run_folder in (plain, pointer):
@@ -106,7 +118,6 @@ ERRORS = {  # of a command, and what its message contains
     "evaluate {plain} {other}": "use the dataset that the model was trained on",
     "evaluate {plain} {data} --device cuda:7": "use cpu",
     "evaluate {plain} {data} --device meta": "use cpu",
-    "generate {plain} --temperature inf": "and finite",
     "explain {plain} {data} --out {new}.html --start 99999": "expected a start below",
     "explain {plain} {data} --out {new}.jpg": "a name that ends in .html, .htm, .png",
     "compare-by-frequency {plain} {plain} {file}": "expected a folder with a train file",

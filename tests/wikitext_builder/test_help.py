@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from tests.command import COMMANDS, PROGRAMS, run_program
 from tests.test_docs import check_command
-from wikitext_builder.cli.options import SETTINGS, Program
+from wikitext_builder.cli.command_line import SETTINGS, Program
 
 WIDTH = 80
 LISTED = [(name, one) for name, (_, program) in PROGRAMS.items() for one in program.about]  # type: ignore[attr-defined]
@@ -79,9 +79,10 @@ def test_settings_are_defaults_which_variables_and_the_command_line_replace(
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('stor = "a"', "found stor; expected a text or a number for store, contact"),
-        ("store = [1]", "found store; expected a text or a number"),
-        ("store = 5", "found store; expected a text or a number"),
+        ('stor = "a"', "stor = 'a'; expected a text, or a number, for store, contact"),
+        ("store = [1]", "store = [1]; expected a text"),
+        ("store = 5", "store = 5; expected a text"),
+        ('store = ""', "store = ''; expected a text"),
         ("store = ", "expected lines such as store ="),
     ],
 )

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from tests.command import done
-from wikitext_builder.cli.options import Program, run
+from wikitext_builder.cli.command_line import Program, run
 from wikitext_builder.errors import ToolkitError
 
 

@@ -8,7 +8,8 @@ import click
 
 import wikitext_builder as wb
 from wikitext_builder.cli import analysis, datasets, pages
-from wikitext_builder.cli.options import Program, add_cite_option, run, version_option
+from wikitext_builder.cli.command_line import Program, run
+from wikitext_builder.cli.options import add_cite_option, version_option
 
 STOPPED = "stopped; run the same command again to resume it"
 

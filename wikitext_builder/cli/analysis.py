@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 import wikitext_builder as wb
 from wikitext_builder.article import SPLITS
+from wikitext_builder.cli.command_line import Program, command
 from wikitext_builder.cli.options import (
     ANY,
     COUNT,
-    FILE,
     FOLDER,
+    OUTPUT_FILE,
     WHOLE,
     LanguageCode,
-    Program,
     RealRange,
     csv_option,
     json_option,
@@ -42,7 +43,7 @@ measure_option = click.option(
 raw_option = click.option("--raw", is_flag=True, help="Portrait of the text before rare words became <unk>.")
 
 
-@click.command()
+@command()
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
 @click.option("--all", "everything", is_flag=True, help="Print the portrait: all statistics.")
 @measure_option
@@ -62,7 +63,7 @@ def stats(
     """
     from wikitext_builder.stats import statistics
 
-    options["measures"] = measures = ("all",) if everything else options["measures"]
+    options["measures"] = measures = (*options["measures"], *["all"] * everything)
     if options["raw"] and not measures:
         raise click.UsageError("--raw: give --all or --measure too; Table 1 is of the text with <unk>.")
     table = wb.statistics(*directories, **options)
@@ -78,7 +79,7 @@ def stats(
         click.echo(statistics.as_text(table), nl=False)
 
 
-@click.command()
+@command()
 @click.argument("first", type=FOLDER)
 @click.argument("second", type=FOLDER)
 @name_option
@@ -103,7 +104,7 @@ def plot() -> None:
 
 @plot.command("zipf", short_help="Word frequency against rank")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
-@click.option("--out", type=FILE, required=True, help=f"File to write: {ENDINGS}.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help=f"File to write: {ENDINGS}.")
 @name_option
 @overlay_option
 def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...], overlay: bool) -> None:
@@ -113,7 +114,7 @@ def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...], 
 
 @plot.command("window", short_help="How often a word occurs among the last L words")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
-@click.option("--out", type=FILE, required=True, help=f"File to write: {ENDINGS}.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help=f"File to write: {ENDINGS}.")
 @click.option("--split", type=click.Choice(SPLITS), default="train", help="Split to read.")
 @click.option("--longest", type=COUNT, default=500, help="The largest L, in words.")
 @name_option
@@ -126,7 +127,7 @@ def plot_window(directories: tuple[Path, ...], **options: Any) -> None:
 @plot.command("statistic", short_help="A statistic of the portrait")
 @click.argument("measure")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
-@click.option("--out", type=FILE, required=True, help=f"File to write: {ENDINGS}.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help=f"File to write: {ENDINGS}.")
 @name_option
 @raw_option
 def plot_statistic(measure: str, directories: tuple[Path, ...], **options: Any) -> None:
@@ -134,9 +135,9 @@ def plot_statistic(measure: str, directories: tuple[Path, ...], **options: Any) 
     click.echo(wb.plot_statistic(measure, *directories, **options))
 
 
-@click.command()
+@command()
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
-@click.option("--out", type=FILE, required=True, help="Page to write, ending in .html.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help="Page to write, ending in .html.")
 @name_option
 @raw_option
 def describe(directories: tuple[Path, ...], **options: Any) -> None:
@@ -147,7 +148,7 @@ def describe(directories: tuple[Path, ...], **options: Any) -> None:
     click.echo(wb.describe(*directories, **options))
 
 
-@click.command()
+@command()
 @click.argument("dataset", type=ANY)
 @click.option(
     "--against",
@@ -207,6 +208,8 @@ def overlap(
     """
     from wikitext_builder.text_overlap.result import as_rows, as_text, built_card, not_read, write_into_card
 
+    if not out and click.get_current_context().get_parameter_source("share") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--share: give --new-lines-only too; without it, nothing is dropped.")
     options["against"] = against or None
     if card:
         built_card(dataset)  # what is missing is an error now, and not after all comparing

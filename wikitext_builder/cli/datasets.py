@@ -18,6 +18,7 @@ import click
 
 import wikitext_builder as wb
 from wikitext_builder.article import INCOMPLETE, SECTIONS, SPLITS
+from wikitext_builder.cli.command_line import command
 from wikitext_builder.cli.options import (
     ANY,
     COUNT,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from wikitext_builder.building.build import BuildReport
 
 
-@click.command()
+@command()
 @click.argument("file", type=click.File("rb"), default="-")
 @click.option("--language", default="en", help="Code of a language that the Moses tokenizer supports.")
 def tokenize(file: Iterator[bytes], language: str) -> None:
@@ -60,7 +61,7 @@ def tokenize(file: Iterator[bytes], language: str) -> None:
         raise BuilderError(f"{name}: {error}; expected text in UTF-8, see `iconv`") from error
 
 
-@click.command()
+@command()
 @click.argument("recipe", type=click.Choice(list(RECIPES)))
 @store_option
 @click.option("--out", type=FOLDER, required=True, help="Folder to create.")
@@ -173,7 +174,7 @@ def _work_done(report: BuildReport) -> Iterator[str]:
         yield f"expanded   {report.expanded:,} template calls from templates of the store"
 
 
-@click.command()
+@command()
 @click.argument("directory", type=FOLDER)
 @json_option
 def verify(directory: Path, as_json: bool) -> None:
@@ -225,7 +226,7 @@ PARTS = {
 }
 
 
-@click.command()
+@command()
 @click.option("--out", type=FOLDER, default="demo", help="Folder for all output.")
 @click.option("--part", type=click.Choice(list(PARTS)), help="Only this part.  [default: both, with torch]")
 def demo(out: Path, part: str | None) -> None:

@@ -1,211 +1,48 @@
-"""What the three command lines share: how a program runs and prints errors of the library, and options."""
+"""Options that several commands of the three command lines have, and types of their values."""
 
 from __future__ import annotations
 
 import math
 import os
-import sys
-import tomllib
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import wraps
-from io import StringIO, TextIOWrapper
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 import wikitext_builder as wb
-from wikitext_builder.addresses import without_secrets
-from wikitext_builder.errors import BuilderError, RejectedError, ToolkitError, is_short_memory
 from wikitext_builder.hashing import code_hash, commit
-from wikitext_builder.progress import set_verbosity
 from wikitext_builder.wiki.languages import language_of
-
-# Options that are always the same for a user: each can stand in the file of settings, or in a variable.
-SETTINGS: Final = ("store", "contact", "language", "data", "threads")
-
-HINT: Final = (
-    f"{', '.join(SETTINGS[:-1])} and {SETTINGS[-1]}, where they are always the same, can stand in"
-    " ~/.config/wikitext-builder/config.toml, or in variables such as WIKITEXT_STORE."
-)
-
-
-def _settings() -> dict[str, Any]:
-    """What the user's file of settings says; nothing if there is none."""
-    path = Path(click.get_app_dir("wikitext-builder")) / "config.toml"
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BuilderError(f'{path}: {error}; expected lines such as store = "wikipedia.store"') from error
-    for name, value in found.items():
-        if name not in SETTINGS or not isinstance(value, str | int if name == "threads" else str):
-            raise BuilderError(f"{path}: found {name}; expected a text or a number for {', '.join(SETTINGS)}")
-    return found
-
-
-class Program(click.Group):
-    """A group that lists its commands by stage, with summaries and examples from a file.
-
-    It and all its commands have --verbose and --quiet. The user's settings are the defaults of its options.
-    """
-
-    def __init__(self, *arguments: Any, about: Path | None = None, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.about = tomllib.loads(about.read_text(encoding="utf-8")) if about else {}
-        self._settle(self)
-        if about:
-            self.epilog = HINT
-            self.add_command(_completion(self))
-
-    def _settle(self, command: click.Command) -> None:
-        """Add what all commands have: --verbose and --quiet, and variables for settings."""
-        command.params.append(_verbosity_option())
-        for option in command.params:
-            if (setting := _setting(option)) and isinstance(option, click.Option):
-                option.envvar, option.show_envvar = f"WIKITEXT_{setting.upper()}", True
-
-    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        """Add a command, with its summary and its example."""
-        if not isinstance(cmd, Program):
-            self._settle(cmd)
-        if about := self.about.get(name or cmd.name or ""):
-            cmd.short_help = about["summary"]
-            cmd.epilog = f"Example:\n\n\b\n  $ {about['example']}"
-        super().add_command(cmd, name)
-
-    def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
-        """The context of a call, in which the user's settings are defaults."""
-        if self.about:
-            found = _settings()
-            extra["default_map"] = _defaults(self, found) | {
-                name: _defaults(command, found) for name, command in self.commands.items()
-            }
-        return super().make_context(*arguments, **extra)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands, in the order of the file."""
-        del ctx
-        places = {name: place for place, name in enumerate(self.about)}
-        return sorted(self.commands, key=lambda name: places.get(name, len(places)))
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands by stage."""
-        if not self.about:
-            super().format_commands(ctx, formatter)
-        for stage in dict.fromkeys(about["stage"] for about in self.about.values()):
-            with formatter.section(stage):
-                own = ((name, about) for name, about in self.about.items() if about["stage"] == stage)
-                formatter.write_dl([(name, about["summary"]) for name, about in own])
-
-
-def _setting(option: click.Parameter) -> str | None:
-    """The setting that an option takes, by its name on the command line."""
-    return next((name for name in SETTINGS if f"--{name}" in option.opts), None)
-
-
-def _defaults(command: click.Command, found: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's settings for a command, by the names of its parameters."""
-    settings = ((option.name, _setting(option)) for option in command.params)
-    return {name: found[setting] for name, setting in settings if name and setting and setting in found}
-
-
-def _completion(program: click.Group) -> click.Command:
-    """The command that prints what a shell needs to complete names of a program."""
-
-    @click.command()
-    @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
-    def completion(shell: str) -> None:
-        """Print code that completes commands, options and choices, for your shell's startup file."""
-        from click.shell_completion import get_completion_class
-
-        name = program.name or ""
-        kind = get_completion_class(shell)
-        if kind is not None:  # click knows all three
-            click.echo(kind(program, {}, name, f"_{name.replace('-', '_')}_COMPLETE".upper()).source())
-
-    return completion
-
-
-def _verbosity_option() -> click.Option:
-    return click.Option(
-        ["-v/-q", "--verbose/--quiet"],
-        default=None,
-        expose_value=False,
-        callback=_set,
-        help="-v: log every step, such as each request; -q: only results and errors.",
-    )
-
-
-def _set(context: click.Context, _option: click.Parameter, verbose: bool | None) -> None:
-    if verbose is not None or context.parent is None:  # else what was said before the command's name counts
-        set_verbosity(verbose)
-
-
-def run(program: click.Command, *, stopped: str = "stopped") -> None:
-    """Run a command line; an error that the user can mend is one paragraph, with exit status 1.
-
-    Ctrl-C prints `stopped`, or what its `KeyboardInterrupt` says.
-    """
-    name = program.name or ""
-    for stream in (sys.stdout, sys.stderr):  # the format is UTF-8 whatever the machine's locale says
-        if isinstance(stream, TextIOWrapper):
-            # A name of a file that is not UTF-8 is shown, not the end of hours of work.
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
-    try:
-        status = program(prog_name=name, standalone_mode=False)
-        sys.stdout.flush()
-    except click.ClickException as error:
-        error.show(shown := StringIO())
-        click.echo(without_secrets(shown.getvalue()), err=True, nl=False)
-        sys.exit(error.exit_code)
-    except (ToolkitError, RejectedError) as error:
-        _fail(name, str(error), 1)
-    except (KeyboardInterrupt, click.Abort) as error:
-        _fail(name, str(error.__cause__ or error) or stopped, 130)
-    except (BrokenPipeError, SystemExit) as error:  # click raises the second for the first
-        if isinstance(error, SystemExit) and not error.code:  # … and when it has completed a word
-            raise
-        # The reader of stdout is gone, as with `| head`: not an error. 141 is the shell's status for it.
-        _discard_output()
-        sys.exit(141)
-    except OSError as error:  # stdout on a full disk, for example
-        if error.filename is None:
-            _discard_output()
-        _fail(name, f"{error.filename or 'output'}: {error.strerror or error}", 1)
-    except Exception as error:
-        if not is_short_memory(error):
-            raise
-        advice = "use fewer processes or a larger machine, and run it again to resume"
-        _fail(name, f"memory ran out{f' ({error})' if str(error) else ''}; {advice}", 1)
-    if status:  # of `click.exceptions.Exit`; commands return None
-        sys.exit(status)
-
-
-def _discard_output() -> None:
-    """Throw away what stdout still holds: Python would try to write it at exit, and fail again."""
-    with suppress(OSError):  # stdout can be an object without a file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _fail(name: str, message: str, status: int) -> None:
-    """Print an error and exit; control characters, which can come from a stranger's file, are spelled out."""
-    shown = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in message)
-    click.echo(f"{name}: {shown}", err=True)
-    sys.exit(status)
-
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 ANY = click.Path(path_type=Path, exists=True)
-COUNT, WHOLE = click.IntRange(min=1), click.IntRange(min=0)
-SEED = click.IntRange(0, 2**63 - 1)  # what numpy and torch both take
 
 
-class _OutputFile(click.Path):
+class WholeRange(click.IntRange):
+    """Whole numbers from `least` to `most`, which help need not show: all libraries take that many."""
+
+    def __init__(self, least: int, most: int = 2**31 - 1) -> None:
+        super().__init__(min=least)
+        self.most = most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - as click
+        """The number of a text."""
+        number = super().convert(value, param, ctx)
+        if number > self.most:
+            self.fail(f"{number} is more than {self.most}.", param, ctx)
+        return number
+
+
+COUNT, WHOLE = WholeRange(1), WholeRange(0)
+THREADS = WholeRange(1, 1024)  # torch starts as many, or ends the process
+SEED = WholeRange(0, 2**63 - 1)  # what numpy and torch both take
+
+
+class OutputFile(click.Path):
     """A file to write or to append to. One that cannot be written is refused before hours of work."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - as click
@@ -223,17 +60,17 @@ class _OutputFile(click.Path):
         return path
 
 
-OUTPUT_FILE: Final = _OutputFile(path_type=Path, dir_okay=False, writable=True)
+OUTPUT_FILE: Final = OutputFile(path_type=Path, dir_okay=False, writable=True)
 
 
 class RealRange(click.FloatRange):
-    """Real numbers in a range: "nan" is a float, but in no range."""
+    """Real numbers in a range: "nan" is a float, but in no range, and "inf" only in those that end there."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - as click
         """The number of a text."""
         number = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value!r} is not a number.", param, ctx)
+        if not math.isfinite(number) and number != self.max:
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
         return number
 
 
@@ -257,8 +94,11 @@ def store_argument(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--store", "store_path", type=FILE, help="The store, if not given as STORE.")
     @wraps(function)
     def command(*arguments: Any, store: Path | None, store_path: Path | None, **options: Any) -> Any:  # noqa: ANN401 - as the command
+        context = click.get_current_context()
+        if store and context.get_parameter_source("store_path") is ParameterSource.COMMANDLINE:
+            raise click.UsageError("STORE and --store are the same: give one.", context)
         if (path := store or store_path) is None:
-            raise click.UsageError("Missing argument 'STORE'.", click.get_current_context())
+            raise click.UsageError("Missing argument 'STORE'.", context)
         return function(*arguments, store_path=path, **options)
 
     return command

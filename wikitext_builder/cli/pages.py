@@ -14,6 +14,7 @@ import click
 
 import wikitext_builder as wb
 from wikitext_builder.article import INCOMPLETE, SECTIONS
+from wikitext_builder.cli.command_line import command
 from wikitext_builder.cli.options import (
     COUNT,
     FILE,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from wikitext_builder.pages.fetch import FetchPlan, FetchReport, PagesReport
 
 
-@click.command()
+@command()
 @store_option
 @click.option(
     "--contact",
@@ -137,7 +138,7 @@ def _print_expanded(expanded: int, failed: Mapping[str, int]) -> None:
     click.echo(f"  expanded  {expanded:,} template calls; not expanded: {listed(failed)}")
 
 
-@click.command("import")
+@command("import")
 @click.argument("dumps", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
 @store_option
 @language_option
@@ -193,7 +194,7 @@ def import_(
             )
 
 
-@click.command()
+@command()
 @store_argument
 @json_option
 def status(store_path: Path, as_json: bool) -> None:
@@ -218,7 +219,7 @@ def status(store_path: Path, as_json: bool) -> None:
             click.echo(f"  templates {one.templates:,} from dumps")
 
 
-@click.command()
+@command()
 @store_argument
 @stored_language_option
 @click.option("--as-of", help="Use the store's newest revisions on or before this date.")
@@ -232,7 +233,7 @@ def lock(store_path: Path, language: str | None, as_of: str | None) -> None:
     sys.stdout.writelines(lines_of_lock(store_path, language=language, as_of=as_of))
 
 
-@click.command()
+@command()
 @store_argument
 @stored_language_option
 @click.option("--title", required=True, help="Title of the article, as on Wikipedia.")

@@ -15,6 +15,7 @@ from wikitext_builder.dataset.manifest import Manifest, read_articles, read_line
 from wikitext_builder.dataset.plain import PlainArticle, read_plain_articles
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
 from wikitext_builder.errors import BuilderError, nearest
+from wikitext_builder.tables import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -221,7 +222,7 @@ def load_named(directories: Sequence[str | Path], names: Sequence[str] = ()) -> 
     datasets = [load(path) for path in paths]
     if names and len(names) != len(paths):
         raise BuilderError(f"--name: {len(names)} for {len(paths)} datasets; give one per dataset, or none")
-    chosen = list(names) or _distinct_names(datasets)
+    chosen = list(map(printable, names or _distinct_names(datasets)))
     if twice := [name for name, times in Counter(chosen).items() if times > 1]:
         raise BuilderError(
             f"two datasets have the name {twice[0]!r}; give each folder once, or a different --name for each"
@@ -229,9 +230,16 @@ def load_named(directories: Sequence[str | Path], names: Sequence[str] = ()) -> 
     return dict(zip(chosen, datasets, strict=True))
 
 
+PAIR: Final = " | "  # between the names of two datasets that are compared
+
+
 def printable(path: str | Path) -> str:
-    """A path as text, with `?` for bytes that are not UTF-8."""
-    return str(path).encode(errors="replace").decode()
+    r"""A path or a name as one line, with `?` for bytes that are not UTF-8, and without `PAIR`.
+
+    >>> printable("old | new\x1b\udcff")
+    'old / new\\x1b?'
+    """
+    return one_line(str(path).encode(errors="replace").decode()).replace(PAIR, " / ")
 
 
 def _distinct_names(datasets: Sequence[Dataset]) -> list[str]:
@@ -247,7 +255,7 @@ def _distinct_names(datasets: Sequence[Dataset]) -> list[str]:
         lengths = (
             n for n in range(1, deepest) if len({str(path[-n:]).casefold() for path in same}) == len(same)
         )
-        return printable(Path(*paths[index][-next(lengths, deepest) :]))
+        return str(Path(*paths[index][-next(lengths, deepest) :]))
 
     return [name(index) for index in range(len(datasets))]
 

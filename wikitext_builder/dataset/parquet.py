@@ -45,7 +45,8 @@ def _rows(path: Path, column: str | None) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
+        # Opened here: Arrow takes only paths in UTF-8.
+        with path.open("rb") as opened, pq.ParquetFile(opened) as file:
             nested = [file.schema.column(number).path for number in range(len(file.schema))]
             if column not in (None, *file.schema_arrow.names, *nested):
                 raise RejectedError("no-column", f"no column {column!r}; found {', '.join(nested[:20])}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from wikitext_builder.charts import Chart, line_chart
-from wikitext_builder.dataset.load import load_named, printable
+from wikitext_builder.dataset.load import PAIR, load_named, printable
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pictures import expect_picture
 from wikitext_builder.stats.portrait import (
@@ -50,7 +50,7 @@ def describe(*directories: str | Path, out: str | Path, names: Sequence[str] = (
         raise BuilderError(f"{out}: expected a name that ends in .html")
     datasets = load_named(directories, names)
     table = portrait(datasets, raw=raw)
-    words = [*map(printable, directories), *(word for name in names for word in ("--name", name))]
+    words = [*map(printable, directories), *(word for name in names for word in ("--name", printable(name)))]
     out.write_text(page(table, shlex.join(words + ["--raw"] * raw)), encoding="utf-8")
     return out
 
@@ -112,7 +112,7 @@ def charts(one: Statistic, table: pd.DataFrame) -> dict[str, Chart]:
 
 def page(table: pd.DataFrame, words: str) -> str:
     """The HTML of a portrait; `words` are those of a command that draws one of its charts alone."""
-    corpora = [corpus for corpus in dict.fromkeys(table["corpus"]) if " | " not in corpus]
+    corpora = [corpus for corpus in dict.fromkeys(table["corpus"]) if PAIR not in corpus]
     *others, last = corpora
     listed = " and ".join(filter(None, (", ".join(others), last)))
     shown = table.assign(value=[float(f"{value:.{DIGITS}g}") for value in table["value"]])

@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-from wikitext_builder.dataset.load import Dataset
+from wikitext_builder.dataset.load import PAIR, Dataset
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.stats.text import Text, Words, read_texts
 from wikitext_builder.tables import aligned
@@ -105,9 +105,11 @@ def portrait(
         for other, words in first.items():
             for one in chosen:
                 if one.group == COMPARE:
-                    corpus = f"{other} | {name}"
+                    corpus = f"{other}{PAIR}{name}"
                     rows += ((corpus, text.split, *cells) for cells in one.of(words, own))
         first = first or {name: own}
+    if not rows:
+        raise BuilderError(f"{', '.join(datasets)}: too short for --measure {', '.join(measures)}")
     return pd.DataFrame(rows, columns=list(COLUMNS), dtype=object).astype({"value": float})
 
 

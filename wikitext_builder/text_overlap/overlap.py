@@ -70,7 +70,8 @@ def overlap(
 
     Raises:
         BuilderError: The dataset is missing or in another format, a path of `against` does not exist, or a
-            lock file is wrong. Other text that cannot be read, or a lock file in a folder, is in `rejected`.
+            lock file is wrong, or none of the other text can be read. What else of it cannot be read, or is a
+            lock file in a folder, is in `rejected`.
     """
     comparison = Comparison(dataset, against, progress, **options)
     return comparison.result([one.overlap for one in comparison.articles()])
@@ -116,6 +117,8 @@ class Comparison:
             if self.dataset.layout == FILE or "train" not in splits:
                 what = "has no train to compare with; name other text with --against"
                 raise BuilderError(f"{self.dataset.path}: {what}")
+            if "train" in (options.get("splits") or ()):
+                raise BuilderError("--split train: the other splits are compared with it; give --against too")
             against = self.dataset.file("train", raw=self.dataset.has_raw("train"))
             splits.remove("train")
         self.splits = tuple(dict.fromkeys(options.get("splits") or splits))
@@ -130,7 +133,11 @@ class Comparison:
         self.limit = max(1, (options.get("memory") or MEMORY) * 10**6 // (BYTES_PER_WORD * self.workers))
 
     def result(self, articles: Sequence[ArticleOverlap]) -> Overlap:
-        """The result, when all articles were compared."""
+        """The result, when all articles were compared; BuilderError: there was nothing to compare with."""
+        rejected = self.rejects.all()
+        if rejected and not self.characters:
+            reasons = "".join(f"\n  {one.source}: {one.reason}, {one.detail}" for one in rejected)
+            raise BuilderError(f"--against: no text was found; expected text to compare with{reasons}")
         return Overlap(
             dataset=self.dataset.title,
             against=tuple(map(str, self.against)),
@@ -140,7 +147,7 @@ class Comparison:
             lengths=self.lengths,
             splits=totals(articles, self.lengths),
             articles=tuple(articles),
-            rejected=self.rejects.all(),
+            rejected=rejected,
             characters=self.characters,
         )
 
@@ -322,7 +329,7 @@ def new_lines(
     """
     out = Path(out)
     if out.exists() or out.is_symlink() or not out.name:  # also a link to nothing
-        raise BuilderError(f"--out: {out} exists already; name a new folder")
+        raise BuilderError(f"--new-lines-only: {out} exists already; name a new folder")
     if not 0 < share <= 1:
         raise BuilderError(f"--share: {share}; expected more than 0, at most 1")
     comparison = Comparison(dataset, against, progress, **options)

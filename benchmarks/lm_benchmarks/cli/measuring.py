@@ -28,7 +28,7 @@ from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.record_versions import finite
 from ps_models.cli import context_option, precision_option, split_option
 from wikitext_builder.article import SPLITS
-from wikitext_builder.cli.options import ANY, COUNT, OUTPUT_FILE, csv_option, json_option
+from wikitext_builder.cli.options import ANY, COUNT, OUTPUT_FILE, WholeRange, csv_option, json_option
 from wikitext_builder.pictures import ENDINGS, expect_picture
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import csv_text
@@ -212,7 +212,7 @@ def conventions(*, form: str, out: Path | None, **options: Any) -> None:
 @click.argument("model")
 @click.option("--data", type=ANY, required=True, help="The dataset, including its raw files.")
 @split_option("test")
-@click.option("--window", "windows", type=click.IntRange(min=4), multiple=True, help="Tokens; repeatable.")
+@click.option("--window", "windows", type=WholeRange(4), multiple=True, help="Tokens; repeatable.")
 @click.option("--out", type=OUTPUT_FILE, required=True, help=f"Picture to write: {ENDINGS}.")
 @click.option("--csv", "csv_path", type=OUTPUT_FILE, help="Also write the numbers to this file.")
 @window_model_options
@@ -246,7 +246,7 @@ def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
 )
 @level_option
 @click.option(
-    "--resamples", default=RESAMPLES, type=click.IntRange(min=100), help="Permutations: is a step chance?"
+    "--resamples", default=RESAMPLES, type=WholeRange(100, 10**6), help="Permutations: is a step chance?"
 )
 @check_option
 @model_options

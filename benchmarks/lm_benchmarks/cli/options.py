@@ -10,14 +10,15 @@ import click
 
 from lm_benchmarks.choices import LEVEL, OPTIONS, ModelOption
 from ps_models.errors import needed_packages
-from wikitext_builder.cli.options import SEED, Decorated, RealRange
+from wikitext_builder.cli.command_line import Command
+from wikitext_builder.cli.options import Decorated, RealRange, WholeRange
 from wikitext_builder.progress import Progress, shown_progress
 
 PROGRAM: Final = "lm-benchmarks"
 KEPT_IN: Final = {"run": "results", "conventions": "results", "reproduce": "out"}  # options, by command
 
 
-class ModelCommand(click.Command):
+class ModelCommand(Command):
     """A command that runs models: it sets up the processor, and says after Ctrl-C what is kept.
 
     Its help needs no torch.
@@ -79,7 +80,7 @@ def _type(one: ModelOption) -> click.ParamType[Any]:
     if one.choices:
         return click.Choice(one.choices)
     if one.kind is float:
-        return RealRange(one.above, min_open=True)
+        return RealRange(one.above, one.most, min_open=True)
     if one.kind is int:
-        return SEED if one.least == 0 else click.IntRange(min=int(one.least or 0))
+        return WholeRange(one.least or 0, one.most)
     return click.STRING

@@ -281,7 +281,9 @@ def task(**options: Any) -> None:
 @click.option("--seed", "seeds", type=SEED, multiple=True, default=(1,), help="Training seed; repeatable.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="For all runs; repeatable.")
 @click.option("--workers", default=1, type=COUNT, help="Concurrent training runs.")
-@click.option("--budget", "hours", default=math.inf, type=RealRange(0), help="Stop after this many hours.")
+@click.option(
+    "--budget", "hours", default=math.inf, type=RealRange(0, math.inf), help="Stop after this many hours."
+)
 @click.option("--dry-run", is_flag=True, help="Only print progress so far and what is left.")
 @json_option
 @click.pass_context

@@ -186,7 +186,8 @@ def lm_eval_task(data: str | Path, out: str | Path, *, split: str = "test") -> P
         split: `train`, `valid` or `test`. Its pages are copied into the task, so the task can be moved.
 
     Raises:
-        ToolkitError: The dataset or its raw file is missing, or the task cannot be written.
+        ToolkitError: The dataset or its raw file is missing, the task cannot be written, or another or
+            an edited one of its name is there.
     """
     dataset = load_dataset(Path(data))
     path = lm_eval.raw_file(dataset, split)
@@ -199,15 +200,20 @@ def lm_eval_task(data: str | Path, out: str | Path, *, split: str = "test") -> P
         texts.joinpath(one).read_text(encoding="utf-8") for one in ("lm_eval_task.yaml", "lm_eval_pages.txt")
     )
     folder = Path(out) / task
+    pages = (json.dumps({"page": page}, ensure_ascii=False) + "\n" for page in lm_eval.read_pages(path))
+    texts_of = {
+        PAGES: "".join(pages),
+        "pages.py": reader,
+        f"{task}.yaml": config.format(split=split, task=task, version=version, data=signature),
+    }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with (folder / PAGES).open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(
-                json.dumps({"page": page}, ensure_ascii=False) + "\n" for page in lm_eval.read_pages(path)
-            )
-        (folder / "pages.py").write_text(reader, encoding="utf-8")
-        config = config.format(split=split, task=task, version=version, data=signature)
-        (folder / f"{task}.yaml").write_text(config, encoding="utf-8")
+        for name, text in texts_of.items():
+            if (there := folder / name).exists() and there.read_bytes() != text.encode():
+                what = "is of another task of this name, or was edited"
+                raise HarnessError(f"{there}: {what}; remove {folder}, or use another --out")
+        for name, text in texts_of.items():
+            (folder / name).write_bytes(text.encode())
     except OSError as error:
         raise HarnessError(f"{folder}: {error.strerror}; expected a folder to write the task to") from error
     return folder

@@ -70,10 +70,12 @@ class Grouping:
     @property
     def frame(self) -> pd.DataFrame:
         """The table: mean nats per token, by model."""
-        columns = {self.by: list(self.tokens), "tokens": [f"{count:,}" for count in self.tokens.values()]}
-        for name, own in self.models.items():
-            columns[name] = [f"{_nats(own[label]):.4f}" if label in own else "" for label in self.tokens]
-        frame = pd.DataFrame(columns, dtype=object)
+        heads = [self.by, "tokens", *self.models]  # a model can be called by the name of another column
+        cells = [
+            [label, f"{count:,}", *(_shown(own.get(label)) for own in self.models.values())]
+            for label, count in self.tokens.items()
+        ]
+        frame = pd.DataFrame(cells, columns=heads, dtype=object)
         for row, label in enumerate(self.tokens):
             nats = {(row, 2 + place): own.get(label) for place, own in enumerate(self.models.values())}
             mark_best(frame, {place: one and _nats(one) for place, one in nats.items()})
@@ -104,6 +106,10 @@ def groupings_of(table: Table) -> list[Grouping]:
         if tokens:
             found.append(Grouping(by=by, tokens=tokens, models=models))
     return found
+
+
+def _shown(group: TokenGroup | None) -> str:
+    return f"{_nats(group):.4f}" if group else ""
 
 
 def _nats(group: TokenGroup) -> float:

@@ -169,8 +169,16 @@ def cite(*paths: str | Path) -> str:
     return bibtex(one for path in paths for one in _cited(Path(path)))
 
 
+def _has_results(path: Path) -> bool:
+    """Whether a file begins as those of results do, whatever it is called."""
+    if not path.is_file():
+        return path.suffix == ".jsonl"
+    with path.open("rb") as file:
+        return file.read(1) == b"{" or path.suffix == ".jsonl"
+
+
 def _cited(path: Path) -> Iterator[Cited]:
-    if path.suffix != ".jsonl":
+    if not _has_results(path):
         yield cited(path)
         return
     for result in read_results(path):

@@ -54,13 +54,18 @@ def rows(folder: str | Path, out: str | Path) -> Path:
         out: The page, in Markdown; or only its numbers, if it ends in `.csv`.
 
     Raises:
-        HarnessError: There is no folder, `out` has another ending, or a file cannot be read or written.
+        HarnessError: There is no folder or no result, `out` has another ending, or a file cannot be read or
+            written.
     """
     if (ending := Path(out).suffix) not in (".md", ".csv"):  # it could be the records
         raise HarnessError(f"--out: {out}; expected a file that ends in .md or .csv")
     if not Path(folder).is_dir():
         raise HarnessError(f"{folder}: no such folder; expected one with {' or '.join(DATASETS)}.jsonl")
     results = read_records(Path(folder))
+    if not results:
+        raise HarnessError(
+            f"{folder}: no results; expected {' or '.join(DATASETS)}.jsonl, of `reproduce` or `run`"
+        )
     for line in (*left_out(results), *not_read(Path(folder), results)):
         LOG.warning("left out: %s", line)
     make = rows_csv if ending == ".csv" else rows_page

@@ -239,10 +239,13 @@ def expect_conditions(table: Reproduction, *, keep: bool) -> None:
         if changes := [f"{name} {found[name]!r} → {now[name]!r}" for name in now if now[name] != found[name]]:
             what = f"{table.folder}: its runs are of other conditions ({', '.join(changes)})"
             raise HarnessError(f"{what}; reproduce with the same ones, or use another --out")
+    if not known and (page := table.folder / PAGE).exists():
+        raise HarnessError(f"{page}: is not of this command, which would replace it; use another --out")
     if keep and not known:
         append_record(path, wanted)
 
 
+PAGE: Final = "report.html"
 REFRESH: Final = 60  # seconds after which a browser reads the page again, while something runs
 
 
@@ -347,4 +350,4 @@ def _show(made: Reproduction, progress: Progress) -> None:
     report = make_report(title, known_results(made.results), published=PUBLISHED, logs=list(logs.values()))
     first = {"title": "How far it is", "text": made.summary, "frame": made.frame}
     report = replace(report, first=first, refresh=REFRESH if RUNNING in made.states.values() else 0)
-    write_text(made.folder / "report.html", report_text(report, ".html"))
+    write_text(made.folder / PAGE, report_text(report, ".html"))

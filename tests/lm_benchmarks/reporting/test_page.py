@@ -12,6 +12,7 @@ from itertools import product
 import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.choices import CONVENTIONS
+from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.record_versions import append_record
@@ -237,6 +238,30 @@ def test_groups_say_their_units_and_which_say_little(report):
     (frequency,) = groupings_of(report.tables[0])
     assert re.findall(r">(1-9|&lt;unk&gt;)</text>", frequency.chart) == ["&lt;unk&gt;"]
     assert text.count('class="error"') == 2  # KN-5 and the unchecked one in the group <unk>
+
+
+@pytest.mark.parametrize("name", ["tokens", "frequency", "model", "words"])
+def test_a_model_can_be_called_like_a_column(name):
+    """It replaced the column, or left the table with too few."""
+    (table,) = make_report("Names", [result("KN-5", 5.0), result(name, 4.8)]).tables
+    (frequency,) = groupings_of(table)
+    assert list(frequency.frame.columns) == ["frequency", "tokens", name, "KN-5"]
+    assert frequency.frame.iloc[0].tolist() == ["1-9", "100", "7.2000", "7.5000"]
+    assert table.frame["model"].tolist() == [name, "KN-5"]
+
+
+@pytest.mark.parametrize(
+    ("ending", "options", "named"),
+    [
+        ("md", {"data": "mine"}, "--data"),
+        ("csv", {"title": "Mine", "logs": ["run"]}, "--log, --title"),
+        ("tex", {"title": "Mine"}, "--title"),
+    ],
+)
+def test_what_a_report_would_not_show_is_refused(tmp_path, ending, options, named):
+    append_record(tmp_path / "a.jsonl", result("KN-5", 5.0))
+    with pytest.raises(HarnessError, match=f"^{named}: a report in .{ending} does not show it; leave"):
+        lb.report(tmp_path / "a.jsonl", tmp_path / f"a.{ending}", **options)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "light"), (390, "dark")])

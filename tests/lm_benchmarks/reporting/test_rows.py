@@ -8,6 +8,7 @@ import statistics
 
 import lm_benchmarks as lb
 import pytest
+from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.models import NAMES
 from lm_benchmarks.record_versions import append_record
 from lm_benchmarks.reporting.collect import tables_of
@@ -277,6 +278,11 @@ def test_the_page_is_made_of_the_records():
     assert page == rows_page(read_records(RECORDS)), (
         "docs/notes/rows.md is stale: lm-benchmarks rows benchmarks/results --out docs/notes/rows.md"
     )
+
+
+def test_a_folder_without_results_is_an_error(tmp_path):
+    with pytest.raises(HarnessError, match=r"no results; expected .*wikitext-2\.jsonl"):
+        lb.rows(tmp_path, tmp_path / "rows.md")
 
 
 def test_runs_that_the_table_leaves_out_are_named_with_the_reason(tmp_path, caplog):

@@ -9,6 +9,7 @@ import time
 
 import lm_benchmarks as lb
 import pytest
+from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records import read_results
 from lm_benchmarks.reproducing.queue import locked
 
@@ -54,6 +55,13 @@ def test_what_is_measured_is_not_measured_again(data, tmp_path):
         (row,) = lb.reproduce("ptb", data, tmp_path, rows=["KN-5"]).rows
         assert row.done
     assert [one.signature["split"] for one in read_results(tmp_path / "ptb.jsonl")] == ["valid", "test"]
+
+
+def test_a_page_of_somebody_else_is_not_replaced(data, tmp_path):
+    (tmp_path / "report.html").write_text("mine")
+    with pytest.raises(HarnessError, match=r"report\.html: is not of this command"):
+        lb.reproduce("ptb", data, tmp_path, rows=["KN-5"], dry_run=True)
+    assert (tmp_path / "report.html").read_text() == "mine"
 
 
 @pytest.mark.parametrize(("context", "done"), [("article", False), ("carried", True)])

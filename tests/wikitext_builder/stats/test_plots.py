@@ -116,6 +116,8 @@ def test_what_cannot_be_plotted_is_said(tmp_path: Path) -> None:
         plot_zipf(some, out=tmp_path / "zipf.gif")
     with pytest.raises(BuilderError, match="B: no words to plot"):
         plot_zipf(some, empty, out=tmp_path / "zipf.png")
+    with pytest.raises(BuilderError, match="B: no words to plot"):
+        plot_window(some, empty, out=tmp_path / "window.png")
     with pytest.raises(BuilderError, match="--longest: 0; expected 1 or more"):
         plot_window(some, longest=0, out=tmp_path / "window.png")
     assert not list(tmp_path.glob("*.*"))

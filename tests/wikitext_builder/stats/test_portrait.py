@@ -506,6 +506,25 @@ def test_the_page_prints_commands_that_draw_its_charts(folder: Callable[..., Pat
     assert f"wikitext-builder plot statistic heaps {first} --name 'of 2016' --out heaps.pdf" in text
 
 
+def test_names_are_one_line_of_utf_8_and_no_pair(folder: Callable[..., Path], tmp_path: Path) -> None:
+    """Names of folders are bytes; ` | ` joins the names of two datasets."""
+    one, two = folder("one", 1), folder("two", 2)
+    for names, shown in (
+        (["a | b", "c"], "<title>a / b and c compared"),
+        (["caf\udce9\x1b[2J", "c\nd"], r"<title>caf?\x1b[2J and c d compared"),
+    ):
+        wb.describe(one, two, out=tmp_path / "a.html", names=names)
+        assert shown in html.unescape((tmp_path / "a.html").read_text(encoding="utf-8"))
+        drawn = wb.plot_statistic("heaps", one, two, out=tmp_path / "a.svg", names=names)
+        assert "\x1b" not in drawn.read_text(encoding="utf-8")
+        assert set(wb.statistics(one, two, names=names, measures=["structure"])["corpus"]) == {
+            name.replace("\udce9", "?").replace("\x1b", r"\x1b").replace("\n", " ").replace("|", "/")
+            for name in names
+        }
+    with pytest.raises(BuilderError, match="two datasets have the name 'a / b'"):
+        wb.statistics(one, two, names=["a | b", "a / b"])
+
+
 @pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
 def test_each_chart_is_a_file(folder: Callable[..., Path], tmp_path: Path, ending: str) -> None:
     out = tmp_path / f"chart{ending}"
@@ -541,6 +560,9 @@ def test_what_cannot_be_measured_is_said(folder: Callable[..., Path], tmp_path: 
     assert set(wb.statistics(tmp_path / "one", measures=["structure"])["split"]) == {"train", "test"}
     with pytest.raises(BuilderError, match="no words; expected a text to measure"):
         wb.statistics(tmp_path / "empty", measures=["all"])
+    (tmp_path / "empty" / "train.txt").write_text("a b\n")
+    with pytest.raises(BuilderError, match="empty: too short for --measure zipf"):
+        wb.statistics(tmp_path / "empty", measures=["zipf"])
     run = CliRunner().invoke(cli, ["stats", str(tmp_path / "one"), "--raw"])
     assert "--raw: give --all or --measure too" in run.stderr
 

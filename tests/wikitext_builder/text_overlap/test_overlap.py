@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -174,10 +175,35 @@ def test_a_folder_that_cannot_be_read_is_an_error(
 
 def test_a_table_says_too_what_was_not_read(built: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text("no JSON\n", encoding="utf-8")
-    words = ["overlap", str(built), "--split", "test", "--against", str(tmp_path / "bad.jsonl"), "--csv"]
+    (tmp_path / "good.txt").write_text("words\n", encoding="utf-8")
+    words = ["overlap", str(built), "--split", "test", "--csv"]
+    words += [f"--against={tmp_path / name}" for name in ("bad.jsonl", "good.txt")]
     found = CliRunner().invoke(cli, words)
     assert "bad.jsonl: not-json (1)" in found.stderr
     assert "bad.jsonl" not in found.stdout
+
+
+def test_other_text_of_which_nothing_is_read_is_an_error(built: Path, tmp_path: Path) -> None:
+    """Else a damaged file would look like no overlap."""
+    (tmp_path / "bad.jsonl").write_text("no JSON\n", encoding="utf-8")
+    with pytest.raises(BuilderError, match=r"no text was found(.|\n)*bad.jsonl: not-json, line 1"):
+        wb.overlap(built, against=tmp_path / "bad.jsonl")
+
+
+def test_train_is_not_compared_with_itself(built: Path) -> None:
+    with pytest.raises(BuilderError, match="--split train: the other splits"):
+        wb.overlap(built, splits=["test", "train"])
+
+
+def test_parquet_is_read_below_any_path(built: Path, tmp_path: Path) -> None:
+    """Linux allows bytes that are not UTF-8 in a path."""
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    rows = [article.lines for article in wb.load(built).articles("test", raw=True)]
+    pd.DataFrame({"text": ["\n".join(lines) for lines in rows]}).to_parquet(tmp_path / "a.parquet")
+    (tmp_path / "a.parquet").rename(folder / "a.parquet")
+    assert not (found := wb.overlap(built, against=folder, splits=["test"])).rejected
+    assert found.splits[0].articles == found.splits[0].near_duplicates
 
 
 def csv_rows(text: str) -> list[dict[str, str]]:

@@ -1,0 +1,103 @@
+"""Arguments of all commands of the three programs: what is empty, endless or double is refused at once."""
+
+import itertools
+import math
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+import wikitext_builder as wb
+from tests.command import COMMAND, COMMANDS, environment, run_program
+from tests.wikitext_builder.test_help import settings
+from wikitext_builder.cli.options import OutputFile
+from wikitext_builder.sample import SAMPLE_DUMP
+
+OPTIONS = [
+    (path, option)
+    for path, command in COMMANDS.items()
+    for option in command.params
+    if isinstance(option, click.Option) and not option.is_flag
+]
+EMPTY_IS_USUAL = {"contact", "work", "reference", "prompt", "columns", "sort"}
+
+
+def parse(path: str, *words: str) -> click.Context:
+    """Read the words of a command; its page of help stays as it is."""
+    return COMMANDS[path].make_context(path, list(words), help_option_names=["-h", "--help"])
+
+
+def said(path: str, *words: str) -> str:
+    """The error for the words of a command."""
+    with pytest.raises(click.UsageError) as raised:
+        parse(path, *words)
+    return raised.value.format_message()
+
+
+@pytest.mark.parametrize(("path", "option"), OPTIONS, ids=lambda one: getattr(one, "name", one))
+def test_an_empty_value_is_refused_if_it_is_not_the_usual_one(path: str, option: click.Option) -> None:
+    usual = option.default == "" and option.name in EMPTY_IS_USUAL
+    assert ("is empty; give a value" in said(path, option.opts[-1], "")) != usual
+
+
+@pytest.mark.parametrize("path", ["wikitext-builder stats", "ps-models train", "lm-benchmarks run"])
+def test_an_empty_argument_is_refused(path: str) -> None:
+    assert "is empty; give a value" in said(path, "")
+
+
+NUMBERS = [one for one in OPTIONS if isinstance(one[1].type, click.IntRange | click.FloatRange)]
+
+
+@pytest.mark.parametrize(("path", "option"), NUMBERS, ids=lambda one: getattr(one, "name", one))
+def test_a_number_is_in_a_range_that_the_libraries_take(path: str, option: click.Option) -> None:
+    """Larger ones were tracebacks; 99999 threads ended the process."""
+    is_whole = isinstance(option.type, click.IntRange)
+    for value in [str(10**20)] if is_whole else ["nan", *["inf"] * (option.default != math.inf)]:
+        with pytest.raises(click.BadParameter, match=r"is not (a finite|in the range)|is more than"):
+            option.type.convert(value, option, None)
+
+
+def outputs() -> Iterator[tuple[str, click.Parameter, click.Parameter]]:
+    """Each file that a command writes, and each other path that it takes."""
+    for path, command in COMMANDS.items():
+        files = [one for one in command.params if isinstance(one.type, click.Path)]
+        for one, other in itertools.permutations(files, 2):
+            if isinstance(one.type, OutputFile):
+                yield path, one, other
+
+
+@pytest.mark.parametrize(("path", "one", "other"), list(outputs()), ids=lambda one: getattr(one, "name", one))
+def test_a_file_is_not_written_over_another_of_the_command(
+    tmp_path: Path, path: str, one: click.Parameter, other: click.Parameter
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("file")
+    before = ["x"] * [each.name for each in COMMANDS[path].params].index(other.name)
+    as_other = [other.opts[0]] if isinstance(other, click.Option) else before
+    words = [*as_other, str(tmp_path / "link"), one.opts[0], str(tmp_path / "file")]
+    assert "is the same file; give another" in said(path, *words)
+
+
+def test_a_device_can_be_written_to_twice() -> None:
+    words = ["m", "--data", ".", "--out", "/dev/null", "--csv", "/dev/null"]
+    assert parse("lm-benchmarks positions", *words).params["csv_path"] == Path("/dev/null")
+
+
+def test_an_error_names_the_settings_or_the_variable_that_a_value_is_from(tmp_path: Path) -> None:
+    done = run_program("ps-models", "list", **settings(tmp_path, "threads = 0\n"))
+    assert "'--threads'" in done.stderr
+    assert "It is said in " in done.stderr
+    assert done.stderr.endswith("config.toml.\n")
+    done = run_program("ps-models", "list", WIKITEXT_THREADS="many")
+    assert "It is said in the variable WIKITEXT_THREADS." in done.stderr
+
+
+def test_closed_streams_are_no_traceback(tmp_path: Path) -> None:
+    """As of `>&-`: files that are opened later must not get the numbers of these streams."""
+    words = shlex.join([*COMMAND, "import", str(SAMPLE_DUMP), "--store", str(tmp_path / "a.store")])
+    done = subprocess.run(["sh", "-c", f"{words} <&- >&- 2>&-"], env=environment(), check=False)
+    assert done.returncode == 0
+    assert wb.status(tmp_path / "a.store")[0].pages == 28
