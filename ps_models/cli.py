@@ -26,8 +26,8 @@ from wikitext_builder.cli.options import (
     ANY,
     COUNT,
     OUTPUT_FILE,
+    PARALLEL,
     SEED,
-    THREADS,
     WHOLE,
     RealRange,
     add_cite_option,
@@ -44,7 +44,7 @@ from wikitext_builder.tables import spelled_out
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 NEW = click.Path(path_type=Path)
 threads_option = click.option(
-    "--threads", type=THREADS, show_default="by size of the model", help="CPU threads."
+    "--threads", type=PARALLEL, show_default="by size of the model", help="CPU threads."
 )
 context_option = click.option(
     "--context", type=click.Choice(CONTEXTS), default="carried", help="Context before each article."
@@ -135,7 +135,7 @@ def list_models(*, model: str | None, as_json: bool) -> None:
     multiple=True,
     help="Also log to this tracker, if it is installed; repeatable.",
 )
-@click.option("--processes", default=1, type=COUNT, help="Data-parallel processes, one GPU each.")
+@click.option("--processes", default=1, type=PARALLEL, help="Data-parallel processes, one GPU each.")
 @device_option
 def train(
     *,

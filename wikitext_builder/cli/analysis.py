@@ -21,6 +21,7 @@ from wikitext_builder.cli.options import (
     WHOLE,
     LanguageCode,
     RealRange,
+    WholeRange,
     csv_option,
     json_option,
 )
@@ -116,7 +117,7 @@ def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...], 
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
 @click.option("--out", type=OUTPUT_FILE, required=True, help=f"File to write: {ENDINGS}.")
 @click.option("--split", type=click.Choice(SPLITS), default="train", help="Split to read.")
-@click.option("--longest", type=COUNT, default=500, help="The largest L, in words.")
+@click.option("--longest", type=WholeRange(1, 10**6), default=500, help="The largest L, in words.")
 @name_option
 @overlay_option
 def plot_window(directories: tuple[Path, ...], **options: Any) -> None:
@@ -165,7 +166,10 @@ def describe(directories: tuple[Path, ...], **options: Any) -> None:
     help="Split to measure; repeatable.  [default: all; without --against, valid and test]",
 )
 @click.option(
-    "--words", type=COUNT, multiple=True, help="Length of n-grams; repeatable.  [default: 8 and 13]"
+    "--words",
+    type=WholeRange(1, 1000),
+    multiple=True,
+    help="Length of n-grams; repeatable.  [default: 8 and 13]",
 )
 @click.option("--as-of", help="Use revisions of stores and dumps on or before this date.")
 @click.option("--language", type=LanguageCode(), help="Language of dumps.  [default: the dataset's]")

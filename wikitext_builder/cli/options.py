@@ -38,7 +38,7 @@ class WholeRange(click.IntRange):
 
 
 COUNT, WHOLE = WholeRange(1), WholeRange(0)
-THREADS = WholeRange(1, 1024)  # torch starts as many, or ends the process
+PARALLEL = WholeRange(1, 1024)  # threads or processes: torch starts as many, or ends the process
 SEED = WholeRange(0, 2**63 - 1)  # what numpy and torch both take
 
 

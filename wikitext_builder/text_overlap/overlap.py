@@ -42,6 +42,7 @@ from wikitext_builder.text_overlap.words import Places, words_of
 from wikitext_builder.wiki.dates import parse_date
 
 MEMORY: Final = 2000  # megabytes
+MOST_WORDS: Final = 1000  # of an n-gram: memory grows with them
 BYTES_PER_WORD: Final = 150  # of an index, while it is made
 SHOWN: Final = 30  # words of a longest stretch
 
@@ -110,8 +111,9 @@ class Comparison:
         language = options.get("language") or (manifest.recipe.language if manifest else "en")
         self.lengths = tuple(sorted(set(options.get("words") or LENGTHS)))
         self.workers = options.get("workers") or 1
-        if self.lengths[0] < 1 or self.workers < 1:
-            raise BuilderError(f"--words: {self.lengths}, --workers: {self.workers}; expected 1 or more")
+        if not 1 <= self.lengths[0] <= self.lengths[-1] <= MOST_WORDS or self.workers < 1:
+            found = f"--words: {self.lengths}, --workers: {self.workers}"
+            raise BuilderError(f"{found}; expected 1 or more, and at most {MOST_WORDS:,} words")
         splits = ["test"] if self.dataset.layout == FILE else list(self.dataset.files)
         if against is None:
             if self.dataset.layout == FILE or "train" not in splits:

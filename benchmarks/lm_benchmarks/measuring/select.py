@@ -172,10 +172,14 @@ def why_unlike(first: Result, second: Result, allow: Collection[str] = ()) -> li
         if _in_windows(first):
             reasons.append("the windows of the two tokenizers stand for different parts of the text")
         else:
-            reasons.append(f"different tokens were scored ({first.total.tokens} and {second.total.tokens})")
-    counts = len(first.articles), len(second.articles)
-    if not reasons and counts[0] != counts[1]:
-        reasons.append(f"{counts[0]} and {counts[1]} passages; expected the same ones")
+            of = first.total.tokens, second.total.tokens
+            counts = f"{of[0]} and {of[1]}"
+            if of[0] == of[1]:
+                counts = f"{of[0]}, but in passages of another order or length"
+            reasons.append(f"different tokens were scored ({counts})")
+    counted = len(first.articles), len(second.articles)
+    if not reasons and counted[0] != counted[1]:
+        reasons.append(f"{counted[0]} and {counted[1]} passages; expected the same ones")
     return reasons
 
 

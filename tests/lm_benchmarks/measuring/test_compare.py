@@ -496,8 +496,11 @@ def test_a_refusal_names_what_helps_to_the_letter():
     )
     closed = f"{COMPARE_ONLY['words']} (words: - and open). Choose other results"
     total = f"({first.total.tokens} and {other.total.tokens})"
+    turned = replace(first, articles=first.articles[::-1])
+    ordered = f"({first.total.tokens}, but in passages of another order or length)"
     for one, two, why in (
         (first, other, f"different tokens were scored {total}. Measure both with the same --data"),
+        (first, turned, f"different tokens were scored {ordered}. Measure both with the same --data"),
         (
             read,
             cut,
