@@ -70,9 +70,9 @@ def extract_pages(plan: Plan, location: str, runner: Runner, progress: Progress,
 
     `found` is the number of shards that another build, stopped or running, has made.
     """
-    # Per page there are numbers only; what else is known of it is read from the plan when it is needed.
+    # Per page there are small numbers only; what else is known of it is read from the plan when it is needed.
     pages = np.fromiter((one.page_id for one in plan.revisions), np.int64, len(plan.revisions))
-    by_id, shards = np.argsort(pages), np.full(len(pages), -1)
+    by_id, shards = np.argsort(pages).astype(np.int32), np.full(len(pages), -1, np.int32)
     locations, rejected, size, done = list[str](), list[Rejected](), 0, 0
     words = dict[int, int]()  # by page id, if the recipe counts them
     while True:
@@ -93,10 +93,12 @@ def extract_pages(plan: Plan, location: str, runner: Runner, progress: Progress,
             rejected = needed(plan, split, rejected)
             return Extracted(split, places, shards[places], locations, rejected, done, size)
         shards[todo] = len(locations) + np.arange(len(todo)) // PAGES_PER_SHARD
-        parts = [todo[start : start + PAGES_PER_SHARD] for start in range(0, len(todo), PAGES_PER_SHARD)]
-        new = [_shard_location(plan, location, part) for part in parts]
+        starts = range(0, len(todo), PAGES_PER_SHARD)
+        new = [_shard_location(plan, location, todo[start : start + PAGES_PER_SHARD]) for start in starts]
         locations += new
-        tasks = Made(len(parts), partial(_shard_task, plan, location, parts, new))
+        tasks = Made(len(starts), partial(_shard_task, plan, location, todo, new))
+        del usable
+        give_memory_back()
         total = int(np.count_nonzero(shards >= 0))
         if found and not done:
             progress("extract", 0, total, f"resumes: {found:,} shards are already done")
@@ -115,11 +117,10 @@ def _shard_location(plan: Plan, location: str, places: Integers) -> str:
     return f"{location}/shards/{lines_sha256(names)[:24]}.jsonl.zst"
 
 
-def _shard_task(
-    plan: Plan, location: str, parts: Sequence[Integers], shards: Sequence[str], number: int
-) -> ShardTask:
+def _shard_task(plan: Plan, location: str, todo: Integers, shards: Sequence[str], number: int) -> ShardTask:
     """One of the tasks of a round: its part of the places in the plan's revisions, and its shard."""
-    revisions = [plan.revisions[place] for place in parts[number]]
+    part = todo[number * PAGES_PER_SHARD : (number + 1) * PAGES_PER_SHARD]
+    revisions = [plan.revisions[place] for place in part]
     task = ShardTask(
         store=str(plan.store.resolve()),
         language=plan.language,
