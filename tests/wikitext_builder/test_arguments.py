@@ -93,6 +93,8 @@ def test_an_error_names_the_settings_or_the_variable_that_a_value_is_from(tmp_pa
     assert done.stderr.endswith("config.toml.\n")
     done = run_program("ps-models", "list", WIKITEXT_THREADS="many")
     assert "It is said in the variable WIKITEXT_THREADS." in done.stderr
+    done = run_program("wikitext-builder", "fetch", WIKITEXT_STORE=str(tmp_path))
+    assert "It is said in the variable WIKITEXT_STORE." in done.stderr
 
 
 def test_closed_streams_are_no_traceback(tmp_path: Path) -> None:

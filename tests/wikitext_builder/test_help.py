@@ -83,6 +83,7 @@ def test_settings_are_defaults_which_variables_and_the_command_line_replace(
         ("store = [1]", "store = [1]; expected a text"),
         ("store = 5", "store = 5; expected a text"),
         ('store = ""', "store = ''; expected a text"),
+        ("threads = true", "threads = True; expected a text, or a number"),
         ("store = ", "expected lines such as store ="),
     ],
 )

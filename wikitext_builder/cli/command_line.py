@@ -43,7 +43,7 @@ def _settings() -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BuilderError(f'{path}: {error}; expected lines such as store = "wikipedia.store"') from error
     for name, value in found.items():
-        if name not in SETTINGS or not isinstance(value, int if name == "threads" else str) or value == "":
+        if name not in SETTINGS or type(value) is not (int if name == "threads" else str) or value == "":
             wanted = ", ".join(SETTINGS)
             raise BuilderError(f"{path}: {name} = {value!r}; expected a text, or a number, for {wanted}")
     return found
@@ -59,7 +59,7 @@ class Command(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.BadParameter as error:
-            if (name := error.param and error.param.name) and (origin := _origin(ctx, name)):
+            if error.param and (origin := _origin(ctx, error.param)):
                 said = f"{error.message} It is said in {origin}."
                 raise click.BadParameter(said, ctx, error.param) from None
             raise
@@ -88,14 +88,12 @@ def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
     return click.command(name, cls=Command)
 
 
-def _origin(context: click.Context, name: str) -> str:
+def _origin(context: click.Context, parameter: click.Parameter) -> str:
     """Where a value is from that was not typed; "" if it was."""
-    of = {
-        ParameterSource.DEFAULT_MAP: str(_settings_file()),
-        ParameterSource.ENVIRONMENT: f"the variable WIKITEXT_{name.upper()}",
-    }
-    source = context.get_parameter_source(name)
-    return of.get(source, "") if source else ""
+    source = context.get_parameter_source(parameter.name or "")
+    if source is ParameterSource.ENVIRONMENT:
+        return f"the variable {parameter.envvar}"
+    return str(_settings_file()) if source is ParameterSource.DEFAULT_MAP else ""
 
 
 def _place(path: Path) -> object:
