@@ -100,7 +100,7 @@ def plot_window(
     curves = {}
     for name, dataset in load_named(directories, names).items():
         path = dataset.file(split)
-        expect_words(name, any(True for _ in read_tokens(path)))
+        _expect_words(name, any(True for _ in read_tokens(path)))
         curves[name] = (
             window_coverage(read_tokens(path), longest),
             window_coverage(read_tokens(path), longest, without=(UNK, EOS)),
@@ -108,7 +108,7 @@ def plot_window(
     return write_picture(out, lambda: _window(curves, overlay=overlay))
 
 
-def expect_words(name: str, there: bool) -> None:
+def _expect_words(name: str, there: bool) -> None:
     """Refuse a corpus without words."""
     if not there:
         raise BuilderError(f"{name}: no words to plot; give a file that is not empty")
@@ -116,7 +116,7 @@ def expect_words(name: str, there: bool) -> None:
 
 def rank_frequencies(name: str, counts: Mapping[str, int]) -> list[int]:
     """The counts of a corpus, the largest first."""
-    expect_words(name, bool(counts))
+    _expect_words(name, bool(counts))
     return sorted(counts.values(), reverse=True)
 
 
