@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, Unpack
 
 from wikitext_builder.article import SPLITS
 from wikitext_builder.building import card
-from wikitext_builder.building.batches import all_left_out
+from wikitext_builder.building.batches import WrittenBatch, all_left_out
 from wikitext_builder.building.exports import export_files, join_files
 from wikitext_builder.building.licence import write_licence
 from wikitext_builder.building.plan import (
@@ -41,6 +41,7 @@ from wikitext_builder.dataset.manifest import Manifest
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import read_attribution
+from wikitext_builder.pages.store import Rejected
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.dask import open_runners
@@ -193,47 +194,80 @@ def carry_out(
         def ended(stage: str) -> None:
             seconds[stage] = time.perf_counter() - start - sum(seconds.values())
 
-        extracted = extract_pages(plan, location, runner, progress, found)
+        pieces = _make_pieces(plan, location, runner, progress, found, ended)
         give_memory_back()
-        batches = batches_of(plan, extracted, location)
-        refuse_empty_train(plan, extracted.split, len(extracted.rejected))
-        ended("extract")
-        vocabulary, types = count_batches(plan, batches, len(extracted.places), runner, progress)
-        ended("count")
-        written = write_batches(plan, batches, vocabulary, location, runner, progress)
-        ended("write")
-        dataset = plan.work / "dataset"
+        written, dataset = pieces.written, plan.work / "dataset"
         entries = join_files(plan, written, dataset, here, progress)
         days = sorted({one.timestamp[:10] for one in read_attribution(dataset)})
         write_licence(dataset, plan, days)
         ended("join")
         splits = {
-            name: sum((one.counts[name] for one in written), replace(NOTHING, types=types[name]))
+            name: sum((one.counts[name] for one in written), replace(NOTHING, types=pieces.types[name]))
             for name in SPLITS
         }
         entries |= export_files(plan, written, location, dataset, (runner, here), progress)
         ended("export")
         left_out = all_left_out(one.left_out() for one in written)
         card.write_source(dataset, plan)
-        card.write_rejected(dataset, extracted.rejected)
+        card.write_rejected(dataset, pieces.rejected)
         card.write_left_out(dataset, left_out)
-        empty = any(one.reason == NO_TEXT for one in extracted.rejected)
+        empty = any(one.reason == NO_TEXT for one in pieces.rejected)
         needed = bool(left_out) or empty or any(one.expanded for one in written)
         identity = settled(plan, identity, with_templates=needed)
         as_of = plan.as_of if identity.templates else ""
-        card.write_card(dataset, plan, splits, len(vocabulary), days, as_of=as_of)
-        manifest = finish(plan, identity, splits, len(vocabulary), entries, dataset, days)
+        card.write_card(dataset, plan, splits, pieces.vocabulary, days, as_of=as_of)
+        manifest = finish(plan, identity, splits, pieces.vocabulary, entries, dataset, days)
         ended("describe")
     return BuildReport(
         manifest=manifest,
         shards_found=found,
-        pages=extracted.pages,
-        wikitext_bytes=extracted.wikitext_bytes,
+        pages=pieces.pages,
+        wikitext_bytes=pieces.wikitext_bytes,
         older=plan.older,
-        rejected=dict(Counter(one.reason for one in extracted.rejected)),
+        rejected=dict(Counter(one.reason for one in pieces.rejected)),
         left_out={name: one.calls for name, one in left_out.items()},
         left_out_reasons=card.reasons_of(left_out),
         expanded=sum(one.expanded for one in written),
         seconds=seconds,
         warnings=tuple(warnings_of(plan, splits)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pieces:
+    """What was made of the pages; the numbers of each page are forgotten, so that memory has room."""
+
+    written: list[WrittenBatch]
+    vocabulary: int
+    types: dict[str, int]  # by split
+    rejected: list[Rejected]
+    pages: int
+    wikitext_bytes: int
+
+
+def _make_pieces(
+    plan: Plan,
+    location: str,
+    runner: Runner,
+    progress: Progress,
+    found: int,
+    ended: Callable[[str], None],
+) -> _Pieces:
+    """Extract the pages, count their words, and write them with the vocabulary, batch by batch."""
+    extracted = extract_pages(plan, location, runner, progress, found)
+    give_memory_back()
+    batches = batches_of(plan, extracted, location)
+    refuse_empty_train(plan, extracted.split, len(extracted.rejected))
+    ended("extract")
+    vocabulary, types = count_batches(plan, batches, len(extracted.places), runner, progress)
+    ended("count")
+    written = write_batches(plan, batches, vocabulary, location, runner, progress)
+    ended("write")
+    return _Pieces(
+        written=written,
+        vocabulary=len(vocabulary),
+        types=types,
+        rejected=extracted.rejected,
+        pages=extracted.pages,
+        wikitext_bytes=extracted.wikitext_bytes,
     )
