@@ -26,6 +26,7 @@ from wikitext_builder.cli.options import (
     ANY,
     COUNT,
     OUTPUT_FILE,
+    OUTPUT_FOLDER,
     PARALLEL,
     SEED,
     WHOLE,
@@ -42,7 +43,6 @@ from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import spelled_out
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
-NEW = click.Path(path_type=Path)
 threads_option = click.option(
     "--threads", type=PARALLEL, show_default="by size of the model", help="CPU threads."
 )
@@ -115,7 +115,7 @@ def list_models(*, model: str | None, as_json: bool) -> None:
 @commands.command()
 @click.argument("model", callback=model_name, metavar="MODEL")
 @click.argument("data", type=ANY)
-@click.option("--out", type=NEW, required=True, help="Folder for checkpoints and logs.")
+@click.option("--out", type=OUTPUT_FOLDER, required=True, help="Folder for checkpoints and logs.")
 @click.option("--preset", help="Named hyperparameters, see `ps-models list` (default: the model's own).")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One hyperparameter; repeatable.")
 @click.option("--resume", is_flag=True, expose_value=False, help="Not needed: the same command resumes.")
@@ -244,7 +244,7 @@ def explain(*, out: Path, **options: Any) -> None:
 
 @commands.command()
 @click.argument("model", type=ANY, metavar="CHECKPOINT")
-@click.option("--out", type=NEW, required=True, help="Folder to create.")
+@click.option("--out", type=OUTPUT_FOLDER, required=True, help="Folder to create.")
 def export(**options: Any) -> None:
     """Export the Transformer in CHECKPOINT as a folder that the library `transformers` loads."""
     click.echo(pm.export(**options))

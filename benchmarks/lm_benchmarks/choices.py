@@ -61,8 +61,16 @@ GROUPINGS: Final = {
 }
 """Groupings of tokens, and what the groups of each are."""
 
-FORMATS: Final = ("text", "markdown", "csv", "latex", "html", "json")
-"""Of the table of conventions."""
+ENDING_OF: Final = {
+    "text": ".txt",
+    "markdown": ".md",
+    "csv": ".csv",
+    "latex": ".tex",
+    "html": ".html",
+    "json": ".json",
+}
+FORMATS: Final = tuple(ENDING_OF)
+"""Of the table of conventions; and the endings of their files."""
 
 DATES: Final = ("created", "promoted", "revision")
 """Of an article, whose months a contamination counts, the best one first."""

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import click
 import pytest
+from lm_benchmarks.record_versions import append_record
 
 import wikitext_builder as wb
 from tests.command import COMMAND, COMMANDS, environment, run_program
+from tests.lm_benchmarks.records.test_result import RESULT
 from tests.wikitext_builder.test_help import settings
-from wikitext_builder.cli.options import OutputFile
+from wikitext_builder.cli.options import Output
 from wikitext_builder.sample import SAMPLE_DUMP
 
 OPTIONS = [
@@ -65,7 +67,7 @@ def outputs() -> Iterator[tuple[str, click.Parameter, click.Parameter]]:
     for path, command in COMMANDS.items():
         files = [one for one in command.params if isinstance(one.type, click.Path)]
         for one, other in itertools.permutations(files, 2):
-            if isinstance(one.type, OutputFile):
+            if isinstance(one.type, Output):
                 yield path, one, other
 
 
@@ -79,6 +81,54 @@ def test_a_file_is_not_written_over_another_of_the_command(
     as_other = [other.opts[0]] if isinstance(other, click.Option) else before
     words = [*as_other, str(tmp_path / "link"), one.opts[0], str(tmp_path / "file")]
     assert "is the same file; give another" in said(path, *words)
+
+
+def test_what_the_settings_say_is_an_input_too(tmp_path: Path) -> None:
+    (tmp_path / "a.tokens").touch()
+    words = ("lm-benchmarks", "conventions", "unigram", "--out", str(tmp_path / "a.tokens"))
+    done = run_program(*words, WIKITEXT_DATA=str(tmp_path / "a.tokens"))
+    assert "is the same file; give another" in done.stderr
+
+
+def test_what_is_always_the_users_dataset_is_no_wish_for_a_chart(tmp_path: Path) -> None:
+    append_record(tmp_path / "a.jsonl", RESULT)
+    words = ("report", str(tmp_path / "a.jsonl"), "--out", str(tmp_path / "a.md"))
+    done = run_program("lm-benchmarks", *words, WIKITEXT_DATA=str(tmp_path))
+    assert done.stdout == f"{tmp_path / 'a.md'}\n", done.stderr
+
+
+WRITES = {  # of a command, and what it would replace
+    "conventions unigram --data . --out {}": ("a.json", "is there, and no .txt file"),
+    "conventions unigram --data . --format json --out {}": ("a.tokens", "is there, and no .json file"),
+    "positions unigram --data . --out /dev/null --csv {}": ("config.json", "is there, and no .csv file"),
+    "contamination m --before . --after . --csv {}": ("a.raw", "is there, and no .csv file"),
+    "run unigram --data . --results {}": ("/dev/null", "is no regular file"),
+}
+
+
+@pytest.mark.parametrize(("words", "name", "says"), [(words, *of) for words, of in WRITES.items()])
+def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path, words: str, name: str, says: str) -> None:
+    """As the text that is measured, or a part of the model."""
+    path = tmp_path / name  # or the device
+    if not path.exists():
+        path.write_text("mine")
+    done = run_program("lm-benchmarks", *words.format(path).split())
+    assert done.returncode in (1, 2)
+    assert says in done.stderr
+    assert not path.is_file() or path.read_text() == "mine"
+
+
+DEPENDENT = [
+    "wikitext-builder build demo --store {} --out o --by promoted",
+    "wikitext-builder fetch --store {} --seed 5",
+    "lm-benchmarks run m --data . --no-resume",
+]
+
+
+@pytest.mark.parametrize("line", DEPENDENT)
+def test_an_option_that_does_nothing_without_another_is_refused(tmp_path: Path, line: str) -> None:
+    words = line.format(tmp_path / "a.store").split()
+    assert "does nothing without" in said(" ".join(words[:2]), *words[2:])
 
 
 def test_a_device_can_be_written_to_twice() -> None:

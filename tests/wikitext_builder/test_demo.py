@@ -43,5 +43,10 @@ def test_the_demo_stops_at_the_first_error_with_its_status(tmp_path: Path) -> No
     (tmp_path / "mine" / "sample.xml").write_text("a sample of mine")
     assert "mine/sample.xml: is not the sample" in demo(tmp_path, "--out", "mine").stderr
     assert (tmp_path / "mine" / "sample.xml").read_text() == "a sample of mine"
+    for name in ("zipf.png", "explain.html"):  # it would be replaced
+        (tmp_path / name[:4]).mkdir()
+        (tmp_path / name[:4] / name).write_text("mine")
+        assert f"{name[:4]}/{name}: is not of a demo" in demo(tmp_path, "--out", name[:4]).stderr
+        assert (tmp_path / name[:4] / name).read_text() == "mine"
     (tmp_path / "file").touch()
     assert "another --out" in demo(tmp_path, "--out", "file/demo").stderr

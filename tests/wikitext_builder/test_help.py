@@ -71,6 +71,8 @@ def test_settings_are_defaults_which_variables_and_the_command_line_replace(
     assert f"default:{store};required" in "".join(shown.split())
     other = run_program("wikitext-builder", "status", **user, WIKITEXT_STORE="nowhere.store")
     assert "nowhere.store" in other.stderr
+    texts = settings(tmp_path / "more", f'store = "{store}"\nthreads = "1"\n')
+    assert run_program("ps-models", "list", **texts).returncode == 0
     for words in ((str(store),), ("--store", str(store))):
         again = run_program("wikitext-builder", "status", *words, **user, WIKITEXT_STORE="nowhere.store")
         assert again.stdout.startswith("en: 28 pages")

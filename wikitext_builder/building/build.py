@@ -119,7 +119,10 @@ def build(
         report = carry_out(plan, progress, runner=runner, here=here)
     if not others or is_compared(plan.out, others):
         return report
-    found = overlap(plan.out, against=others, workers=workers, progress=progress)
+    try:
+        found = overlap(plan.out, against=others, workers=workers, progress=progress)
+    except BuilderError as error:
+        raise BuilderError(f"{plan.out} is built, but its overlap is not measured: {error}") from error
     with disk_errors(plan.out):
         write_into_card(plan.out, found)
     return replace(report, overlap=found)

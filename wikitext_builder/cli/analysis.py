@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 import wikitext_builder as wb
 from wikitext_builder.article import SPLITS
@@ -19,6 +18,7 @@ from wikitext_builder.cli.options import (
     FOLDER,
     OUTPUT_FILE,
     WHOLE,
+    DependentOption,
     LanguageCode,
     RealRange,
     WholeRange,
@@ -184,6 +184,8 @@ def describe(directories: tuple[Path, ...], **options: Any) -> None:
 )
 @click.option(
     "--share",
+    cls=DependentOption,
+    needs="out",
     type=RealRange(min=0, max=1, min_open=True),
     default=0.2,
     help="With --new-lines-only: drop paragraphs with at least this fraction of n-grams in the other text.",
@@ -212,8 +214,6 @@ def overlap(
     """
     from wikitext_builder.text_overlap.result import as_rows, as_text, built_card, not_read, write_into_card
 
-    if not out and click.get_current_context().get_parameter_source("share") is ParameterSource.COMMANDLINE:
-        raise click.UsageError("--share: give --new-lines-only too; without it, nothing is dropped.")
     options["against"] = against or None
     if card:
         built_card(dataset)  # what is missing is an error now, and not after all comparing

@@ -16,7 +16,7 @@ import click
 from click.core import ParameterSource
 
 from wikitext_builder.addresses import without_secrets
-from wikitext_builder.cli.options import OutputFile
+from wikitext_builder.cli.options import DependentOption, Output
 from wikitext_builder.errors import BuilderError, RejectedError, ToolkitError, is_short_memory
 from wikitext_builder.progress import set_verbosity
 
@@ -43,7 +43,8 @@ def _settings() -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BuilderError(f'{path}: {error}; expected lines such as store = "wikipedia.store"') from error
     for name, value in found.items():
-        if name not in SETTINGS or type(value) is not (int if name == "threads" else str) or value == "":
+        kinds = (int, str) if name == "threads" else (str,)
+        if name not in SETTINGS or type(value) not in kinds or value == "":
             wanted = ", ".join(SETTINGS)
             raise BuilderError(f"{path}: {name} = {value!r}; expected a text, or a number, for {wanted}")
     return found
@@ -57,12 +58,18 @@ class Command(click.Command):
         if not ctx.resilient_parsing:
             self._expect_sense(ctx, self.make_parser(ctx).parse_args(args=list(args))[0])
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except click.BadParameter as error:
             if error.param and (origin := _origin(ctx, error.param)):
                 said = f"{error.message} It is said in {origin}."
                 raise click.BadParameter(said, ctx, error.param) from None
             raise
+        if not ctx.resilient_parsing:
+            self._expect_sense(ctx, ctx.params)  # now with what the settings say
+            for one in self.params:
+                if isinstance(one, DependentOption):
+                    one.expect_other(ctx)
+        return rest
 
     def _expect_sense(self, ctx: click.Context, given: Mapping[str, Any]) -> None:
         """Refuse empty texts, often variables of a script that were not set, and one file for two things."""
@@ -71,14 +78,14 @@ class Command(click.Command):
             (one, text)
             for one, found in typed
             for text in (found if isinstance(found, list | tuple) else (found,))
-            if isinstance(text, str)
+            if isinstance(text, str | Path)
         ]
         for one, text in texts:
-            if not text and one.default != "":
+            if text == "" and one.default != "":
                 raise click.BadParameter("is empty; give a value, or leave it out.", ctx, one)
         paths = [(one, _place(Path(text))) for one, text in texts if isinstance(one.type, click.Path)]
         for (one, place), (other, same) in permutations(paths, 2):
-            if isinstance(one.type, OutputFile) and place is not None and place == same:
+            if isinstance(one.type, Output) and place is not None and place == same:
                 both = f"{other.get_error_hint(ctx)} is the same file; give another."
                 raise click.BadParameter(both, ctx, one)
 

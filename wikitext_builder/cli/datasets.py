@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -27,6 +28,7 @@ from wikitext_builder.cli.options import (
     INCOMPLETE_HELP,
     SECTIONS_HELP,
     WHOLE,
+    DependentOption,
     json_option,
     listed,
     store_option,
@@ -72,6 +74,8 @@ def tokenize(file: Iterator[bytes], language: str) -> None:
 @click.option("--months", help="FROM..TO, such as 2026-08..2026-10: a dataset per month, below OUT.")
 @click.option(
     "--by",
+    cls=DependentOption,
+    needs="months",
     type=click.Choice(PAGE_DATES),
     default="created",
     help="With --months: the date that assigns a page to a month.",
@@ -239,9 +243,10 @@ def demo(out: Path, part: str | None) -> None:
     commands, said = PARTS[part] if part else both
     try:
         out.mkdir(parents=True, exist_ok=True)
-        if (sample := out / "sample.xml").exists() and not SAMPLE_DUMP.read_bytes().startswith(
-            sample.read_bytes()
-        ):
+        made = [path for name in ("zipf.png", "explain.html") if (path := out / name).exists()]
+        if (sample := out / "sample.xml").is_symlink() or (made and not sample.exists()):
+            raise BuilderError(f"{(*made, sample)[0]}: is not of a demo; name another --out")
+        if sample.exists() and not SAMPLE_DUMP.read_bytes().startswith(sample.read_bytes()):
             raise BuilderError(f"{sample}: is not the sample; name another --out")
         shutil.copyfile(SAMPLE_DUMP, sample)
     except OSError as error:
@@ -257,7 +262,8 @@ def _run(words: list[str]) -> None:
     click.echo(f"\n$ {shlex.join(words)}")
     module = words[0].replace("-", "_")
     quiet = ["--quiet"] if is_quiet() and "--quiet" not in words else []
-    done = subprocess.run(command_of(module, *words[1:], *quiet), check=False)  # noqa: S603 - ours
+    english = os.environ | {"WIKITEXT_LANGUAGE": "en"}  # whatever the user's own language is
+    done = subprocess.run(command_of(module, *words[1:], *quiet), env=english, check=False)  # noqa: S603 - ours
     if done.returncode:
         raise click.exceptions.Exit(done.returncode)  # it has said what is wrong
 

@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 import wikitext_builder as wb
+from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import code_hash, commit
 from wikitext_builder.wiki.languages import language_of
 
@@ -42,8 +43,19 @@ PARALLEL = WholeRange(1, 1024)  # threads or processes: torch starts as many, or
 SEED = WholeRange(0, 2**63 - 1)  # what numpy and torch both take
 
 
-class OutputFile(click.Path):
-    """A file to write or to append to. One that cannot be written is refused before hours of work."""
+class Output(click.Path):
+    """What a command writes: nothing that it reads."""
+
+
+class OutputFile(Output):
+    """A file to write, or to append to. One that cannot be written is refused before hours of work.
+
+    A file that is there is replaced only if it has the `ending`: another one is somebody's.
+    """
+
+    def __init__(self, *, ending: str = "", appends: bool = False) -> None:
+        super().__init__(path_type=Path, dir_okay=False, writable=True)
+        self.ending, self.appends = ending, appends
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - as click
         """The path of a text."""
@@ -57,10 +69,33 @@ class OutputFile(click.Path):
             self.fail(f"there is no folder '{folder}'; make it first, or choose another.", param, ctx)
         if is_new and not os.access(folder, os.W_OK | os.X_OK):
             self.fail(f"the folder '{folder}' cannot be written to; choose another.", param, ctx)
+        if not is_new and self.appends and not path.is_file():
+            self.fail(f"'{path}' is no regular file; choose another.", param, ctx)
+        if path.is_file() and not path.name.endswith(self.ending):
+            self.fail(f"'{path}' is there, and no {self.ending} file; choose another.", param, ctx)
         return path
 
 
-OUTPUT_FILE: Final = OutputFile(path_type=Path, dir_okay=False, writable=True)
+OUTPUT_FILE: Final = OutputFile()
+CSV_FILE: Final = OutputFile(ending=".csv")
+RECORDS_FILE: Final = OutputFile(appends=True)
+OUTPUT_FOLDER: Final = Output(path_type=Path, file_okay=False)
+
+
+class DependentOption(click.Option):
+    """An option that does nothing without another one, and is refused then."""
+
+    def __init__(self, *arguments: Any, needs: str, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.needs = needs  # the name of the other one's parameter
+
+    def expect_other(self, context: click.Context) -> None:
+        """Refuse it if it is given without the other one; `context` has all parameters."""
+        typed = context.get_parameter_source(self.name or "") is ParameterSource.COMMANDLINE
+        if typed and not context.params[self.needs]:
+            (other,) = (one for one in context.command.params if one.name == self.needs)
+            told = f"does nothing without {other.opts[0]}: give both, or leave it out."
+            raise click.BadParameter(told, context, self)
 
 
 class RealRange(click.FloatRange):
@@ -109,9 +144,12 @@ class LanguageCode(click.ParamType[str]):
 
     name = "code"
 
-    def convert(self, value: Any, _param: click.Parameter | None, _ctx: click.Context | None) -> str:  # noqa: ANN401 - as click
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401 - as click
         """The code; an unknown one is refused with the nearest ones."""
-        return language_of(str(value)).code
+        try:
+            return language_of(str(value)).code
+        except BuilderError as error:
+            self.fail(str(error), param, ctx)
 
 
 language_option = click.option(

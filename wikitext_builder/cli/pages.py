@@ -21,6 +21,7 @@ from wikitext_builder.cli.options import (
     INCOMPLETE_HELP,
     SECTIONS_HELP,
     SEED,
+    DependentOption,
     RealOrOff,
     SelectOption,
     json_option,
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 @click.option("--as-of", help="Fetch the newest revisions on or before this date (one request per page).")
 @click.option("--limit", type=COUNT, help="Fetch only the first N titles.")
 @click.option("--sample", type=COUNT, help="Fetch a random sample of N titles.")
-@click.option("--seed", type=SEED, default=0, help="Seed for --sample.")
+@click.option("--seed", cls=DependentOption, needs="sample", type=SEED, default=0, help="Seed for --sample.")
 @click.option(
     "--maxlag",
     type=RealOrOff(min=0),
@@ -184,7 +185,8 @@ def import_(
                 f"SHA256SUMS names files that are not here: {', '.join(report.missing_parts)}", err=True
             )
         unmarked = report.skipped.get("unmarked", 0)
-        if unmarked and not report.kept + report.already_there:
+        is_most = unmarked == max(report.skipped.values(), default=0)
+        if unmarked and is_most and not report.kept + report.already_there:
             names = language_of(language)
             marks = f", such as {{{{{(names.good_marks + names.featured_marks)[0]}}}}}"
             click.echo(

@@ -117,7 +117,7 @@ def chosen_statistics(measures: Collection[str]) -> list[Statistic]:
     """The statistics with some names."""
     known = statistics_of_portrait()
     if unknown := [name for name in measures if name not in known and name != ALL]:
-        raise BuilderError(f"--measure {unknown[0]}: expected {ALL}, {', '.join(known)}")
+        raise BuilderError(f"no statistic {unknown[0]!r}; expected {ALL}, {', '.join(known)}")
     return [one for key, one in known.items() if key in measures or ALL in measures]
 
 

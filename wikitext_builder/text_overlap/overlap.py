@@ -137,9 +137,12 @@ class Comparison:
     def result(self, articles: Sequence[ArticleOverlap]) -> Overlap:
         """The result, when all articles were compared; BuilderError: there was nothing to compare with."""
         rejected = self.rejects.all()
-        if rejected and not self.characters:
+        if not any(one.words for one in articles):
+            raise BuilderError(f"{self.dataset.path}: no words in {', '.join(self.splits)} to compare")
+        if self.sources and not self.characters:
             reasons = "".join(f"\n  {one.source}: {one.reason}, {one.detail}" for one in rejected)
-            raise BuilderError(f"--against: no text was found; expected text to compare with{reasons}")
+            date = f" up to {self.how.as_of}" if self.how.as_of else ""
+            raise BuilderError(f"--against: no text was found{date}; expected text to compare with{reasons}")
         return Overlap(
             dataset=self.dataset.title,
             against=tuple(map(str, self.against)),

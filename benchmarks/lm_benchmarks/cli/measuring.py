@@ -12,7 +12,17 @@ import click
 import msgspec
 
 import lm_benchmarks as lb
-from lm_benchmarks.choices import BATCH, CHECKED, CHUNK, CONVENTIONS, DATES, FORMATS, PAPER, RESAMPLES
+from lm_benchmarks.choices import (
+    BATCH,
+    CHECKED,
+    CHUNK,
+    CONVENTIONS,
+    DATES,
+    ENDING_OF,
+    FORMATS,
+    PAPER,
+    RESAMPLES,
+)
 from lm_benchmarks.cli.options import (
     PROGRAM,
     Bars,
@@ -28,7 +38,17 @@ from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.record_versions import finite
 from ps_models.cli import context_option, precision_option, split_option
 from wikitext_builder.article import SPLITS
-from wikitext_builder.cli.options import ANY, COUNT, OUTPUT_FILE, WholeRange, csv_option, json_option
+from wikitext_builder.cli.options import (
+    ANY,
+    COUNT,
+    CSV_FILE,
+    OUTPUT_FILE,
+    RECORDS_FILE,
+    DependentOption,
+    WholeRange,
+    csv_option,
+    json_option,
+)
 from wikitext_builder.pictures import ENDINGS, expect_picture
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import csv_text
@@ -60,7 +80,7 @@ def list_models(*, as_json: bool) -> None:
 @click.command(cls=ModelCommand)
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option("--data", type=ANY, required=True, help="The dataset.")
-@click.option("--results", type=OUTPUT_FILE, help="File of JSON lines to append the results to.")
+@click.option("--results", type=RECORDS_FILE, help="File of JSON lines to append the results to.")
 @click.option(
     "--split",
     "splits",
@@ -77,7 +97,13 @@ def list_models(*, as_json: bool) -> None:
 @click.option("--chunk", default=CHUNK, type=COUNT, help="Tokens per call; does not affect the numbers.")
 @click.option("--batch", default=BATCH, type=COUNT, help="Articles per call; does not affect the numbers.")
 @click.option("--name", "names", multiple=True, help="Name of a model; repeat for each, in order.")
-@click.option("--resume/--no-resume", default=True, help="Skip what the results already contain.")
+@click.option(
+    "--resume/--no-resume",
+    cls=DependentOption,
+    needs="results",
+    default=True,
+    help="Skip what the results already contain.",
+)
 @check_option
 @click.option("--allow-broken", is_flag=True, help="Also measure models that violate an invariant.")
 @click.option("--groups/--no-groups", default=True, help="Also report by frequency, position, etc.")
@@ -187,7 +213,7 @@ def _print_result(result: Result, *, as_json: bool) -> None:
     multiple=True,
     help="Use only this convention; repeatable.",
 )
-@click.option("--results", type=OUTPUT_FILE, help="File of JSON lines to append to and resume from.")
+@click.option("--results", type=RECORDS_FILE, help="File of JSON lines to append to and resume from.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="Format of the table.")
 @click.option("--out", type=OUTPUT_FILE, help="Write the table to this file.")
 @precision_option
@@ -198,6 +224,8 @@ def conventions(*, form: str, out: Path | None, **options: Any) -> None:
     MODEL should be a subword model, transformers:FOLDER; only two conventions fit a word-level model. With
     --results, an interrupted command resumes: what the file already contains is not measured again.
     """
+    if out and out.is_file() and out.suffix != ENDING_OF[form]:  # perhaps the model, or its text
+        raise HarnessError(f"--out: {out} is there, and no {ENDING_OF[form]} file; choose another")
     with shown_progress() as progress:
         found = lb.measure_conventions(command=(PROGRAM, *sys.argv[1:]), progress=progress, **options)
     table = lb.write_conventions(found, form)
@@ -214,7 +242,7 @@ def conventions(*, form: str, out: Path | None, **options: Any) -> None:
 @split_option("test")
 @click.option("--window", "windows", type=WholeRange(4), multiple=True, help="Tokens; repeatable.")
 @click.option("--out", type=OUTPUT_FILE, required=True, help=f"Picture to write: {ENDINGS}.")
-@click.option("--csv", "csv_path", type=OUTPUT_FILE, help="Also write the numbers to this file.")
+@click.option("--csv", "csv_path", type=CSV_FILE, help="Also write the numbers to this file.")
 @window_model_options
 def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
     """Plot the perplexity of MODEL by position in the context window, for short and long windows.
@@ -238,7 +266,7 @@ def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
 @split_option("test")
 @click.option("--reference", default="", help="A model that has read neither; its difference is subtracted.")
 @click.option("--plot", type=OUTPUT_FILE, help=f"Plot bits per byte by month: {ENDINGS}.")
-@click.option("--csv", "csv_path", type=OUTPUT_FILE, help="Also write one row per article, with its dates.")
+@click.option("--csv", "csv_path", type=CSV_FILE, help="Also write one row per article, with its dates.")
 @click.option(
     "--by",
     type=click.Choice(DATES),

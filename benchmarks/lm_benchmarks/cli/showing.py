@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 import lm_benchmarks as lb
 from lm_benchmarks.choices import COMPARE_ONLY, ENOUGH, MOST, MUST_AGREE, SIZES, SKEWED, TITLE
@@ -19,8 +20,17 @@ from lm_benchmarks.cli.options import (
     level_option,
 )
 from lm_benchmarks.metrics import METRICS
-from ps_models.cli import NEW, split_option
-from wikitext_builder.cli.options import ANY, COUNT, OUTPUT_FILE, SEED, RealRange, csv_option, json_option
+from ps_models.cli import split_option
+from wikitext_builder.cli.options import (
+    ANY,
+    COUNT,
+    OUTPUT_FILE,
+    OUTPUT_FOLDER,
+    SEED,
+    RealRange,
+    csv_option,
+    json_option,
+)
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import aligned, csv_text, one_line
 
@@ -238,12 +248,19 @@ def _rounded_up(number: float) -> str:
 @click.option("--log", "logs", type=ANY, multiple=True, help="Training run of ps-models to plot; repeatable.")
 @click.option("--columns", metavar="A,B,…", default="", help="Table columns to show, by their printed names.")
 @click.option("--sort", metavar="COLUMN", default="", help="Sort ascending; -COLUMN: descending.")
-@click.option("--figures", type=NEW, help="Also save each chart in this folder, as .png, .svg and .pdf.")
+@click.option(
+    "--figures", type=OUTPUT_FOLDER, help="Also save each chart in this folder, as .png, .svg and .pdf."
+)
 def report(columns: str, **options: Any) -> None:
     """Write a report of all RESULTS with tables, charts and signatures, best model first.
 
     For the official Penn Treebank and WikiText-2 files, published numbers are shown beside the results.
     """
+    typed = click.get_current_context().get_parameter_source("data") is ParameterSource.COMMANDLINE
+    if (
+        not typed and options["out"].suffix != ".html"
+    ):  # what is always the user's --data is not asked for here
+        options["data"] = None
     click.echo(lb.report(**options, columns=[name for one in columns.split(",") if (name := one.strip())]))
 
 
@@ -260,7 +277,9 @@ def rows(**options: Any) -> None:
 
 @click.command("lm-eval-task", cls=ModelCommand)
 @click.argument("data", type=ANY)
-@click.option("--out", type=NEW, required=True, help="Folder for tasks; the new task is a subfolder.")
+@click.option(
+    "--out", type=OUTPUT_FOLDER, required=True, help="Folder for tasks; the new task is a subfolder."
+)
 @split_option("test")
 def task(**options: Any) -> None:
     """Write an lm-evaluation-harness task for a split of DATA, and print the command that runs it.
@@ -275,7 +294,7 @@ def task(**options: Any) -> None:
 @click.command(cls=ModelCommand)
 @click.option("--table", type=click.Choice(["ptb", "wikitext-2"]), required=True, help="Table to reproduce.")
 @click.option("--data", type=ANY, required=True, help="Folder with the official dataset files.")
-@click.option("--out", type=NEW, required=True, help="Folder for runs, records and the report.")
+@click.option("--out", type=OUTPUT_FOLDER, required=True, help="Folder for runs, records and the report.")
 @click.option("--size", type=click.Choice(list(SIZES)), default="own", help="Model size for each row.")
 @click.option("--rows", multiple=True, metavar="NAME", help="Train only this row; repeatable.")
 @click.option("--seed", "seeds", type=SEED, multiple=True, default=(1,), help="Training seed; repeatable.")

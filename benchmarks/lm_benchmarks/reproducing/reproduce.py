@@ -88,7 +88,7 @@ def plan(table: str, size: str, *, names: Sequence[str] = (), seeds: Sequence[in
             raise HarnessError(f"{name}: no such row of {table} with --size {size}; there are{offered}")
     chosen = [named[name.casefold()] for name in names] or own
     found = [(row.name, row.recipe(table, size), one) for row in chosen for one in dict.fromkeys(seeds)]
-    return [one for one in found if one[2] == seeds[0] or run_of(*one[1:])]
+    return [one for one in dict.fromkeys(found) if one[2] == seeds[0] or run_of(*one[1:])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,7 +52,7 @@ def logged(folder):
 def test_what_is_measured_is_not_measured_again(data, tmp_path):
     lb.measure("kn-5", data, splits="valid", results=tmp_path / "ptb.jsonl")
     for _ in range(2):
-        (row,) = lb.reproduce("ptb", data, tmp_path, rows=["KN-5"]).rows
+        (row,) = lb.reproduce("ptb", data, tmp_path, rows=["KN-5", "kn-5"]).rows  # once, and by its recipe
         assert row.done
     assert [one.signature["split"] for one in read_results(tmp_path / "ptb.jsonl")] == ["valid", "test"]
 

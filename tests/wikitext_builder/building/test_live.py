@@ -256,7 +256,7 @@ def test_an_overlap_that_an_editor_stored_is_read(
 
 
 def test_what_a_store_has_only_in_its_log_counts(short: Path, compared: Path, tmp_path: Path) -> None:
-    other = store_of(tmp_path / "other.store", [])
+    other = store_of(tmp_path / "other.store", PAGES[:1])
     assert build("live", short, compared, against=other).overlap is not None
     with closing(sqlite3.connect(other)) as reader:  # as long as it reads, the log stays
         reader.execute("BEGIN")

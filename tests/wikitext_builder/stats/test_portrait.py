@@ -539,7 +539,7 @@ def test_what_cannot_be_drawn_is_said(folder: Callable[..., Path], tmp_path: Pat
         ("structure", "structure: nothing to draw; expected a statistic with a curve"),
         ("all", "all: nothing to draw"),
         ("heaps.law", r"heaps.law: nothing to draw; expected heaps.curve"),
-        ("heap", "--measure heap: expected all"),
+        ("heap", "no statistic 'heap'; expected all"),
     ):
         with pytest.raises(BuilderError, match=message):
             wb.plot_statistic(measure, one, out=tmp_path / "chart.png")
@@ -550,7 +550,7 @@ def test_what_cannot_be_drawn_is_said(folder: Callable[..., Path], tmp_path: Pat
 
 
 def test_what_cannot_be_measured_is_said(folder: Callable[..., Path], tmp_path: Path) -> None:
-    with pytest.raises(BuilderError, match=r"--measure nothing: expected all, .*spectrum"):
+    with pytest.raises(BuilderError, match=r"no statistic 'nothing'; expected all, .*spectrum"):
         wb.statistics(folder("one", 1), measures=["nothing"])
     with pytest.raises(BuilderError, match=r"no raw train file; expected wiki\.train\.raw"):
         wb.statistics(tmp_path / "one", measures=["zipf"], raw=True)

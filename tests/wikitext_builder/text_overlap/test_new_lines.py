@@ -132,7 +132,11 @@ def test_revisions_after_the_date_do_not_count(histories: Histories, tmp_path: P
     words = ("overlap", dataset, "--against", now, "--against", histories.then)
     printed = done(*words, "--as-of", "2022-01-01", "--new-lines-only", tmp_path / "new")
     assert "new in train: 34 articles, 34 paragraphs" in printed
-    everything = done(*words, "--as-of", "2019-12-31", "--new-lines-only", tmp_path / "all", "--json")
+    with pytest.raises(BuilderError, match="no text was found up to 2019-12-31"):
+        wb.overlap(dataset, against=now, as_of="2019-12-31")
+    (tmp_path / "other.txt").write_text("other text\n", encoding="utf-8")
+    more = (*words, "--against", tmp_path / "other.txt")
+    everything = done(*more, "--as-of", "2019-12-31", "--new-lines-only", tmp_path / "all", "--json")
     assert sum(one["paragraphs"] for one in json.loads(everything)["kept"]) == 163
     for path in dataset.glob("wiki.*"):
         assert (tmp_path / "all" / path.name).read_bytes() == path.read_bytes()
@@ -142,7 +146,7 @@ def test_revisions_after_the_date_do_not_count(histories: Histories, tmp_path: P
     assert not list(tmp_path.glob(".*partial"))
     unfinished = tmp_path / ".again.partial" / "shards"  # of a build that was killed
     unfinished.mkdir(parents=True)
-    wb.new_lines(dataset, tmp_path / "again", against=now, as_of="2019-12-31")
+    wb.new_lines(dataset, tmp_path / "again", against=[now, tmp_path / "other.txt"], as_of="2019-12-31")
     assert unfinished.exists()
 
 

@@ -74,9 +74,8 @@ def test_what_was_copied_is_found_in_every_form(built: Path, tmp_path: Path) -> 
         of_pages = wb.overlap(built, against=source)
         shares = [one.shared[8] / one.ngrams[8] for one in of_pages.splits]
         assert min(shares) > 0.99, source
-    until = wb.overlap(built, against=store, as_of="2001-01-01")
-    assert until.characters == 0
-    assert not any(one.longest for one in until.splits)
+    with pytest.raises(BuilderError, match="no text was found up to 2001-01-01"):
+        wb.overlap(built, against=store, as_of="2001-01-01")
 
 
 def test_official_files_with_other_rare_words_overlap() -> None:
@@ -188,6 +187,12 @@ def test_other_text_of_which_nothing_is_read_is_an_error(built: Path, tmp_path: 
     (tmp_path / "bad.jsonl").write_text("no JSON\n", encoding="utf-8")
     with pytest.raises(BuilderError, match=r"no text was found(.|\n)*bad.jsonl: not-json, line 1"):
         wb.overlap(built, against=tmp_path / "bad.jsonl")
+
+
+def test_a_dataset_without_words_overlaps_with_nothing(built: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text(" \n", encoding="utf-8")
+    with pytest.raises(BuilderError, match=r"empty\.txt: no words in test to compare"):
+        wb.overlap(tmp_path / "empty.txt", against=built)
 
 
 def test_train_is_not_compared_with_itself(built: Path) -> None:
