@@ -198,6 +198,8 @@ def test_given_titles_make_up_valid_and_test(store: Path, tmp_path: Path) -> Non
         assert sorted(re.findall(r"^ = (\w+) = $", text, re.MULTILINE)) == expected
     both = titles_file(test, "Haiku", "Tea")
     assert "1 titles are both in" in refused(*build, "--out", tmp_path / "b", "--test-titles", both)
+    said = refused(*build, "--out", tmp_path / "b", "--valid-articles", "3")
+    assert "--valid-titles and --valid-articles: use one of the two" in said
     test_titles = ("--test-titles", titles_file(test, "Haiku"), "--test-articles", "0")
     said = refused(
         "build", "live", "--store", store, "--out", tmp_path / "b", "--valid-articles", "3", *test_titles

@@ -135,8 +135,12 @@ def make_plan(
         raise BuilderError(f"--valid-titles: {recipe.name} has no valid; use another recipe")
     if given_test and "test" not in recipe.splits:
         raise BuilderError(f"--test-titles: {recipe.name} has no test; ask for --test-articles")
+    for name, given in (("valid", given_valid), ("test", given_test)):
+        sizes = (one for one in (f"{name}_articles", f"{name}_words") if options.get(one) is not None)
+        if given and (size := next(sizes, "")):
+            raise BuilderError(f"--{name}-titles and --{size.replace('_', '-')}: use one of the two")
     if given_test and recipe.test_words:
-        raise BuilderError("--test-titles and --test-words: use one of the two")
+        raise BuilderError(f"--test-titles: {recipe.name} has a number of words; use another recipe")
     if given_valid & given_test:
         raise BuilderError(
             f"{len(given_valid & given_test)} titles are both in {valid_titles} and in {test_titles};"

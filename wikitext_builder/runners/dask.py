@@ -120,6 +120,9 @@ class Cluster(AbstractContextManager["Cluster"]):
         dask: Any = distributed  # it has no types
         self._scheduler, self._as_completed = scheduler, dask.as_completed
         try:
+            dask.comm.get_address_host_port(
+                dask.comm.normalize_address(scheduler)
+            )  # a client would wait for it
             self._client = dask.Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
         except ValueError as error:
             raise BuilderError(

@@ -101,7 +101,8 @@ def test_an_address_where_no_scheduler_is_says_so(monkeypatch: pytest.MonkeyPatc
             Cluster(f"tcp://127.0.0.1:{bound.getsockname()[1]}")
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:8786x", "tcp://host:port"])
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")  # of a client that waits
+@pytest.mark.parametrize("address", ["127.0.0.1:8786x", "tcp://host:port", "foo", "http://localhost:1"])
 def test_what_is_no_address_of_a_scheduler_says_so(address: str) -> None:
     with pytest.raises(
         BuilderError, match=rf"--scheduler {address}: no address; expected one as tcp://HOST:8786"
