@@ -101,17 +101,6 @@ def test_the_volume_holds_before_and_after_the_name_of_a_command(arguments: list
     assert is_quiet() == (level == logging.ERROR)
 
 
-def test_what_is_not_a_number_is_in_no_range() -> None:
-    options = {f"{path} {option.name}": option for path, one in COMMANDS.items() for option in one.params
-               if isinstance(option.type, click.FloatRange)}  # fmt: skip
-    assert {"lm-benchmarks run patience", "ps-models train max_minutes"} <= options.keys()
-    for name, option in options.items():
-        with pytest.raises(click.BadParameter, match="not a number"):
-            option.type.convert("nan", option, None)
-        number = (getattr(option.type, "min", None) or 0.5) + 0.25  # a perplexity is above 1
-        assert option.type.convert(str(number), option, None) == number, name
-
-
 def messages() -> Iterator[tuple[str, str]]:
     """The texts of the three packages that are not docstrings: a file and line, and the literal parts."""
     for path in (one for root in ROOTS for one in sorted(root.rglob("*.py"))):
