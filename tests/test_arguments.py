@@ -62,9 +62,9 @@ def test_a_number_is_in_a_range_that_the_libraries_take(path: str, option: click
             click.BadParameter, match=r"is not a finite number|is not in the range|is more than"
         ):
             option.type.convert(value, option, None)
-    usual = max(getattr(option.type, "min", None) or 0, 0.5) + (1 if is_whole else 0.25)
-    value = int(usual) if is_whole else usual
-    assert option.type.convert(str(value), option, None) == value
+    least = getattr(option.type, "min", None) or 0
+    usual = least + 1 if is_whole else max(least, 0.5) + 0.25
+    assert option.type.convert(str(usual), option, None) == usual
 
 
 def outputs() -> Iterator[tuple[str, click.Parameter, click.Parameter]]:
