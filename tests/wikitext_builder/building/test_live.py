@@ -286,6 +286,15 @@ def test_other_text_of_the_same_size_and_older_results_are_compared_again(
     assert build("live", short, compared, against=other).overlap is None
 
 
+def test_a_build_whose_overlap_fails_says_that_it_is_built(short: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.txt").touch()
+    with pytest.raises(
+        BuilderError, match="out is built, but its overlap is not measured: --against: no text"
+    ):
+        build("live", short, tmp_path / "out", against=tmp_path / "other.txt")
+    assert build("live", short, tmp_path / "out").already_built
+
+
 def test_other_text_that_is_missing_or_holds_the_set_itself_is_refused(short: Path, tmp_path: Path) -> None:
     (tmp_path / "other.txt").write_text("Other words.", encoding="utf-8")
     with pytest.raises(BuilderError, match="absent: is no file"):  # before the build
