@@ -9,7 +9,7 @@ from typing import Final
 from wikitext_builder.addresses import without_secrets
 
 # What Python, torch and others say in an error.
-SHORT_MEMORY: Final = re.compile("can't start new thread|can't allocate memory|(not enough|out of) memory")
+SHORT_MEMORY: Final = re.compile("can't start new thread|can't allocate memory|Failed to alloc|(not enough|out of) memory")
 UNANSWERED: Final = "unanswered"  # the reason of a page of which a wiki said nothing: the next run asks again
 
 
@@ -71,6 +71,8 @@ def is_short_memory(error: BaseException) -> bool:
     """Returns True if memory ran out.
 
     >>> is_short_memory(RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 8 bytes"))
+    True
+    >>> is_short_memory(RuntimeError("Failed to alloc"))  # torch, between two of its own allocations
     True
     >>> from zstandard import ZstdError
     >>> is_short_memory(ZstdError("cannot compress: Allocation error : not enough memory"))
