@@ -9,7 +9,9 @@ from typing import Final
 from wikitext_builder.addresses import without_secrets
 
 # What Python, torch and others say in an error.
-SHORT_MEMORY: Final = re.compile("can't start new thread|can't allocate memory|Failed to alloc|(not enough|out of) memory")
+SHORT_MEMORY: Final = re.compile(
+    "can't start new thread|can't allocate memory|Failed to alloc|(not enough|out of) memory"
+)
 UNANSWERED: Final = "unanswered"  # the reason of a page of which a wiki said nothing: the next run asks again
 
 
