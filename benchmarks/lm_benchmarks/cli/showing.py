@@ -256,10 +256,9 @@ def report(columns: str, **options: Any) -> None:
 
     For the official Penn Treebank and WikiText-2 files, published numbers are shown beside the results.
     """
+    # The settings can say --data for all commands: that is no wish for a chart.
     typed = click.get_current_context().get_parameter_source("data") is ParameterSource.COMMANDLINE
-    if (
-        not typed and options["out"].suffix != ".html"
-    ):  # what is always the user's --data is not asked for here
+    if not (typed or options["figures"] or options["out"].suffix == ".html"):
         options["data"] = None
     click.echo(lb.report(**options, columns=[name for one in columns.split(",") if (name := one.strip())]))
 

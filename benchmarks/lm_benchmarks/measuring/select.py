@@ -172,10 +172,10 @@ def why_unlike(first: Result, second: Result, allow: Collection[str] = ()) -> li
         if _in_windows(first):
             reasons.append("the windows of the two tokenizers stand for different parts of the text")
         else:
-            of = first.total.tokens, second.total.tokens
-            counts = f"{of[0]} and {of[1]}"
-            if of[0] == of[1]:
-                counts = f"{of[0]}, but in passages of another order or length"
+            tokens = [first.total.tokens, second.total.tokens]
+            counts = " and ".join(map(str, tokens))
+            if tokens[0] == tokens[1]:
+                counts = f"{tokens[0]}, but in passages of another order or length"
             reasons.append(f"different tokens were scored ({counts})")
     counted = len(first.articles), len(second.articles)
     if not reasons and counted[0] != counted[1]:
