@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from wikitext_builder.stats.plots import plot_window as plot_window
     from wikitext_builder.stats.plots import plot_zipf as plot_zipf
     from wikitext_builder.stats.statistics import statistics as statistics
-    from wikitext_builder.text_overlap.overlap import new_lines as new_lines
+    from wikitext_builder.text_overlap.new_lines import new_lines as new_lines
     from wikitext_builder.text_overlap.overlap import overlap as overlap
     from wikitext_builder.tokens.detokenizer import detokenize as detokenize
     from wikitext_builder.tokens.tokenizer import tokenize as tokenize

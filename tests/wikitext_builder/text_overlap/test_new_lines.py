@@ -16,7 +16,7 @@ from wikitext_builder.article import Page, heading_level
 from wikitext_builder.dataset.manifest import file_line
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.xml_dump import read_pages
-from wikitext_builder.text_overlap.overlap import only_new
+from wikitext_builder.text_overlap.new_lines import only_new
 from wikitext_builder.text_overlap.words import words_of
 from wikitext_builder.tokens.tokenizer import tokenize_article
 
