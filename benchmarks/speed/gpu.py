@@ -34,20 +34,22 @@ from typing import Any, Final
 
 import torch
 from speed.models import PLAIN, recurrence_rows
-from speed.threads import CPU, WORDS, set_up
 from torch import Tensor
 
 from ps_models.configs import make_configs, make_model
-from ps_models.data.dataset import Text, read_stream
+from ps_models.data.dataset import Text, read_stream, to_rows
 from ps_models.devices import choose_device
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import score_texts
+from ps_models.language_model import Prepared
 from ps_models.own_models import list_models
-from ps_models.training.update import Position
+from ps_models.training.update import ONE_PROCESS, Position, Training
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 MODEL = "pointer-sentinel-lstm"
+CPU = torch.device("cpu")
+WORDS = 200_000  # of text
 WINDOW = 100  # L of section 5.2, the default
 WAYS = ("kernel by kernel", "compiled", "cuDNN, no zoneout")
 ON_CPU = "on the CPU"
@@ -127,6 +129,20 @@ class Bench:
             torch.cuda.synchronize(self.device)
 
 
+def set_up(case: Case, text: Tensor, words: Vocabulary, device: torch.device) -> tuple[Any, Training]:
+    """A model of a case with fresh weights, prepared, and its training on a text."""
+    settings = (*case.settings, f"precision={case.precision}")
+    config, training = make_configs(case.model, case.preset, settings, len(words))
+    torch.manual_seed(1)
+    model: Any = make_model(case.model, config).train()
+    if isinstance(model, Prepared):
+        model.prepare(text, words, 1)
+    rows = to_rows(text, training.batch_size)
+    model.to(device)
+    compiled = case.way == "compiled"
+    return model, Training(model, rows, training, device=device, world=ONE_PROCESS, compiled=compiled)
+
+
 def update_row(bench: Bench, case: Case) -> list[Row]:
     """Time whole updates."""
     gc.collect()  # the run of the previous row refers to itself
@@ -137,10 +153,9 @@ def update_row(bench: Bench, case: Case) -> list[Row]:
     if case.words:
         words = Vocabulary(tuple(f"w{number}" for number in range(case.words)))
         text = torch.randint(case.words, (WORDS,), generator=torch.Generator().manual_seed(1))
-    settings = (*case.settings, f"precision={case.precision}")
-    config, training = make_configs(case.model, case.preset, settings, len(words))
     device = CPU if case.way == ON_CPU else bench.device
-    model, run = set_up(case.model, config, training, text, words, device, compiled=case.way == "compiled")
+    model, run = set_up(case, text, words, device)
+    training = run.config
     if case.exact:
         model.double()
         run.next_epoch()  # its state in float64 too

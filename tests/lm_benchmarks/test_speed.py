@@ -1,15 +1,13 @@
-"""Benchmarks of speed: that for a GPU runs where there is none, that of threads marks what it chooses."""
+"""The benchmark of speed on a GPU runs where there is none."""
 
 import json
 import re
 
-import lm_benchmarks as lb
 import pytest
 import torch
-from speed import core_hours, gpu, threads
+from speed import gpu
 from speed.gpu import Row, measured
 
-import ps_models as pm
 from tests.ps_models.tiny import make_dataset
 
 
@@ -40,29 +38,3 @@ def test_a_row_that_failed_says_why_and_the_others_go_on(ends, reason):
         raise RuntimeError("out of memory\nand more")
 
     assert measured(Row(what="it"), fails, on_gpu=True, ends=ends) == [Row(what="it", left_out=reason)]
-
-
-def test_a_small_model_is_measured_and_gets_one_thread(capsys):
-    threads.main(
-        ["rnn", "--preset", "mikolov", "--vocabulary", "50", "--seconds", "0.01", "--threads", "1,2"]
-    )
-    torch.set_num_threads(1)  # as for all tests
-    head, *lines = capsys.readouterr().out.splitlines()
-    assert head.split()[:2] == ["tokens/s", "by"]
-    assert [line.split()[0] for line in lines] == ["train", "evaluate"]
-    for line in lines:
-        assert re.fullmatch(r"\w+ rnn mikolov +\d\.\d +[\d,]+\* +[\d,]+ +\d+%", line), line
-
-
-def test_a_recorded_training_is_timed_again_and_drawn(tmp_path, capsys):
-    data = make_dataset(tmp_path)
-    settings = ["hidden_size=4", "epochs=2", "stride=3"]
-    pm.train("lstm", data, tmp_path / "run", preset="tiny", settings=settings, device="cpu")
-    results, splits = tmp_path / "results.jsonl", ["valid", "test"]
-    lb.measure([str(tmp_path / "run"), "unigram"], data, results=results, splits=splits)
-    few = ["--rounds", "1", "--seconds", "0.01"]
-    core_hours.main([str(results), str(data), "--out", str(tmp_path / "chart.svg"), *few])
-    torch.set_num_threads(1)
-    *_, row = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"\| `lstm/tiny` \| 2 \| [\d,]+ \| .* \| \d+\.\d\d / \d+\.\d\d \|", row), row
-    assert "core-hours of training" in (tmp_path / "chart.svg").read_text()

@@ -6,8 +6,6 @@ a few can decide the variance. So its degrees of freedom follow from the lengths
 as in Bell and McCaffrey 2002). They are the number of passages less one if all are equally long, and near 1
 if one is much longer than the others. Variances of passages and of seeds add up, each with its degrees of
 freedom (Welch 1947). Nothing is drawn: the same results always give the same interval.
-
-`benchmarks/intervals.py` says how often such intervals hold the truth.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ The passages and their tokens are known beforehand. How evenly one model will be
 by how much their difference in nats per token varies from passage to passage. Pairs of models that were
 measured already say how much it can: two seeds of one recipe differ evenly, a cache and a model without one
 do not. So the answer is given for three kinds of pairs. What `compare` divides then has a noncentral t.
-
-`benchmarks/many_models.py` says how often a difference of the stated size is found.
 """
 
 from __future__ import annotations

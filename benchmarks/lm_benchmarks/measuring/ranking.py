@@ -4,8 +4,6 @@ Of 45 pairs of equal models two are "clear" by chance alone. So p-values are adj
 (Holm 1979): the probability that chance makes any of the differences sure is at most one minus the level.
 A model's rank lies between one more than the number of models that are surely better, and the number of
 models that are not surely worse; these intervals hold for all models at once.
-
-`benchmarks/many_models.py` says how often both are right.
 """
 
 from __future__ import annotations

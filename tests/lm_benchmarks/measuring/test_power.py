@@ -2,7 +2,6 @@
 
 import math
 
-import many_models
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -25,6 +24,7 @@ from msgspec.structs import replace
 
 from tests.conftest import ROOT
 from tests.lm_benchmarks.measuring.test_compare import made
+from tests.lm_benchmarks.populations import found as fraction_found
 from tests.lm_benchmarks.records.test_result import signed
 
 RECORDS = ROOT / "benchmarks" / "results"
@@ -178,4 +178,4 @@ SETS = 1000  # 80 % of these, give or take 2.5 % (two standard errors)
 @pytest.mark.parametrize("population", ["windows", "skewed"])
 @pytest.mark.parametrize("passages", [20, 60])
 def test_a_difference_of_the_stated_size_is_found_in_four_of_five_sets(population, passages):
-    assert many_models.found(population, passages, known_spreads().usual, SETS) >= ENOUGH - 0.025
+    assert fraction_found(population, passages, known_spreads().usual, SETS) >= ENOUGH - 0.025

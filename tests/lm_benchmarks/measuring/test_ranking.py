@@ -3,7 +3,6 @@
 import itertools
 import math
 
-import many_models
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,6 +16,7 @@ from msgspec.structs import replace
 
 from tests.conftest import ROOT
 from tests.lm_benchmarks.measuring.test_compare import made
+from tests.lm_benchmarks.populations import family, wrong_families
 
 RECORDS = ROOT / "benchmarks" / "results"
 GAINS = {"a": 0.0, "b": 0.006, "c": 0.3, "d": 0.31}  # nats per token worse than the best
@@ -175,14 +175,14 @@ FAMILIES = 200  # 5 % of these, give or take 3 % (two standard errors)
 
 @pytest.mark.parametrize(("population", "better"), [("skewed", 0.0), ("heavy", 0.0), ("windows", 0.05)])
 def test_a_family_of_models_is_seldom_wrong(population, better):
-    unadjusted, adjusted = many_models.wrong_families(population, 20, 5, better, FAMILIES)
+    unadjusted, adjusted = wrong_families(population, 20, 5, better, FAMILIES)
     assert adjusted <= 0.05
     assert unadjusted > adjusted
     assert better or unadjusted > 0.1
 
 
 def test_families_have_the_truth_that_they_claim():
-    sums, means = many_models.family("heavy", np.random.default_rng(1), 40_000, 4, 0.05)
+    sums, means = family("heavy", np.random.default_rng(1), 40_000, 4, 0.05)
     for one, mean in zip(sums, means, strict=True):
         nats, tokens = one[0].sum(axis=0)
         assert nats / tokens == pytest.approx(mean, abs=0.01)
