@@ -14,13 +14,11 @@ from unicodedata import unidata_version
 import msgspec
 
 from wikitext_builder import __version__
-from wikitext_builder.building.splits import Numbers
 from wikitext_builder.dataset.manifest import Manifest, compared_files, read_manifest, unnamed_files
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import code_hash, lines_sha256
 from wikitext_builder.pages.lock import language_in_lock, read_lock
-from wikitext_builder.pages.packed import in_order
 from wikitext_builder.pages.page_filters import chosen, titles_in
 from wikitext_builder.pages.reading import templates_in
 from wikitext_builder.pages.store import Rejected, Revision, Store, items_of
@@ -260,18 +258,18 @@ def identity_of(plan: Plan) -> Identity:
 def _source_lines(plan: Plan, store: Store) -> Iterator[str]:
     """Everything but recipe, templates and code that decides a dataset, whatever the order of its pages."""
     language = plan.recipe.language
-    for one in in_order(Revision, plan.revisions, lambda one: one.page_id):
+    for one in sorted(plan.revisions, key=lambda revision: revision.page_id):
         yield msgspec.json.encode(one).decode()
     yield f"valid {sorted(plan.given_valid)}"
     yield f"test {sorted(plan.given_test)}"
-    numbers = Numbers(one.revision_id for one in plan.revisions)
+    numbers = {revision.revision_id for revision in plan.revisions}
     yield store.expansions_digest(language, numbers)
     if plan.recipe.source == "rendered":
         for number, sha1 in store.rendered_sha1s(language):
             if sha1 and number in numbers:
                 yield f"{number} {sha1}"
     if plan.recipe.articles:
-        pages = Numbers(one.page_id for one in plan.revisions)
+        pages = {revision.page_id for revision in plan.revisions}
         for page_id, item in items_of(store, language):
             if page_id in pages:
                 yield f"{page_id} {item}"

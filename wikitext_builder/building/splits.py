@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,19 +26,6 @@ class Split:
         """The page ids of one split, in order."""
         found: Integers = self.page_ids[self.roles == SPLITS.index(name)]
         return found
-
-
-class Numbers(Container[int]):
-    """A set of numbers, in 8 bytes each."""
-
-    def __init__(self, numbers: Iterable[int]) -> None:
-        self._numbers = np.sort(np.fromiter(numbers, np.int64))
-
-    def __contains__(self, number: object) -> bool:
-        if not isinstance(number, int):
-            return False
-        place = self._numbers.searchsorted(number)
-        return bool(place < len(self._numbers) and self._numbers[place] == number)
 
 
 def rank(page_id: int, seed: str) -> int:

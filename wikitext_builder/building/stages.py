@@ -31,7 +31,7 @@ from wikitext_builder.building.croissant import write_croissant
 from wikitext_builder.building.exports import Entries
 from wikitext_builder.building.plan import Identity, Plan
 from wikitext_builder.building.shards import PAGES_PER_SHARD, ShardTask, make_shard, packed
-from wikitext_builder.building.splits import Integers, Numbers, Split, choose, rank_for_test
+from wikitext_builder.building.splits import Integers, Split, choose, rank_for_test
 from wikitext_builder.building.work_folder import sync
 from wikitext_builder.dataset.counts import SplitCounts
 from wikitext_builder.dataset.manifest import CROISSANT, Manifest, entry_of, write_manifest
@@ -251,7 +251,7 @@ def warnings_of(plan: Plan, splits: Mapping[str, SplitCounts]) -> Iterator[str]:
     if plan.recipe.source == "rendered":
         with Store.open(plan.store) as store:
             sha1s = store.rendered_sha1s(plan.recipe.language)
-            with_html = Numbers(number for number, sha1 in sha1s if sha1)
+            with_html = {number for number, sha1 in sha1s if sha1}
         if missing := sum(one.revision_id not in with_html for one in plan.revisions):
             yield (
                 f"{missing:,} of {len(plan.revisions):,} pages have no HTML in {plan.store}, so their lines"

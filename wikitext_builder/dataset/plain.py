@@ -46,7 +46,7 @@ class PlainArticle:
     page_id: int
     revision_id: int
     timestamp: str  # of the revision, ISO 8601 in UTC
-    created: str | None = None  # the page's first revision; None: not known, as in rows of earlier versions
+    created: str | None = None  # the page's first revision; None: not known
     promoted: str | None = None  # since when it is Good or Featured; None: not known, or neither
     url: str  # of the revision; its history names the authors
     wikidata_id: str | None  # Q1490; None if it is not known
@@ -129,7 +129,6 @@ def read_plain_articles(directory: Path, split: str) -> Iterator[PlainArticle]:
         rows = chain.from_iterable(map(parquet_lines, shards))
         with lines.open("rb") if lines.is_file() else nullcontext(rows) as found:
             for line in found:
-                # Those of earlier versions have no quality.
-                yield msgspec.convert({"quality": None, **json.loads(line)}, PlainArticle)
+                yield msgspec.json.decode(line, type=PlainArticle)
     except (OSError, ValueError, TypeError, RecursionError, RejectedError) as error:
         raise BuilderError(f"{directory}: {ARTICLES} of {split} are damaged ({error})") from error

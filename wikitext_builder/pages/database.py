@@ -87,15 +87,14 @@ class Database:
         parts = " UNION ALL ".join(f"SELECT * FROM (SELECT 1 FROM {table} LIMIT 1)" for table in tables)  # noqa: S608
         return not self.read(parts)
 
-    def read(self, query: str, values: tuple[object, ...] = (), *, table: str = "") -> list[Row]:
-        """Return the rows of a query; none if it is of a `table` that a store of an earlier version lacks."""
-        return list(self.scan(query, values, table=table))
+    def read(self, query: str, values: tuple[object, ...] = ()) -> list[Row]:
+        """Return the rows of a query."""
+        return list(self.scan(query, values))
 
-    def scan(self, query: str, values: tuple[object, ...], *, table: str = "") -> Iterator[Row]:
-        """The same, one row at a time."""
-        if not table or self.has_table(table):
-            with as_builder_error(self.path):
-                yield from sound(self.connection.execute(query, values))
+    def scan(self, query: str, values: tuple[object, ...]) -> Iterator[Row]:
+        """Yield the rows of a query one at a time."""
+        with as_builder_error(self.path):
+            yield from sound(self.connection.execute(query, values))
 
     def records(self, kind: Callable[..., Item], query: str, values: tuple[object, ...]) -> list[Item]:
         """Return the rows of a query as objects whose fields have the names of its columns."""
@@ -123,10 +122,6 @@ class Database:
                     self.connection.execute("ROLLBACK")
                 raise
             self.connection.execute("COMMIT")
-
-    def has_table(self, name: str) -> bool:
-        """True if a table is there: an earlier version's store gets it when it is opened for writing."""
-        return bool(self.read("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)))
 
     def pack(self, text: str) -> bytes:
         """Return a text in the form in which it is stored."""
@@ -182,13 +177,13 @@ class WikiTexts(Database):
     def rendered(self, language: str, revision_id: int) -> str | None:
         """Return the HTML of a revision; None if there is none."""
         query = "SELECT sha1, body FROM rendered WHERE language = ? AND revision_id = ? AND failure = ''"
-        rows = self.read(query, (language, revision_id), table="rendered")
+        rows = self.read(query, (language, revision_id))
         return self.unpack(revision_id, *rows[0]) if rows else None
 
     def counts(self, table: str, language: str) -> dict[str, int]:
         """Count rows of `rendered` or `expansions`: with a text under the empty reason, others by reason."""
         query = f"SELECT failure, count(*) FROM {table} WHERE language = ? GROUP BY failure ORDER BY failure"  # noqa: S608
-        return dict(self.read(query, (language,), table=table))
+        return dict(self.read(query, (language,)))
 
     def rendered_sha1s(self, language: str) -> Iterator[Row]:
         """Yield revision ids in order, with the SHA-1 of their HTML, which is empty if the wiki gave none."""
@@ -196,7 +191,7 @@ class WikiTexts(Database):
             "SELECT revision_id, CASE failure WHEN '' THEN sha1 ELSE '' END AS sha1"
             " FROM rendered WHERE language = ? ORDER BY revision_id"
         )
-        return self.scan(query, (language,), table="rendered")
+        return self.scan(query, (language,))
 
     # --- template calls expanded by MediaWiki
 

@@ -12,7 +12,6 @@ from typing import Any, Final, TextIO
 from wikitext_builder.article import SPLITS, Article
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.database import storable
-from wikitext_builder.pages.packed import Packed, in_order
 from wikitext_builder.pages.store import Rejected, Revision, Store
 from wikitext_builder.pages.store_languages import language_in, stored_language
 from wikitext_builder.wiki.classify import tidy_title, title_fault
@@ -80,7 +79,7 @@ def lock_lines(revisions: Sequence[Revision], language: Language, wiki: str = "-
     if said := names_said(language):
         yield f"{NAMES}{json.dumps(said, ensure_ascii=False)}\n"
     yield "\t".join(columns) + "\n"
-    for one in in_order(Revision, revisions, lambda one: f"{one.title}\t{one.revision_id:020}"):
+    for one in sorted(revisions, key=lambda revision: (revision.title, revision.revision_id)):
         yield "\t".join(str(getattr(one, name)) or "-" for name in columns) + "\n"
 
 
@@ -90,14 +89,13 @@ def _expect_file(path: Path) -> None:
         raise BuilderError(f"{path}: not a file; save what it gives to one, and name that")
 
 
-def read_lock(path: Path, *, language: str) -> Packed[Revision]:
+def read_lock(path: Path, *, language: str) -> list[Revision]:
     """Return the revisions of a lock file."""
     _expect_file(path)
     try:
         with path.open(encoding="utf-8") as file:
             columns, head = _columns(path, file, language)
-            lines = (_revision(path, number, line, columns) for number, line in enumerate(file, head + 1))
-            revisions = Packed(Revision, lines)
+            revisions = [_revision(path, number, line, columns) for number, line in enumerate(file, head + 1)]
     except (OSError, UnicodeDecodeError) as error:
         raise BuilderError(f"{path}: {error}; expected a lock file") from error
     if len({one.revision_id for one in revisions}) != len(revisions):

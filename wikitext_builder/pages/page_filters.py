@@ -22,7 +22,6 @@ from wikitext_builder.pages.lock import (
     read_lock,
     read_titles,
 )
-from wikitext_builder.pages.packed import Packed
 from wikitext_builder.pages.rules import ASKS, UNKNOWN, Filter, Makers, Past, Rule, Texts, WhyNot, parse_all
 from wikitext_builder.pages.store import Revision
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
@@ -225,9 +224,7 @@ def _lock(value: str, language: Language, *, is_known: bool = False) -> Named:
 def _dataset(value: str, language: Language, *, is_known: bool = False) -> Named:
     rows = list(read_attribution(Path(value)))
     for url in dict.fromkeys(row.url.partition("?")[0] for row in rows):
-        # Datasets of earlier versions say that they are of a Wikipedia, whatever wiki they are of.
-        if url != language_of(language.code).index_address:
-            _expect_wiki(value, url, language, is_known=is_known)
+        _expect_wiki(value, url, language, is_known=is_known)
     return Named.of((row.title for row in rows), (row.page_id for row in rows))
 
 
@@ -327,5 +324,4 @@ def chosen(
     rules = parse_all(include, exclude, language_of(language), STORED)
     if not rules:
         return revisions
-    taken = (one for one in revisions if all((rule.why_not(one) is None) == yes for _, rule, yes in rules))
-    return Packed(Revision, taken)
+    return [one for one in revisions if all((rule.why_not(one) is None) == yes for _, rule, yes in rules)]

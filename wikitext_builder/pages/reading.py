@@ -162,7 +162,7 @@ class StoredTemplates:
                 "SELECT revision_id, sha1, body FROM templates WHERE language = ? AND timestamp <= ?"
                 " AND name = ? ORDER BY timestamp DESC, revision_id DESC LIMIT 1"
             )
-            rows = self._store.read(query, (*self._where, name), table="templates")
+            rows = self._store.read(query, (*self._where, name))
             wikitext = self._store.unpack(*rows[0]) if rows else None
             self._room -= len(name) + len(wikitext or "")
             if self._room < 0:
@@ -179,7 +179,7 @@ class StoredTemplates:
     def count(self) -> int:
         """The number of templates, redirects included."""
         query = "SELECT count(DISTINCT name) FROM templates WHERE language = ? AND timestamp <= ?"
-        rows = self._store.read(query, self._where, table="templates")
+        rows = self._store.read(query, self._where)
         return int(rows[0][0]) if rows else 0
 
     def digest(self) -> str:
@@ -213,7 +213,7 @@ class StoredTemplates:
         return (row[:4] for row in self._scan(query))
 
     def _scan(self, query: str) -> Iterator[Row]:
-        return self._store.scan(query, self._where, table="templates")
+        return self._store.scan(query, self._where)
 
 
 def templates_in(store: Store, language: str = "en", *, as_of: str = "") -> StoredTemplates | None:

@@ -68,17 +68,13 @@ class Filter(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """A filter of a user: each page must pass it, or none may."""
 
     text: str  # as the user wrote it
     condition: Filter
     include: bool  # False: exclude
-
-    def __repr__(self) -> str:
-        # Stores note it to tell one import or fetch from another: with the words of the first versions.
-        return f"Rule(text={self.text!r}, condition={self.condition!r}, within={self.include})"
 
     @property
     def reason(self) -> str:

@@ -79,17 +79,8 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
                 f"PRAGMA user_version = {FORMAT}; {SCHEMA} COMMIT;"
             )
         _check_format(path, connection)
-        _add_new_tables(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
     return connection
-
-
-def _add_new_tables(connection: sqlite3.Connection) -> None:
-    """Add the tables that an older store lacks; nothing else changes."""
-    new = ("rendered", "templates", "template_redirects", "items", "dates")
-    there = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    if not {*new} <= {name for (name,) in there}:
-        connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.pages.database import Row, WikiTexts, sha1_of
-from wikitext_builder.pages.packed import Packed
 
 if TYPE_CHECKING:
     from wikitext_builder.wiki.client import Wikipedia
 
 LATEST = "~"  # after every timestamp
-# In place of the table that a store of an earlier version lacks.
-NO_DATES = "(SELECT '' AS language, 0 AS page_id, '' AS created, '' AS promoted)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,13 +204,11 @@ class Store(WikiTexts):
         """Return the codes of the Wikipedias that have something here or were asked."""
         query = (
             "SELECT language FROM revisions UNION SELECT language FROM wanted"
-            " UNION SELECT language FROM rejected"
+            " UNION SELECT language FROM rejected UNION SELECT language FROM templates"
         )
-        if self.has_table("templates"):
-            query += " UNION SELECT DISTINCT language FROM templates"
         return sorted(code for (code,) in self.read(query))
 
-    def revisions(self, language: str, *, as_of: str | None = None) -> Packed[Revision]:
+    def revisions(self, language: str, *, as_of: str | None = None) -> list[Revision]:
         """Return one revision per page, the newest or the newest up to a date, in the order of page ids.
 
         Two pages with the same title (a page was moved, or made again, between two fetches) count as one, and
@@ -230,7 +225,7 @@ class Store(WikiTexts):
         )
         return self._revisions(query, language, as_of or LATEST)
 
-    def all_revisions(self, language: str, *, as_of: str | None = None) -> Packed[Revision]:
+    def all_revisions(self, language: str, *, as_of: str | None = None) -> list[Revision]:
         """Return every revision, or every one up to a date, in the order of page and revision ids."""
         query = (
             "SELECT title, page_id, revision_id, timestamp, sha1 FROM revisions"
@@ -243,19 +238,16 @@ class Store(WikiTexts):
         query = "SELECT count(*) FROM revisions WHERE language = ? AND timestamp <= ?"
         return int(self.read(query, (language, as_of or LATEST))[0][0])
 
-    def _revisions(self, found: str, language: str, as_of: str) -> Packed[Revision]:
+    def _revisions(self, found: str, language: str, as_of: str) -> list[Revision]:
         """The revisions that a query finds, in the order of page and revision ids, with the known dates."""
-        dates = "dates" if self.has_table("dates") else NO_DATES
         query = (
             "SELECT title, found.page_id, revision_id, timestamp, sha1,"  # noqa: S608
             " coalesce(created, '') AS created, coalesce(promoted, '') AS promoted"
-            f" FROM ({found}) AS found LEFT JOIN {dates} AS dates"
+            f" FROM ({found}) AS found LEFT JOIN dates"
             " ON dates.language = ? AND dates.page_id = found.page_id"
             " ORDER BY found.page_id, revision_id"
         )
-        names = [one.name for one in fields(Revision)]
-        rows = self.scan(query, (language, as_of, language))
-        return Packed(Revision, (Revision(**dict(zip(names, row, strict=True))) for row in rows))
+        return self.records(Revision, query, (language, as_of, language))
 
     def has(self, language: str, revision: Revision) -> bool:
         """True if a revision is here, with the same page, time and text; the page may have been renamed."""
@@ -324,14 +316,14 @@ def add_items(store: Store, language: str, items: Mapping[int, str]) -> None:
 def item_of(store: Store, language: str, page_id: int) -> str:
     """The item of a page; empty if it is not known."""
     query = "SELECT item FROM items WHERE language = ? AND page_id = ?"
-    rows = store.read(query, (language, page_id), table="items")
+    rows = store.read(query, (language, page_id))
     return str(rows[0][0]) if rows else ""
 
 
 def items_of(store: Store, language: str) -> Iterator[Row]:
     """Page ids in order, each with its known item."""
     query = "SELECT page_id, item FROM items WHERE language = ? ORDER BY page_id"
-    return store.scan(query, (language,), table="items")
+    return store.scan(query, (language,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

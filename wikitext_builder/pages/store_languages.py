@@ -57,7 +57,7 @@ def redirects_of(store: Store, code: str, *, as_of: str = "") -> dict[str, str]:
         "  AND (timestamp > known.timestamp OR known.timestamp > ?)) ORDER BY name"
     )
     date = as_of or LATEST
-    return dict(store.read(query, (language_of(code).code, date, date), table="template_redirects"))
+    return dict(store.read(query, (language_of(code).code, date, date)))
 
 
 def add_redirects(store: Store, code: str, redirects: Mapping[str, tuple[str, str]]) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wikitext_builder.article import SPLITS
-from wikitext_builder.building.splits import Numbers, Split, choose, rank, rank_for_test
+from wikitext_builder.building.splits import Split, choose, rank, rank_for_test
 
 page_ids = st.sets(st.integers(1, 10**9), min_size=1, max_size=300)
 numbers = st.integers(0, 50)
@@ -93,9 +93,3 @@ def test_ranks_are_the_same_on_every_machine() -> None:
     # computed with sha256sum: printf wikitext:1 | sha256sum | cut -c1-16
     assert rank(1, "wikitext") == 0x059616D80F93A3CD
     assert rank(1, "another") != rank(1, "wikitext")
-
-
-@given(st.lists(st.integers(-(2**63), 2**63 - 1)), st.integers(-(2**63), 2**63 - 1))
-def test_numbers_hold_what_a_set_holds(numbers: list[int], other: int) -> None:
-    held = Numbers(numbers)
-    assert [one in held for one in [*numbers, other]] == [one in set(numbers) for one in [*numbers, other]]

@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import re
 import shutil
 import signal
 from dataclasses import replace
@@ -150,18 +149,6 @@ def test_rows_have_the_dates_that_the_store_knows(tmp_path: Path) -> None:
             3: (None, None),
         }
         assert not [one for one in wb.verify(tmp_path / form) if one.passed is False]
-
-
-def test_rows_of_earlier_versions_have_no_quality_and_no_dates(built: Path, copy: Path) -> None:
-    for path in (copy / "articles").iterdir():
-        path.unlink()
-    lines = (built / "articles" / "test.jsonl").read_text(encoding="utf-8")
-    old = re.sub(r', "quality": "[a-z]*"', "", lines).replace(', "created": null, "promoted": null', "")
-    assert "created" not in old
-    assert old != lines
-    (copy / "articles" / "test.jsonl").write_text(old, encoding="utf-8", newline="\n")
-    assert {one.quality for one in wb.load(copy).plain_articles("test")} == {None}
-    assert {one.quality for one in wb.load(built).plain_articles("test")} <= {"", "good"}
 
 
 def test_the_item_of_wikidata_is_known_if_the_store_has_it(

@@ -107,17 +107,6 @@ def test_articles_that_the_lock_file_does_not_name_are_found(
     assert faults(dataset) == [SOURCES]
 
 
-def test_a_dataset_of_an_earlier_version_has_no_lock_file_and_no_description(dataset: Path) -> None:
-    for name in ("titles.lock", "croissant.json"):
-        (dataset / name).unlink()
-        rewrite(dataset, lambda m: m["files"].pop(name))  # noqa: B023
-    checks = {check.name: check for check in verify(dataset)}
-    assert checks[SOURCES].passed is None
-    assert faults(dataset) == []
-    (dataset / "croissant.json").write_text("{}", encoding="utf-8")  # programs would read it
-    assert faults(dataset) == ["croissant.json"]
-
-
 @each("dataset", "name, before, after, found", "forgeries")
 def test_a_forgery_with_the_right_hash_is_found(
     dataset: Path, name: str, before: str, after: str, found: list[str]

@@ -200,13 +200,6 @@ def test_a_site_without_an_address_is_that_of_its_texts() -> None:
     assert DumpedSite(base="http://localhost/", xml_lang="en-GB").language == "en"
 
 
-def test_the_note_of_an_import_is_that_of_earlier_versions(tmp_path: Path) -> None:
-    imported(tmp_path / "a", written(tmp_path, page_xml(page(1))))
-    with Store.open(tmp_path / "a") as store:
-        (key,) = (key for (key,) in store.read("SELECT key FROM progress") if "import" in key)
-    assert key == "import with templates en marked  36566672bce7 dump.xml"
-
-
 def test_a_different_content_or_choice_is_a_different_import(tmp_path: Path) -> None:
     path = written(tmp_path, page_xml(page(1)), page_xml(page(2, "plain")))
     imported(tmp_path / "a", path)
@@ -430,19 +423,6 @@ def test_templates_of_a_date(tmp_path: Path) -> None:
     assert templates_of(tmp_path / "a") == {"A": "text 2014"}
     assert imported(tmp_path / "a", dump).templates == 2
     assert templates_of(tmp_path / "a") == {"A": "text 2016", "B": "text 2016"}
-
-
-def test_a_dump_that_an_earlier_version_imported_is_read_again_for_its_templates(tmp_path: Path) -> None:
-    dump = written(tmp_path, page_xml(page(1)), template(2, "Template:A", "text"))
-    imported(tmp_path / "a", dump)
-    with Store.create(tmp_path / "a") as store:
-        (key,) = (key for (key,) in store.read("SELECT key FROM progress WHERE key LIKE 'import%'", ()))
-        store.connection.execute(
-            "UPDATE progress SET key = ? WHERE key LIKE 'import%'", (key.replace(" with templates", ""),)
-        )
-        store.connection.execute("DELETE FROM templates")
-    report = imported(tmp_path / "a", dump)
-    assert (report.finished_before, report.kept, report.already_there, report.templates) == (False, 0, 1, 1)
 
 
 @pytest.mark.skipif(not SHARED_PAGES.exists(), reason="the shared pages are not here")

@@ -254,17 +254,6 @@ def test_a_page_that_is_free_of_conditions_now_is_missing_again(tmp_path: Path) 
         assert store.missing("en") == wanted[:1]
 
 
-def test_what_stores_note_of_filters_is_as_in_earlier_versions() -> None:
-    rules = parse_rules("words:300-", ["stubs", "created-since:2026-01-01"], EN)
-    assert repr(rules) == (
-        "(Rule(text='words:300-', condition=Length(unit='words', least=300, most=1000000000, language='en'),"
-        " within=True),"
-        " Rule(text='stubs', condition=Calls(names=('Stub', '*-stub'), cost=1), within=False),"
-        " Rule(text='created-since:2026-01-01', condition=Created(span=Span(since='2026-01-01T00:00:00Z',"
-        " until='9999-12-31T23:59:59Z'), cost=3), within=False))"
-    )
-
-
 def test_every_kind_is_documented() -> None:
     page = (ROOT / "docs" / "fetching.md").read_text(encoding="utf-8")
     for form in FILTERS:

@@ -1,4 +1,4 @@
-"""Templates in a store: the right revision by name, also of a store of an earlier version."""
+"""Templates in a store: the right revision by name."""
 
 import sqlite3
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.dumps import numbered_page
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages import reading as templates
-from wikitext_builder.pages.reading import StoredTemplates, open_templates, status, templates_in
+from wikitext_builder.pages.reading import StoredTemplates, open_templates, status
 from wikitext_builder.pages.store import Store
 
 
@@ -68,19 +68,6 @@ def test_the_digest_depends_on_names_and_texts_up_to_the_date(path: Path) -> Non
     with Store.create(path) as store:
         StoredTemplates(store).add([("Acre", revision(8, "field", "2017-01-01"))])
     assert digest("") != before == digest("2016-12-01T00:00:00Z")
-
-
-def test_a_store_of_an_earlier_version_has_none_until_it_is_written_to(path: Path) -> None:
-    with sqlite3.connect(path) as connection:
-        connection.execute("DROP TABLE templates")
-    connection.close()
-    with Store.open(path) as store:
-        assert templates_in(store) is None
-        assert StoredTemplates(store).get("Mile") is None
-    assert status(path) == []
-    with Store.create(path) as store:
-        StoredTemplates(store).add(PAGES)
-        assert StoredTemplates(store).get("Mile") == "twin"
 
 
 def test_a_full_cache_is_emptied(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

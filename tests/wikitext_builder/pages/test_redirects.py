@@ -165,16 +165,6 @@ def test_another_machine_has_the_names_by_the_lock(tmp_path: Path) -> None:
     assert without.files["wiki.train.raw"] != first.files["wiki.train.raw"]
 
 
-def test_a_store_of_an_earlier_version_is_read_and_takes_redirects(tmp_path: Path) -> None:
-    store = dump(tmp_path / "dump", {})
-    with Store.create(store) as opened:
-        opened.connection.execute("DROP TABLE template_redirects")
-    assert wb.store_language(store) == wb.store_language(store)
-    assert "10 kilometres" not in text_of(store)
-    wb.import_dump(store, dump(tmp_path / "later", REDIRECTS).with_name("dump.xml"), keep="all")
-    assert text_of(store) == f"{TEXT} 3 of the sea."
-
-
 @pytest.mark.parametrize(
     ("wikitext", "names"),
     [
