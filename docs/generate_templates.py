@@ -20,7 +20,6 @@ from wikitext_builder.cli.options import listed
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.expander import Expander
 from wikitext_builder.extraction.macros.call import template_name
-from wikitext_builder.extraction.macros.local import local_templates
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.macros.registry import MACROS, REMOVED
 from wikitext_builder.extraction.page import extract
@@ -28,11 +27,10 @@ from wikitext_builder.extraction.preprocessor import Part, resolve
 from wikitext_builder.extraction.trim import trim
 from wikitext_builder.pages.importing import TEMPLATE
 from wikitext_builder.pages.xml_dump import read_pages
-from wikitext_builder.wiki.languages import LANGUAGES
 
 HEAD = """# Templates without text
 
-Extraction knows {macros:,} templates of the English Wikipedia and {local:,} of eleven others by name. It
+Extraction knows {macros:,} templates of the English Wikipedia by name. It
 removes {names:,} more on purpose, with families of such names (boxes, navigation, citations). The calls below
 stand in running text of {articles:,} pages ({words:,} words) and give no text: it depends on tables
 that change (prices, populations), on another page, or on a module that has no macro. Each such call is in
@@ -166,8 +164,7 @@ def table(found: list[Article]) -> str:
 
 
 def _known() -> dict[str, int]:
-    local = sum(len(local_templates(code).macros) for code in LANGUAGES)
-    return {"macros": len(MACROS), "local": local, "names": len(REMOVED)}
+    return {"macros": len(MACROS), "names": len(REMOVED)}
 
 
 def _cell(text: str) -> str:

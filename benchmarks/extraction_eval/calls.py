@@ -149,7 +149,7 @@ class _Reader:
             if shown and shown.startswith(TABLE_MARKS):
                 return shown
         inner = tuple(int(number) for part in parts for number in UNKNOWN.findall(part.text()))
-        removed = bool(name) and macro is None and self.known.is_removed(name)
+        removed = bool(name) and macro is None and is_removed(name)
         self.calls.append(_Call(name, source, inner, removed))
         return self.marks.mark(source)
 

@@ -19,7 +19,6 @@ from wikitext_builder.article import Article, Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.blocks import Block, select_sections
 from wikitext_builder.extraction.macros import words
-from wikitext_builder.extraction.macros.local import local_templates
 from wikitext_builder.extraction.macros.registry import is_removed
 from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut, formula
 from wikitext_builder.extraction.markup import BLOCKS, HIDDEN
@@ -262,7 +261,7 @@ class _Walker:
 
     def unknown(self, name: str, *, is_error: bool = False) -> str:
         """Return the mark for a call of this name that has no text here."""
-        if is_removed(name) or local_templates(self.names.code).removed.fullmatch(name):
+        if is_removed(name):
             return GONE
         call = f"{{{{{name}|…}}}}"  # nobody knows its arguments
         self.left_out.errors.update([call] if is_error else [])

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.macros.call import Call, Macro, template_name
-from wikitext_builder.extraction.macros.local import local_templates
 from wikitext_builder.extraction.macros.parser_functions import (
     PARSER_FUNCTIONS,
     VARIABLES,
@@ -62,8 +61,7 @@ class TemplateReader:
         self.page = page
         self.own = own  # macros of the user
         names = language_of(language)
-        self.local = local_templates(names.code)
-        self.shared = MACROS if names.is_english else COPIED
+        self.macros = macros_of(names)
         self.redirects = names.redirects
         self.context = Context(page=page, language=names)
         self.expansions = expansions
@@ -115,7 +113,7 @@ class TemplateReader:
             return False
         name = template_name(first)
         name = self.redirects.get(name, name)
-        return self.macro(name) is None and self.is_removed(name)
+        return self.macro(name) is None and is_removed(name)
 
     def function(self, call: str, parts: list[Part]) -> str:
         """The text of a parser function or variable.
@@ -133,16 +131,10 @@ class TemplateReader:
         return PARSER_FUNCTIONS[name](arguments)
 
     def macro(self, name: str) -> Macro | None:
-        """The macro of a template: the user's, the language's, or a copied English one unless removed."""
+        """The macro of a template: the user's, or one that the language has."""
         if self.own and (macro := self.own.get(name)) is not None:
             return macro
-        if (macro := self.local.macros.get(name)) is not None:
-            return macro
-        return None if self.local.removed.fullmatch(name) else self.shared.get(name)
-
-    def is_removed(self, name: str) -> bool:
-        """True if a template that has no macro gives no text on purpose."""
-        return is_removed(name) or self.local.removed.fullmatch(name) is not None
+        return self.macros.get(name)
 
     def template(self, name: str, parts: list[Part], source: str) -> str:
         """The wikitext of a call of the template of this name."""
@@ -152,7 +144,7 @@ class TemplateReader:
     def knows(self, name: str) -> bool:
         """True if a template of this name has a macro, or gives no text on purpose."""
         name = self.redirects.get(name, name)
-        return self.macro(name) is not None or self.is_removed(name)
+        return self.macro(name) is not None or is_removed(name)
 
     def known_text(
         self, name: str, arguments: Callable[[], Mapping[str, str]], *, one_line: bool = True
@@ -160,7 +152,7 @@ class TemplateReader:
         """The text of a template that `knows` accepts; None if the macro does not know these arguments."""
         name = self.redirects.get(name, name)
         macro = self.macro(name)
-        if macro is None and self.is_removed(name):
+        if macro is None and is_removed(name):
             return GONE if is_mark(name) else BOX
         if macro is None:
             return None
@@ -171,6 +163,11 @@ class TemplateReader:
         return add_seams(result) if result and "'" in (result[0], result[-1]) else result
 
 
+def macros_of(language: Language) -> Mapping[str, Macro]:
+    """The macros of a Wikipedia: in other languages those whose text has no English words."""
+    return MACROS if language.is_english else COPIED
+
+
 def is_known(name: str, language: Language) -> bool:
     """True if a template has this name that we know, and the name is not only a redirect that ships.
 
@@ -178,10 +175,7 @@ def is_known(name: str, language: Language) -> bool:
     >>> [is_known(name, english) for name in ("Convert", "Infobox person", "Conv", "Chess opening")]
     [True, True, False, False]
     """
-    local, macros = local_templates(language.code), MACROS if language.is_english else COPIED
-    if name in local.macros or local.removed.fullmatch(name):
-        return True
-    return name not in REDIRECTS and (name in macros or is_removed(name))
+    return name not in REDIRECTS and (name in macros_of(language) or is_removed(name))
 
 
 def known_redirects(redirects: Mapping[str, str], language: Language) -> dict[str, str]:
@@ -264,9 +258,8 @@ def without_authority(language: Language) -> dict[str, UserMacro]:
     >>> sorted({"Circa", "Convert", "Abbr"} & without_authority(language_of("en")).keys())
     ['Circa']
     """
-    known = {*authorities(), *local_templates(language.code).macros}
-    names = MACROS if language.is_english else COPIED
-    return dict.fromkeys((name for name in names if name not in known), lambda _call: None)
+    shown = authorities()
+    return dict.fromkeys((name for name in macros_of(language) if name not in shown), lambda _call: None)
 
 
 def _macro(name: str, function: UserMacro) -> Macro:

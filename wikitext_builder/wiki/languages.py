@@ -59,10 +59,6 @@ class Language:
     removed_sections: Names = ()  # exact headings of the sections that are mostly lists
     switches: Names = ()  # behaviour switches between double underscores, other than the English ones
     picture_options: Names = ()  # options that put a picture in a block of its own, such as thumb
-    thousands: str = ","  # between groups of three digits
-    decimal: str = "."
-    least_grouped: int = 4  # digits of the shortest number with groups
-    plural: str = "one"  # which forms `{{plural:}}` has: a key of `parser_functions.PLURAL_FORMS`
     # Of fields, if not the usual ones.
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     # Names of templates that the wiki says lead to one that we know: see `known_redirects`.
@@ -76,7 +72,7 @@ class Language:
         ('Soubor', 'File', 'Image')
         """
         kinds = {one.name: str(one.type) for one in fields(cls) if one.name != "code"}
-        expected = {"Names": list, "int": int, "Mapping[str, str]": dict}
+        expected = {"Names": list, "Mapping[str, str]": dict}
         for name, value in table.items():
             if name not in kinds:
                 raise BuilderError(f"language {code}: unknown name {name!r}; use one of {', '.join(kinds)}")

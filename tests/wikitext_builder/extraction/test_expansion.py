@@ -68,15 +68,10 @@ def test_names_of_months_are_known_in_english_only() -> None:
         german.expand("{{CURRENTMONTHNAME}}")
 
 
-def test_numbers_and_plurals_are_those_of_the_language() -> None:
-    assert Expander(TOKYO, {}, language="de").expand("{{formatnum:12345.6}} {{formatnum:1.234,5|R}}") == (
-        "12.345,6 1234.5"
-    )
+def test_names_numbers_and_plurals_are_known_in_english_only() -> None:
     russian = Expander(TOKYO, {}, language="ru")
-    assert russian.expand("5 {{plural:5|слон|слона|слонов}}, 21 {{plural:21|слон|слона|слонов}}") == (
-        "5 слонов, 21 слон"
-    )
-    for name in ("{{SITENAME}}", "{{TALKPAGENAME}}", "{{ns:14}}"):
+    assert russian.expand("{{formatnum:12345|NOSEP}}") == "12345"
+    for name in ("{{SITENAME}}", "{{TALKPAGENAME}}", "{{ns:14}}", "{{formatnum:12345}}", "{{plural:5|a|b}}"):
         with pytest.raises(RejectedError, match="function"):
             russian.expand(name)
     assert Expander(TOKYO, {}).expand("{{SITENAME}} {{ns:14}}") == "Wikipedia Category"

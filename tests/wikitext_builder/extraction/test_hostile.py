@@ -11,8 +11,6 @@ from tests.wikitext_builder.extraction.pages import has_only_visible_characters,
 from wikitext_builder.article import heading_level
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction import preprocessor
-from wikitext_builder.extraction.macros.call import Call
-from wikitext_builder.extraction.macros.local import french_sovereign
 from wikitext_builder.extraction.macros.php import ERROR
 from wikitext_builder.extraction.nodes import redirect_target
 from wikitext_builder.extraction.page import extract
@@ -54,13 +52,6 @@ def assert_clean(lines):
 def test_fifty_thousand_openers(opener, shape):
     many = opener * 50_000 if shape == "{}" else shape.format(opener * 10_000)
     assert outcome(many) in {"read", "malformed", "too-deep"}
-
-
-def test_a_sovereign_without_a_numeral_takes_no_time():
-    started, long = time.process_time(), "9" * 10**5
-    for given, shown in (("Henri VIII (roi)", "Henri VIII"), ("Anne (reine)", "Anne"), (long, long)):
-        assert french_sovereign(Call(name="Souverain", arguments={"1": given}, page=page(""))) == shown
-    assert time.process_time() - started < SECONDS
 
 
 @pytest.mark.parametrize(("start", "many"), [("#REDIRECT", " "), ("#R [[", "a"), ("#R [[a", "|")])

@@ -7,7 +7,6 @@ from tests.cases import each
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.macros.call import Call
-from wikitext_builder.extraction.macros.local import local_templates
 from wikitext_builder.extraction.macros.numbers import in_words, ordinal_in_words
 from wikitext_builder.extraction.macros.parser_functions import PARSER_FUNCTIONS
 from wikitext_builder.extraction.macros.registry import MACROS
@@ -22,12 +21,6 @@ from wikitext_builder.wiki.languages import LANGUAGES
 READER = TemplateReader(
     page=page(""), expansions={}, left_out=LeftOut(), read_link=LinkReader(LANGUAGES["en"])
 )
-# One macro per kind of row.
-LOCAL_MACROS = {
-    (language, macro.__qualname__): (name, macro)
-    for language in LANGUAGES
-    for name, macro in local_templates(language).macros.items()
-}
 NAMES = [*{macro: name for name, macro in MACROS.items()}.values(), *PARSER_FUNCTIONS]
 
 
@@ -82,8 +75,6 @@ def test_no_macro_raises_for_any_number(values, named):
     arguments = {str(number): value for number, value in enumerate(values, 1)} | named
     for name in NAMES:
         assert isinstance(call(name, arguments), str | None), name
-    for name, macro in LOCAL_MACROS.values():
-        assert isinstance(macro(Call(name=name, arguments=arguments, page=page(""))), str | None), name
 
 
 @each("extract/hostile", "wikitext", "numbers")

@@ -31,6 +31,7 @@ SNAPSHOT = ROOT / "tests" / "cases" / "macros.tsv"
 PER_LANGUAGE = {"Lang-": "Lang-*", "IPA-": "IPA-*", " icon": "* icon"}
 OF_ANY_FUNCTION = {"Flag": ["Fb", "Fb-rt"], "Age": ["Birth date and age", "Death date and age"]}
 CALLS = [case["arguments"] for case in cases("extract/calls")]
+ENTITY = re.compile("&[a-z]+;|<[^>]*>")
 
 
 def texts(name: str, calls: list[dict[str, str]]) -> str:
@@ -99,6 +100,18 @@ def test_no_removed_name_has_a_macro_in_every_wikipedia() -> None:
 def test_texts_of_other_wikipedias_are_those_of_the_english_one() -> None:
     assert COPIED.items() <= MACROS.items()
     assert len(COPIED) > 1_000
+
+
+def test_a_copied_template_has_no_english_words_of_its_own() -> None:
+    words = set()
+    for name, known in COPIED.items():
+        for number in range(4):
+            arguments = {str(n): "ж" for n in range(1, number + 1)}
+            shown = ENTITY.sub("", known(Call(name=name, arguments=arguments, page=page(""))) or "")
+            words |= set(re.findall("[A-Za-z]{3,}", shown))
+    # Names of identifiers and of a currency; "sic" is Latin.
+    names = "ISBN ISSN OCLC JSTOR PMID PMC BWV Bibcode doi hdl arXiv CHF sic"
+    assert words == set(names.split())
 
 
 @each("extract/patterns", "written, arguments, text")

@@ -23,16 +23,7 @@ MAY_BE_EMPTY = {
     *((code, "switches") for code in ("en", "it")),
     *((code, name) for code in LANGUAGES for name in ("sources", *PATTERNS, *OF_THE_WIKI)),
 }
-IN_ANY_FORM = {
-    "list_title_prefixes",
-    "picture_options",
-    "thousands",
-    "decimal",
-    "plural",
-    "code",
-    "sources",
-    "redirects",
-}
+IN_ANY_FORM = {"list_title_prefixes", "picture_options", "code", "sources", "redirects"}
 
 
 def test_the_wikipedias() -> None:

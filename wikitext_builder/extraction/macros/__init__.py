@@ -14,8 +14,8 @@ from functools import cache
 from importlib.resources import files
 
 
-def read_table(name: str, *, head: bool = False) -> list[list[str]]:
-    """The rows of a table, with `head` also that of column names; empty cells at the end may be missing.
+def read_table(name: str) -> list[list[str]]:
+    """The rows of a table; empty cells at the end may be missing.
 
     Raises:
         ValueError: A row has more cells than the table has columns, or nothing in its first one.
@@ -28,7 +28,7 @@ def read_table(name: str, *, head: bool = False) -> list[list[str]]:
             raise ValueError(f"{path}: expected a name and at most {len(columns)} cells: {row}")
         if len(row) < len(columns):
             rows[place] = row + [""] * (len(columns) - len(row))
-    return [columns, *rows] if head else rows
+    return rows
 
 
 @cache

@@ -10,7 +10,6 @@ from wikitext_builder.extraction.macros.call import Call, macro
 from wikitext_builder.extraction.macros.php import whole_number
 from wikitext_builder.extraction.markers import GONE
 
-COUNTRIES = lookup("country")
 ROADS = lookup("road")
 NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,40})?")
 MARKS = ("°", "′", "″")

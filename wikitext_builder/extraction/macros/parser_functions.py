@@ -26,9 +26,6 @@ MODULES_WITHOUT_TEXT = re.compile(
 TAG = re.compile(r"[\w-]+")
 QUOTED = re.compile(r"\A[\"'](.*)[\"']\Z", re.DOTALL)  # a value of an attribute
 STYLE = re.compile(r"<[^<>]*>|''+")
-INTEGER = re.compile(r"-?[0-9]{1,18}")
-NUMBER = re.compile(r"(?P<sign>[-−]?)(?P<whole>\d{1,60})(?:[.,](?P<decimals>\d+))?", re.ASCII)
-NUMBER_FIRST = re.compile(r"([-−]?\d{1,60}(?:[.,]\d{1,60})?) +(\D.*)", re.DOTALL)
 NAMESPACES = {int(number): name for number, name in lookup("namespace").items()}  # English names
 
 
@@ -51,9 +48,9 @@ class Context:
     skips_boxes: bool = True  # a module of boxes gives no text
 
     def english(self, value: str) -> str:
-        """Return a name of the English Wikipedia; those of the others are unknown."""
+        """Return a name or a number as the English Wikipedia writes it; how others do is unknown."""
         if not self.language.is_english:
-            raise RejectedError("function", f"the name of {value} in {self.language.code}")
+            raise RejectedError("function", f"{value} in {self.language.code}")
         return value
 
 
@@ -140,59 +137,16 @@ def time(a: Arguments) -> str:
     return php.formatted_time(a.first, moment, a.text(2) or a.context.language.text_language)
 
 
-def _slavic(number: int) -> int:
-    return 1 if 2 <= number % 10 <= 4 and not 12 <= number % 100 <= 14 else 2
-
-
-# Which form a number takes, by `Language.plural`. The last form stands for those that a call does not have.
-PLURAL_FORMS: dict[str, Callable[[int], int]] = {
-    "one": lambda number: int(number != 1),
-    "zero-or-one": lambda number: int(number > 1),
-    "none": lambda _number: 0,
-    "polish": lambda number: 0 if number == 1 else _slavic(number),
-    "russian": lambda number: 0 if number % 10 == 1 and number % 100 != 11 else _slavic(number),
-}
-
-
 def plural(a: Arguments) -> str:
-    """Return the form of a word for a number."""
-    kind = a.context.language.plural
-    if kind == "one":
-        return a.text(1 if php.is_one(a.first) or len(a) < 3 else 2)
-    if len(a) < 2 or not INTEGER.fullmatch(a.first):
-        raise RejectedError("function", f"plural of {a.first!r}")
-    return a.text(min(PLURAL_FORMS[kind](abs(int(a.first))) + 1, len(a) - 1))
-
-
-def grouped(value: str, language: Language) -> str:
-    """Return a number as a language writes it; words after the number stay.
-
-    >>> [grouped("12345.5", LANGUAGES[code]) for code in ("en", "de", "fr")]
-    ['12,345.5', '12.345,5', '12 345,5']
-    >>> grouped("25000 km", LANGUAGES["de"]), grouped("1234", LANGUAGES["pl"])
-    ('25.000 km', '1234')
-    """
-    match = NUMBER.fullmatch(value.replace(" ", ""))
-    if match is None and (start := NUMBER_FIRST.match(value)):
-        return f"{grouped(start[1], language)} {start[2]}"
-    if match is None:
-        return value
-    whole, decimals = match["whole"], match["decimals"]
-    if len(whole) >= language.least_grouped:
-        whole = php.thousands(whole.lstrip("0") or "0", language.thousands)
-    return match["sign"].replace("-", "−") + whole + (language.decimal + decimals if decimals else "")
+    """Return the form of a word for a number; the rules of other languages are not known."""
+    a.context.english(f"plural of {a.first!r}")
+    return a.text(1 if php.is_one(a.first) or len(a) < 3 else 2)
 
 
 def format_number(a: Arguments) -> str:
-    """Return a number with separators, or without them (`R`), as the language writes it."""
-    language, mode = a.context.language, a.text(1)
-    if language.is_english or mode == "NOSEP":
-        return php.formatted_number(a.first, mode)
-    if mode != "R":
-        return grouped(a.first, language)
-    spaces = " \u00a0\u202f" if language.thousands == " " else language.thousands
-    back = {**dict.fromkeys(map(ord, spaces)), ord(language.decimal): ".", ord("−"): "-"}
-    return a.first.translate(back)
+    """Return a number with separators, or without them (`R`); those of other languages are not known."""
+    mode = a.text(1)
+    return php.formatted_number(a.first if mode == "NOSEP" else a.context.english(a.first), mode)
 
 
 def namespace_name(a: Arguments) -> str:
