@@ -162,7 +162,7 @@ class TrainingConfig(Config):
     """The hyperparameters of a run; the defaults are those of the paper, section 5.2, except the stride."""
 
     batch_size: Size = 32  # section 5.2
-    stride: Size = 100  # k1 of Algorithm 1; 1 in the paper, about 40 times slower; docs/notes/experiments.md
+    stride: Size = 100  # k1 of Algorithm 1; 1 in the paper, about 40 times slower; docs/notes.md
     random_strides: bool = False  # drawn around `stride`, see `random_ends`; learning rate in proportion
     bptt: Size = 100  # L of section 5.2: each loss looks back on L outputs; 1: plain segments of `stride`
     optimizer: str = "sgd"  # a name in `training.optimizers`, or of a class of torch.optim

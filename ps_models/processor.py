@@ -28,7 +28,7 @@ MOST = 2**31 - 1
 # wait for a core waits for a slice of the scheduler, about 3 ms; a step should be as long. The number is
 # careful on purpose. On an idle machine of two cores, a second thread would give `small` (75 million) 1.5
 # times the speed. If another training has that core, it takes the speed to a half, or to a fortieth if that
-# training goes first (docs/notes/benchmarks.md). benchmarks/speed/threads.py measures it.
+# training goes first (docs/notes.md). benchmarks/speed/threads.py measures it.
 WORK = 50_000_000
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # signals that stop a run, which saves first

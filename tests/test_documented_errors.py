@@ -20,6 +20,7 @@ import ps_models as pm
 import wikitext_builder as wb
 from tests.command import PROGRAMS, forked
 from tests.conftest import ROOT
+from tests.documents import docs_module
 from tests.ps_models.tiny import make_dataset, settings_of, train
 from tests.wikitext_builder.datasets import PAGES, built, store_of
 from wikitext_builder.errors import ToolkitError
@@ -435,7 +436,7 @@ STATUSES: dict[int, Callable[[str], int]] = {
 
 
 def test_each_documented_exit_status_has_a_row() -> None:
-    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    page = docs_module("site_pages").COMMANDS_HEAD
     table = page.partition("| exit status |")[2].partition("\n\n")[0]
     assert {int(status) for status in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)} == STATUSES.keys()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.test_docs import DOCS, run_python, script
+from tests.documents import DOCS, docs_module, run_python
 
 NOTEBOOK = DOCS / "examples" / "study.ipynb"
 NUMBER = re.compile(r"[+-]?\d[\d,]*(?:\.\d+)?")
@@ -25,7 +25,7 @@ def stored() -> dict[str, Any]:
 
 def outputs_of(notebook: dict[str, Any], folder: Path) -> list[str]:
     """What the cells print, in a copy of this process that has imported torch."""
-    generator = script("generate_notebook")
+    generator = docs_module("generate_notebook")
     found: list[str] = generator.outputs_of(run_python(generator.program_of(notebook), folder))
     return found
 

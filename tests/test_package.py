@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from tests.test_docs import LINK, script, tracked
+from tests.documents import LINK, docs_module, tracked
 
 PACKAGES = {  # package: its folder
     "wikitext_builder": "wikitext_builder",
@@ -58,7 +58,7 @@ def wheel(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def hook() -> Any:
     pytest.importorskip("hatchling", reason="the hook is one of hatchling")
-    return script("package_metadata")
+    return docs_module("package_metadata")
 
 
 def test_the_wheel_holds_the_three_packages_and_nothing_else(wheel: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import ROOT
+from tests.documents import commands, fences, run
 from tests.mediawiki.wiki import Wiki
-from tests.test_docs import ROOT, commands, fences, run
 
 pytestmark = pytest.mark.slow
 

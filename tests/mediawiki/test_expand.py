@@ -146,7 +146,7 @@ def test_a_wiki_fills_what_pages_leave_out(
 # --- sentences of the shared pages
 
 
-# They call templates that no macro knows (docs/notes/templates.md); here these compute what is easy to check.
+# They call templates that no macro knows (left_out.tsv); here these compute what is easy to check.
 SENTENCES = (
     "It cost $5 (equivalent to ${{Inflation|US|5|1861}} in {{Inflation-year|UK}}).\n\n"
     "She paid ${{Formatprice|{{Inflation|US|480000|1901}}}} to {{Swiss populations|CH-AG|4001}} people of"

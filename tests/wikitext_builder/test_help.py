@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.command import COMMANDS, PROGRAMS, run_program
-from tests.test_docs import check_command
+from tests.documents import check_command
 from wikitext_builder.cli.command_line import SETTINGS, Program
 
 WIDTH = 80

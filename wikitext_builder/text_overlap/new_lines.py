@@ -2,7 +2,7 @@
 
 A paragraph is new if less than a fifth of its shortest n-grams occurs in the other text. So a moved or
 lightly edited paragraph is not new; nor is one that is too short to have an n-gram. See
-docs/notes/experiments.md for error rates.
+docs/notes.md for error rates.
 """
 
 from __future__ import annotations

@@ -274,9 +274,9 @@ def test_a_full_size_is_one_that_was_trained_as_published_to_the_end(settings, e
 
 
 def test_the_page_is_made_of_the_records():
-    page = (ROOT / "docs" / "notes" / "rows.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "rows.md").read_text(encoding="utf-8")
     assert page == rows_page(read_records(RECORDS)), (
-        "docs/notes/rows.md is stale: lm-benchmarks rows benchmarks/results --out docs/notes/rows.md"
+        "docs/rows.md is stale: lm-benchmarks rows benchmarks/results --out docs/rows.md"
     )
 
 
@@ -338,7 +338,7 @@ OURS = {  # rows of the README's second table, which say what was trained, and r
 
 
 def test_the_readme_shows_numbers_of_the_page():
-    page = (ROOT / "docs" / "notes" / "rows.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "rows.md").read_text(encoding="utf-8")
     readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("| as the paper prints them |")[2]
     tables = [
         re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \|$", one, re.MULTILINE) for one in readme.split("\n\n")[:2]

@@ -123,7 +123,7 @@ def test_a_call_with_an_unread_parameter_has_no_text(row: list[str]) -> None:
 
 
 def test_each_parameter_of_a_source_is_read_or_unread_or_harmless() -> None:
-    """The harmless ones give the same text on a real MediaWiki: see docs/notes/fidelity.md."""
+    """The harmless ones give the same text on a real MediaWiki: see docs/notes.md."""
     found = {}
     for name in sorted(title.removeprefix("Template:") for title in sources() if title[:9] == "Template:"):
         if name.startswith("Lang-") and name != "Lang-ru":

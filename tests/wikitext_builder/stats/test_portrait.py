@@ -24,7 +24,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import wikitext_builder as wb
-from docs.generate_statistics import MARK, PAGE, definitions
 from tests.command import invoke
 from tests.conftest import data
 from wikitext_builder.cli import cli
@@ -582,7 +581,3 @@ def test_words_of_official_files_are_table_1_without_eos() -> None:
         measured = shape.structure(text)
         assert (measured["articles"], measured["lines"]) == (table.articles[split], table.lines[split])
         assert measured["words"] + measured["lines"] == table.tokens[split]
-
-
-def test_the_documentation_has_the_definitions_of_the_registry() -> None:
-    assert PAGE.read_text(encoding="utf-8").partition(MARK)[2] == definitions()
