@@ -258,7 +258,6 @@ RAISED: dict[str, Rows] = {
         ),
     },
     "pm.trust ModelError": {"no such file": lambda at: pm.trust(at / "nowhere.py")},
-    "lb.by_position HarnessError": {"predicts words": lambda at: lb.by_position("kn-5", at.tiny)},
     "lb.check HarnessError": {
         "missing": lambda at: lb.check("nobody", at.tiny),
         "its program fails": lambda at: lb.check(failing(at), at.tiny),
@@ -271,21 +270,11 @@ RAISED: dict[str, Rows] = {
     "lb.compare_all HarnessError": {
         "Fewer than two": lambda at: lb.compare_all(at.results, ["kn-5"]),
     },
-    "lb.compare_distributions HarnessError": {
-        "A model is missing": lambda at: lb.compare_distributions("kn-5", "nobody", at.tiny),
-    },
     "lb.contamination HarnessError": {
         "too few articles": lambda at: lb.contamination("kn-5", before=at.tiny, after=at.tiny, check=False),
     },
-    "lb.draw_distributions HarnessError": {
-        "The suffix": lambda at: lb.draw_distributions(distributions(at), at / "x.doc"),
-    },
     "lb.draw_months HarnessError": {
         "The suffix": lambda at: lb.draw_months(None, at / "x.doc"),  # type: ignore[arg-type]
-    },
-    "lb.draw_positions HarnessError": {
-        "The suffix": lambda at: lb.draw_positions([], at / "x.doc"),
-        "nothing to draw": lambda at: lb.draw_positions([], at / "x.png"),
     },
     "lb.lm_eval_task ToolkitError": {
         "missing": lambda at: lb.lm_eval_task(at / "empty", at / "x"),
@@ -339,16 +328,10 @@ DATA: Rows = {  # the functions that read a dataset
     "lb.measure": lambda at: lb.measure("kn-5", at / "empty"),
     "lb.power": lambda at: lb.power(at / "empty", difference=1.0, perplexity=60.0),
     "lb.contamination": lambda at: lb.contamination("kn-5", before=at / "empty", after=at.tiny),
-    "lb.compare_distributions": lambda at: lb.compare_distributions("kn-5", "unigram", at / "empty"),
-    "lb.by_position": lambda at: lb.by_position("kn-5", at / "empty"),
     "lb.measure_conventions": lambda at: lb.measure_conventions("kn-5", at / "empty"),
     "lb.reproduce": lambda at: lb.reproduce("ptb", at / "empty", at / "x"),
 }
 RAISED |= {f"{name} BuilderError": {"dataset is missing": row} for name, row in DATA.items()}
-
-
-def distributions(at: Place) -> lb.DistributionDifference:
-    return lb.compare_distributions("kn-5", "unigram", at.tiny, check=False)
 
 
 def documented() -> Iterator[tuple[str, str]]:

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.contamination import Contamination as Contamination
     from lm_benchmarks.measuring.contamination import contamination as contamination
     from lm_benchmarks.measuring.contamination import contamination_csv as contamination_csv
-    from lm_benchmarks.measuring.distributions import DistributionDifference as DistributionDifference
-    from lm_benchmarks.measuring.distributions import DistributionGroup as DistributionGroup
-    from lm_benchmarks.measuring.distributions import compare_distributions as compare_distributions
     from lm_benchmarks.measuring.invariant_checks import check as check
     from lm_benchmarks.measuring.invariant_checks import raise_if_broken as raise_if_broken
     from lm_benchmarks.measuring.loaded_model import Inputs as Inputs
@@ -44,16 +41,11 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.power import power as power
     from lm_benchmarks.measuring.ranking import Ranking as Ranking
     from lm_benchmarks.measuring.ranking import compare_all as compare_all
-    from lm_benchmarks.measuring.windows import Positions as Positions
-    from lm_benchmarks.measuring.windows import by_position as by_position
     from lm_benchmarks.metrics import METRICS as METRICS
     from lm_benchmarks.metrics import Metric as Metric
     from lm_benchmarks.records import Result as Result
     from lm_benchmarks.records import read_results as read_results
-    from lm_benchmarks.reporting.charts import draw_distributions as draw_distributions
     from lm_benchmarks.reporting.charts import draw_months as draw_months
-    from lm_benchmarks.reporting.charts import draw_positions as draw_positions
-    from lm_benchmarks.reporting.charts import positions_csv as positions_csv
     from lm_benchmarks.reporting.formats import write_conventions as write_conventions
     from lm_benchmarks.reporting.published import cite as cite
     from lm_benchmarks.reporting.report import report as report

@@ -1,4 +1,4 @@
-"""Commands that run models: list, run, check, compare-distributions, contamination and more."""
+"""Commands that run models: list, run, check, conventions, contamination."""
 
 from __future__ import annotations
 
@@ -46,12 +46,10 @@ from wikitext_builder.cli.options import (
     RECORDS_FILE,
     DependentOption,
     WholeRange,
-    csv_option,
     json_option,
 )
 from wikitext_builder.pictures import ENDINGS, expect_picture
 from wikitext_builder.progress import shown_progress
-from wikitext_builder.tables import csv_text
 
 if TYPE_CHECKING:
     from lm_benchmarks import Result
@@ -141,39 +139,6 @@ def check(*, model: str, as_json: bool, **options: Any) -> None:
     lb.raise_if_broken(findings, listed=not as_json)
 
 
-@click.command("compare-distributions", cls=ModelCommand)
-@click.argument("first")
-@click.argument("second")
-@click.option("--data", type=ANY, required=True, help="The dataset; subword models need its raw files.")
-@split_option("test")
-@click.option("--tokens", type=COUNT, help="Read only the first N tokens of the split.")
-@click.option("--plot", type=OUTPUT_FILE, help="Plot KL by frequency and position: .pdf, .svg or .png.")
-@level_option
-@check_option
-@model_options
-@json_option
-@csv_option
-def compare_distributions(*, plot: Path | None, as_json: bool, as_csv: bool, **options: Any) -> None:
-    """Compare the distributions of two models at each position of a text: KL(FIRST || SECOND), in nats.
-
-    FIRST is the reference. Two word-level models are compared over the words of DATA. Two subword models need
-    the same tokenizer: they read windows of 512 tokens (--window), of which the second half counts, as in
-    llama.cpp's --kl-divergence. --csv and --json include one row per article.
-    """
-    if plot:
-        expect_picture(plot, HarnessError)  # before hours of measuring
-    with shown_progress() as progress:
-        found = lb.compare_distributions(progress=progress, **options)
-    if as_json:
-        click.echo(json.dumps(asdict(found)))
-    elif as_csv:
-        click.echo(csv_text(found.rows()), nl=False)
-    else:
-        click.echo(found.text())
-    if plot:
-        lb.draw_distributions(found, plot)
-
-
 def _print_result(result: Result, *, as_json: bool) -> None:
     total = result.total
     numbers = {name: metric.of(total) for name, metric in METRICS.items()}
@@ -234,29 +199,6 @@ def conventions(*, form: str, out: Path | None, **options: Any) -> None:
     else:
         out.write_text(table, encoding="utf-8")
         click.echo(out)
-
-
-@click.command(cls=ModelCommand)
-@click.argument("model")
-@click.option("--data", type=ANY, required=True, help="The dataset, including its raw files.")
-@split_option("test")
-@click.option("--window", "windows", type=WholeRange(4), multiple=True, help="Tokens; repeatable.")
-@click.option("--out", type=OUTPUT_FILE, required=True, help=f"Picture to write: {ENDINGS}.")
-@click.option("--csv", "csv_path", type=CSV_FILE, help="Also write the numbers to this file.")
-@window_model_options
-def positions(*, out: Path, csv_path: Path | None, **options: Any) -> None:
-    """Plot the perplexity of MODEL by position in the context window, for short and long windows.
-
-    MODEL is a subword model, such as transformers:FOLDER. Without --window, plots three lengths: the longest
-    that the model can read (at most 4,096), a quarter and a sixteenth of it.
-    """
-    expect_picture(out, HarnessError)  # before hours of measuring
-    with shown_progress() as progress:
-        found = lb.by_position(progress=progress, **options)
-    if csv_path is not None:
-        csv_path.write_text(lb.positions_csv(found), encoding="utf-8")
-        click.echo(csv_path)
-    click.echo(lb.draw_positions(found, out))
 
 
 @click.command(cls=ModelCommand)
@@ -331,8 +273,6 @@ COMMANDS: Final = (
     list_models,
     run,
     check,
-    compare_distributions,
     contamination,
     conventions,
-    positions,
 )

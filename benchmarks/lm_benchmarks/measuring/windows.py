@@ -1,11 +1,7 @@
-"""Measures a model of pieces in windows: by the convention of a tool, or by position in the window.
+"""Measures a model of pieces in windows, by the convention of a tool.
 
 Scores of windows are kept while a command runs: each window is read once, and a command that was killed
 resumes. They are in a database beside the results until these are complete, or in memory.
-
-`by_position` cuts the text into windows that do not overlap, as GPTQ's rule does, short ones and long ones;
-the first piece of a window is not scored. Positions are grouped in powers of two: they show how much a model
-gains from what comes before.
 """
 
 from __future__ import annotations
@@ -13,20 +9,18 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import sqlite3
-import sys
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import torch
 
-from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.conventions.convention import (
     Convention,
     Lengths,
@@ -37,15 +31,12 @@ from lm_benchmarks.conventions.convention import (
     Tokenizer,
     Window,
 )
-from lm_benchmarks.conventions.rules import joined_rows, whole_chunks
 from lm_benchmarks.errors import HarnessError, StorageError
-from lm_benchmarks.lm_eval import raw_file, read_text
+from lm_benchmarks.lm_eval import read_text
 from lm_benchmarks.measuring.loaded_model import LoadedModel
-from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.metrics import Sums
-from ps_models.evaluation.signature import Score
 from wikitext_builder.dataset.load import Dataset
-from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.progress import Progress
 
 BUSY: Final = 60.0  # seconds to wait while another process writes
 
@@ -249,94 +240,3 @@ def window_fields(
         **step,
         "bos": "no" if tokenizer.bos is None else "added" if tokenizer.adds_bos else "not-added",
     }
-
-
-SHORTEST: Final = 4  # pieces of a window
-SHORTER: Final = (16, 4)  # parts of the longest window that are measured beside it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Positions:
-    """Loss by position in the context window."""
-
-    model: str
-    window: int  # pieces
-    first: int  # position, that is the number of pieces before a scored one
-    last: int
-    pieces: int  # scored
-    nats: float
-
-    @property
-    def perplexity(self) -> float:
-        """The exponential of the mean loss."""
-        return Score(self.nats, self.pieces).perplexity
-
-
-def by_position(
-    model: str,
-    data: str | Path,
-    *,
-    split: str = "test",
-    windows: Sequence[int] = (),
-    progress: Progress = no_progress,
-    **opening: Any,
-) -> list[Positions]:
-    """Measure the perplexity of a subword model by position in its context window.
-
-    Args:
-        model: The specification of a subword model: `transformers:`, `gguf:` or `completions:`.
-        data: The dataset: a folder with raw files, or a file.
-        split: `train`, `valid` or `test`.
-        windows: Lengths in tokens; none: what the model can read, at most 4,096, a quarter and a sixteenth of
-            that.
-        progress: Called with the number of windows done.
-        opening: Options for loading the model, such as `device`, as in `measure`.
-
-    Returns:
-        The positions of each window length, in order.
-
-    Raises:
-        BuilderError: The dataset is missing or damaged.
-        HarnessError: The model predicts words, cannot read such windows, or the text is shorter.
-    """
-    inputs = make_inputs(data, split, **opening)
-    loaded = open_model(model, inputs)
-    reader = loaded.reader
-    if not isinstance(reader, PieceModel):
-        raise HarnessError(f"{loaded.name} is a word-level model; expected a subword model, `transformers:…`")
-    whole, most = reader.window, reader.longest or sys.maxsize
-    lengths = sorted(set(windows) or {whole, *(max(SHORTEST, whole // part) for part in SHORTER)})
-    if not SHORTEST <= lengths[0] <= lengths[-1] <= most:
-        raise HarnessError(f"windows {lengths}; expected {SHORTEST} to {most}, what the model can read")
-    path = raw_file(inputs.dataset, split)
-    (text,) = joined_rows(read_text(path))
-    return [
-        one
-        for length in lengths
-        for one in _of_length(loaded.name, reader, text.text, length, path.name, progress)
-    ]
-
-
-def _of_length(
-    name: str, reader: PieceModel, text: str, length: int, file: str, progress: Progress
-) -> list[Positions]:
-    """The positions of windows of one length, in groups of powers of two."""
-    sums, count = torch.zeros(length, dtype=torch.float64), 0
-    windows = partial(whole_chunks, text, reader.text_pieces, Lengths(length, None))
-    none = f"{file}: fewer than {length} pieces; choose a smaller window, or a larger split"
-    for group in _grouped(windows, progress, f"{length} pieces", none):
-        for scores in reader.target_log_probs(group):
-            sums[1:] -= scores
-        count += len(group)
-    bounds = [1 << power for power in range(length.bit_length()) if 1 << power < length]
-    return [
-        Positions(
-            model=name,
-            window=length,
-            first=first,
-            last=min(2 * first, length) - 1,
-            pieces=count * (min(2 * first, length) - first),
-            nats=float(sums[first : 2 * first].sum()),
-        )
-        for first in bounds
-    ]
