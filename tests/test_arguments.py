@@ -105,8 +105,6 @@ def test_what_is_always_the_users_dataset_is_no_wish_for_a_chart(tmp_path: Path)
 WRITES = {  # of a command, and what it would replace
     "conventions unigram --data . --out {}": ("a.json", "is there, and no .txt file"),
     "conventions unigram --data . --format json --out {}": ("a.tokens", "is there, and no .json file"),
-    "positions unigram --data . --out /dev/null --csv {}": ("config.json", "is there, and no .csv file"),
-    "contamination m --before . --after . --csv {}": ("a.raw", "is there, and no .csv file"),
     "run unigram --data . --results {}": ("/dev/null", "is no regular file"),
 }
 
@@ -134,11 +132,6 @@ DEPENDENT = [
 def test_an_option_that_does_nothing_without_another_is_refused(tmp_path: Path, line: str) -> None:
     words = line.format(tmp_path / "a.store").split()
     assert "does nothing without" in said(" ".join(words[:2]), *words[2:])
-
-
-def test_a_device_can_be_written_to_twice() -> None:
-    words = ["m", "--data", ".", "--out", "/dev/null", "--csv", "/dev/null"]
-    assert parse("lm-benchmarks positions", *words).params["csv_path"] == Path("/dev/null")
 
 
 def test_an_error_names_the_settings_or_the_variable_that_a_value_is_from(tmp_path: Path) -> None:

@@ -273,9 +273,6 @@ RAISED: dict[str, Rows] = {
     "lb.contamination HarnessError": {
         "too few articles": lambda at: lb.contamination("kn-5", before=at.tiny, after=at.tiny, check=False),
     },
-    "lb.draw_months HarnessError": {
-        "The suffix": lambda at: lb.draw_months(None, at / "x.doc"),  # type: ignore[arg-type]
-    },
     "lb.lm_eval_task ToolkitError": {
         "missing": lambda at: lb.lm_eval_task(at / "empty", at / "x"),
         "cannot be written": lambda at: lb.lm_eval_task(at.data, at / "file"),

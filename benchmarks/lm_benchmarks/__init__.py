@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from lm_benchmarks.measuring.compare import compare as compare
     from lm_benchmarks.measuring.contamination import Contamination as Contamination
     from lm_benchmarks.measuring.contamination import contamination as contamination
-    from lm_benchmarks.measuring.contamination import contamination_csv as contamination_csv
     from lm_benchmarks.measuring.invariant_checks import check as check
     from lm_benchmarks.measuring.invariant_checks import raise_if_broken as raise_if_broken
     from lm_benchmarks.measuring.loaded_model import Inputs as Inputs
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from lm_benchmarks.metrics import Metric as Metric
     from lm_benchmarks.records import Result as Result
     from lm_benchmarks.records import read_results as read_results
-    from lm_benchmarks.reporting.charts import draw_months as draw_months
     from lm_benchmarks.reporting.formats import write_conventions as write_conventions
     from lm_benchmarks.reporting.published import cite as cite
     from lm_benchmarks.reporting.report import report as report

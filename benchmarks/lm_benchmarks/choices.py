@@ -72,9 +72,6 @@ ENDING_OF: Final = {
 FORMATS: Final = tuple(ENDING_OF)
 """Of the table of conventions; and the endings of their files."""
 
-DATES: Final = ("created", "promoted", "revision")
-"""Of an article, whose months a contamination counts, the best one first."""
-
 CHUNK: Final = 256  # tokens per call of a model; does not change any number
 BEGINNING: Final = 320  # tokens of a text that all laws are tried on
 CHECKED: Final = 10_000  # tokens that a model reads if only the laws are tried

@@ -71,13 +71,10 @@ class OutputFile(Output):
             self.fail(f"the folder '{folder}' cannot be written to; choose another.", param, ctx)
         if not is_new and self.appends and not path.is_file():
             self.fail(f"'{path}' is no regular file; choose another.", param, ctx)
-        if path.is_file() and not path.name.endswith(self.ending):
-            self.fail(f"'{path}' is there, and no {self.ending} file; choose another.", param, ctx)
         return path
 
 
 OUTPUT_FILE: Final = OutputFile()
-CSV_FILE: Final = OutputFile(ending=".csv")
 RECORDS_FILE: Final = OutputFile(appends=True)
 OUTPUT_FOLDER: Final = Output(path_type=Path, file_okay=False)
 

@@ -17,7 +17,6 @@ from lm_benchmarks.choices import (
     CHECKED,
     CHUNK,
     CONVENTIONS,
-    DATES,
     ENDING_OF,
     FORMATS,
     PAPER,
@@ -41,14 +40,12 @@ from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import (
     ANY,
     COUNT,
-    CSV_FILE,
     OUTPUT_FILE,
     RECORDS_FILE,
     DependentOption,
     WholeRange,
     json_option,
 )
-from wikitext_builder.pictures import ENDINGS, expect_picture
 from wikitext_builder.progress import shown_progress
 
 if TYPE_CHECKING:
@@ -207,65 +204,28 @@ def conventions(*, form: str, out: Path | None, **options: Any) -> None:
 @click.option("--after", type=ANY, required=True, help="Dataset from after the cutoff date.")
 @split_option("test")
 @click.option("--reference", default="", help="A model that has read neither; its difference is subtracted.")
-@click.option("--plot", type=OUTPUT_FILE, help=f"Plot bits per byte by month: {ENDINGS}.")
-@click.option("--csv", "csv_path", type=CSV_FILE, help="Also write one row per article, with its dates.")
-@click.option(
-    "--by",
-    type=click.Choice(DATES),
-    help="Date that assigns an article to a month.  [default: the first that is known for all]",
-)
 @level_option
-@click.option(
-    "--resamples", default=RESAMPLES, type=WholeRange(100, 10**6), help="Permutations: is a step chance?"
-)
+@click.option("--resamples", default=RESAMPLES, type=WholeRange(100, 10**6), help="Number of permutations.")
 @check_option
 @model_options
 @json_option
-def contamination(
-    *, by: str | None, plot: Path | None, csv_path: Path | None, as_json: bool, **options: Any
-) -> None:
-    """Compare MODEL on matched articles from before and after a date: has it read the earlier ones?"""
-    if plot:
-        expect_picture(plot, HarnessError)  # before hours of measuring
+def contamination(*, as_json: bool, **options: Any) -> None:
+    """Compare MODEL on similar articles from before and after a date: has it read the earlier ones?"""
     with shown_progress() as progress:
-        found = lb.contamination(by=by or "", progress=progress, **options)
+        found = lb.contamination(progress=progress, **options)
     if as_json:
-        click.echo(json.dumps({**asdict(found), "is_found": found.is_found, "verdict": found.verdict}))
-    else:
-        _show(found)
-    if csv_path:
-        csv_path.write_text(lb.contamination_csv(found), encoding="utf-8")
-    if plot:
-        lb.draw_months(found, plot)
-
-
-def _show(found: lb.Contamination) -> None:
-    from lm_benchmarks.measuring.contamination import said_unmatched  # here, because it needs torch
-
+        facts = {"difference": found.difference, "is_found": found.is_found, "verdict": found.verdict}
+        click.echo(json.dumps({**asdict(found), **facts}))
+        return
     without = f", without the difference of {found.reference}" if found.reference else ""
     old, new = found.articles
     click.echo(f"{found.model}: {len(found.pairs)} pairs of {old} and {new} articles")
-    click.echo(
-        f"  matched by {', '.join(found.matched_by)}; without a partner: {said_unmatched(found.unmatched)}"
-    )
-    if missing := [name for name in ("categories", "quality") if name not in found.matched_by]:
-        click.echo(f"  {' and '.join(missing)} not known on both sides: build both with --articles jsonl")
-    for one in found.differences:
-        low, high = one.interval
-        click.echo(
-            f"  {one.metric:14} before {one.before:.4f}, after {one.after:.4f}: {one.difference:+.4f}"
-            f"{without} ({100 * found.level:.4g}% interval {low:+.4f} to {high:+.4f})"
-        )
+    sides = f"before {found.before:.4f}, after {found.after:.4f}"
+    click.echo(f"  bits per byte {sides}: {found.difference:+.4f}{without}")
     click.echo(
         f"  at least as much easier by chance, with equal article weights: in {100 * found.chance:.2g}% of"
         f" {found.resamples:,} permutations across both sides"
     )
-    what = "of the revision" if found.dated == "revision" else f"in which it was {found.dated}"
-    if step := found.step:
-        after = f" (after {step.last}, the last month before it with articles)"
-        click.echo(f"  step by month {what}: {step.rise:+.4f} at {step.month}{after}")
-    elif found.dated:
-        click.echo(f"  step by month {what}: none larger than expected by chance")
     click.echo(found.verdict)
 
 
