@@ -22,7 +22,6 @@ from wikitext_builder.lazy import lazy_names
 __all__: list[str]
 if TYPE_CHECKING:
     from lm_benchmarks.conventions.convention import Convention as Convention
-    from lm_benchmarks.measuring.chance import Estimate as Estimate
     from lm_benchmarks.measuring.compare import ModelDifference as ModelDifference
     from lm_benchmarks.measuring.compare import compare as compare
     from lm_benchmarks.measuring.contamination import Contamination as Contamination

@@ -82,7 +82,6 @@ FEWEST: Final = 5  # passages: of four, some pairs of models in the records have
 NEARLY_ALL: Final = 0.9  # of the text: if one passage has more, the others cannot say how it would vary
 ENOUGH: Final = 0.8  # of all test sets: how often one that is worth its work finds a difference
 SKEWED: Final = 5.0  # degrees of freedom: with fewer, skewed differences are found less often than others
-MOST: Final = 100_000  # passages: nobody makes a larger test set
 TITLE: Final = "Language models measured"  # of a report
 
 

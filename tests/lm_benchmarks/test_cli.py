@@ -20,6 +20,7 @@ from lm_benchmarks.record_versions import append_record, portable
 from lm_benchmarks.records import read_results
 from msgspec.structs import replace
 
+import wikitext_builder as wb
 from ps_models.cli import commands as training
 from ps_models.evaluation.signature import Signature
 from tests.command import invoke
@@ -30,6 +31,7 @@ from tests.lm_benchmarks.records.test_result import RESULT
 from tests.lm_benchmarks.tiny_causal import make_causal_model
 from tests.ps_models.tiny import settings_of
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
+from wikitext_builder.sample import SAMPLE_DUMP
 
 run = functools.partial(invoke, commands)
 
@@ -372,8 +374,15 @@ def test_power(tmp_path):
     assert [float(row["power"]) for row in rows] == [one["power"] for one in found["kinds"]]
     (alike,) = re.findall(r"^alike .* (\d\.\d+)%", text, re.MULTILINE)  # rounded up: it has its power
     assert 0 <= float(alike) + 100 * math.expm1(-found["kinds"][0]["detectable"]) < 0.11
-    own = json.loads(run(*words, "--json", "--results", RECORDS))
-    assert own["spreads"]["source"] == "ptb.jsonl"
+
+
+def test_the_example_of_power_runs(tmp_path, monkeypatch):
+    """On the dataset of the tutorial, whose test split has too few articles."""
+    monkeypatch.chdir(tmp_path)
+    wb.import_dump("sample.store", SAMPLE_DUMP)
+    wb.build("demo", "sample.store", "wikitext-demo", workers=1)
+    example = (commands.commands["power"].epilog or "").partition("$ lm-benchmarks ")[2]
+    assert "train: 22 passages" in run(*example.split())
 
 
 def test_whatever_was_typed_at_run_works_at_compare(results, checkpoint):

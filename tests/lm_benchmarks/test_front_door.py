@@ -14,7 +14,13 @@ from tests.conftest import ROOT
 STORED = ROOT / "benchmarks" / "results"
 WITHOUT_TORCH = """
 import contextlib, io, json, sys
-sys.modules["torch"] = None
+
+class NoTorch:
+    def find_spec(name, *_):
+        if name == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name=name)
+
+sys.meta_path.insert(0, NoTorch)
 from lm_benchmarks.cli import main
 
 done = []

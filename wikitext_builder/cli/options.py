@@ -48,14 +48,11 @@ class Output(click.Path):
 
 
 class OutputFile(Output):
-    """A file to write, or to append to. One that cannot be written is refused before hours of work.
+    """A file to write, or to append to. One that cannot be written is refused before hours of work."""
 
-    A file that is there is replaced only if it has the `ending`: another one is somebody's.
-    """
-
-    def __init__(self, *, ending: str = "", appends: bool = False) -> None:
+    def __init__(self, *, appends: bool = False) -> None:
         super().__init__(path_type=Path, dir_okay=False, writable=True)
-        self.ending, self.appends = ending, appends
+        self.appends = appends
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - as click
         """The path of a text."""

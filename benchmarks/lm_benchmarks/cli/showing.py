@@ -10,11 +10,10 @@ from dataclasses import asdict
 from typing import Any, Final
 
 import click
-import msgspec
 from click.core import ParameterSource
 
 import lm_benchmarks as lb
-from lm_benchmarks.choices import COMPARE_ONLY, ENOUGH, MOST, MUST_AGREE, SIZES, SKEWED, TITLE
+from lm_benchmarks.choices import COMPARE_ONLY, ENOUGH, MUST_AGREE, SIZES, SKEWED, TITLE
 from lm_benchmarks.cli.options import (
     ModelCommand,
     level_option,
@@ -173,12 +172,6 @@ def _pair_lines(found: lb.Ranking) -> list[tuple[str, ...]]:
 @click.option(
     "--perplexity", type=RealRange(1, min_open=True), help="Their approximate perplexity; needed for points."
 )
-@click.option(
-    "--results",
-    type=ANY,
-    multiple=True,
-    help="Results to estimate from how unevenly models differ; repeatable.  [default: our records]",
-)
 @split_option("test")
 @level_option
 @json_option
@@ -192,10 +185,10 @@ def power(*, as_json: bool, as_csv: bool, **options: Any) -> None:
     """
     found = lb.power(**options)
     if as_json:
-        click.echo(json.dumps({**asdict(found), "spreads": msgspec.structs.asdict(found.spreads)}))
+        click.echo(json.dumps(asdict(found)))
         return
     if as_csv:
-        shared = {name: value for name, value in asdict(found).items() if name not in ("kinds", "spreads")}
+        shared = {name: value for name, value in asdict(found).items() if name != "kinds"}
         click.echo(csv_text([{**shared, **asdict(one)} for one in found.kinds]), nl=False)
         return
     _show_power(found)
@@ -206,23 +199,21 @@ def _show_power(found: lb.Power) -> None:
     click.echo(
         f"{found.data} {found.split}: {found.passages} passages, {found.tokens:,} tokens; asked: {asked}"
     )
-    lines = [("models", "spread", "power", "detectable", "passages needed")]
-    for one in found.kinds:
-        needed = f"over {MOST:,}" if one.passages_needed is None else f"{one.passages_needed:,}"
-        size = "none" if one.detectable is None else _said_difference(one.detectable, found.perplexity)
-        lines.append((one.kind, f"{one.spread:.3f}", f"{one.power:.0%}", size, needed))
+    lines = [("models", "spread", "power", "detectable")]
+    for pair in found.kinds:
+        size = "none" if pair.detectable is None else _said_difference(pair.detectable, found.perplexity)
+        lines.append((pair.kind, f"{pair.spread:.3f}", f"{pair.power:.0%}", size))
     click.echo("\n".join(aligned(lines)))
-    spreads = found.spreads
     click.echo(
         f"power: how often a {100 * found.level:.4g}% interval excludes zero at this difference\n"
-        f"detectable, passages needed: with a power of {ENOUGH:.0%}\n"
+        f"detectable: with a power of {ENOUGH:.0%}\n"
         f"spread: of the difference over passages, in nats per token (standard deviation).\n"
-        f"  Of {spreads.pairs} pairs of models whose perplexities are within 10% of each other, a\n"
-        f"  tenth vary less than alike, half less than usual, nine tenths less than unlike\n"
-        f"  ({spreads.source};\n  {spreads.tokens:,} tokens per passage)"
+        f"  Of pairs of models in this project's records whose perplexities are within 10%\n"
+        f"  of each other, a tenth vary less than alike, half less than usual, nine tenths\n"
+        f"  less than unlike"
     )
     if found.degrees < SKEWED:
-        click.echo("few passages, or few long ones: skewed differences are detected less often")
+        click.echo("few passages, or few long ones: skewed differences are detected less often than stated")
 
 
 def _said_difference(nats: float, perplexity: float | None) -> str:

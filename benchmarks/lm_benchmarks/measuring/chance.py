@@ -13,19 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
-import mpmath
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtr, stdtrit
 
 from lm_benchmarks.choices import FEWEST, NEARLY_ALL
 from lm_benchmarks.errors import HarnessError
 
 Numbers = npt.NDArray[np.float64]
-
-NORMAL: Final = 1e4  # degrees of freedom: with more, Student's t is a normal distribution to four digits
 
 ROUNDING: Final = 1e-9  # of sums: 2.9999999999 degrees are 3
 
@@ -39,22 +36,14 @@ class Chance:
 
     def interval(self, value: float, level: float) -> tuple[float, float]:
         """Where the truth is, with a probability of `level`, if `value` was found."""
-        width = quantile(level, self.degrees) * math.sqrt(self.variance)
+        width = float(stdtrit(self.degrees, (1 + level) / 2)) * math.sqrt(self.variance)
         return value - width, value + width
 
     def p_one_sided(self, value: float) -> float:
         """How probable chance alone gives `value` or more, or, if it is negative, `value` or less."""
         if not self.variance:
             return 0.0 if value else 0.5
-        return upper_tail(abs(value) / math.sqrt(self.variance), self.degrees)
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number with its interval; None if there are too few passages, or one has nearly all of the text."""
-
-    value: float
-    interval: tuple[float, float] | None = None
+        return float(stdtr(self.degrees, -abs(value) / math.sqrt(self.variance)))
 
 
 def expect_level(level: float) -> None:
@@ -123,24 +112,3 @@ def combined(parts: Sequence[Chance]) -> Chance:
         return Chance(variance, min(part.degrees for part in parts))
     degrees = 1 / sum((part.variance / variance) ** 2 / part.degrees for part in parts)
     return Chance(variance, max(min(degrees, 1.0), float(math.floor(degrees + ROUNDING))))  # not to none
-
-
-def upper_tail(t: float, degrees: float) -> float:
-    """How probable Student's t is above a number of 0 or more."""
-    degrees = min(degrees, NORMAL)
-    return _both_tails(degrees / (degrees + t * t), degrees) / 2
-
-
-@lru_cache(maxsize=1024)
-def quantile(level: float, degrees: float) -> float:
-    """The number t for which Student's t is in -t to t with a probability of `level`."""
-    degrees = min(degrees, NORMAL)
-    x = mpmath.findroot(
-        lambda x: _both_tails(x, degrees) - (1 - level), (0, 1), solver="bisect", tol=1e-30, maxsteps=200
-    )
-    return math.sqrt(degrees * (1 / float(x) - 1))
-
-
-def _both_tails(x: float, degrees: float) -> float:
-    """How probable Student's t is so far from 0 that degrees / (degrees + t^2) is less than x."""
-    return float(mpmath.betainc(degrees / 2, 0.5, 0, x, regularized=True))

@@ -4,63 +4,29 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.chance import (
-    NORMAL,
     Chance,
     combined,
     degrees_of_freedom,
     expect_level,
     expected_variance,
     jackknife,
-    quantile,
-    upper_tail,
     why_no_sample,
 )
 
 from tests.lm_benchmarks.populations import POPULATIONS, coverage
 
-TABLE = [  # of any book: both tails, degrees of freedom
-    (0.95, 1, 12.7062),
-    (0.95, 2, 4.30265),
-    (0.95, 5, 2.57058),
-    (0.95, 10, 2.22814),
-    (0.95, 60, 2.00030),
-    (0.90, 4, 2.13185),
-    (0.99, 9, 3.24984),
-    (0.5, 3, 0.764892),
-    (0.9999, 1, 6366.1977),
-    (0.95, 1e9, 1.96020),  # those of 10,000: a normal distribution has 1.95996
-]
 
-
-@pytest.mark.parametrize(("level", "degrees", "expected"), TABLE)
-def test_students_t_is_that_of_tables(level, degrees, expected):
-    assert quantile(level, degrees) == pytest.approx(expected, rel=3e-6)
-    assert upper_tail(expected, degrees) == pytest.approx((1 - level) / 2, rel=2e-5)
-    assert upper_tail(0, degrees) == 0.5
-
-
-def test_more_degrees_than_make_a_normal_distribution_change_nothing():
-    assert quantile(0.95, 10 * NORMAL) == quantile(0.95, NORMAL) < quantile(0.95, NORMAL - 1)
-    assert upper_tail(2, 10 * NORMAL) == upper_tail(2, NORMAL) < upper_tail(2, NORMAL - 1)
-
-
-@pytest.mark.parametrize(("degrees", "t"), [(1.7, 0.4), (1.7, 3), (6.25, 2.5)])
-def test_degrees_need_not_be_whole(degrees, t):
-    """The density, integrated by a sum over x = t / (1 + t)."""
-    x = (np.arange(1_000_000) + 0.5) / 1_000_000
-    every = x / (1 - x)
-    density = (1 + every**2 / degrees) ** (-(degrees + 1) / 2) / (1 - x) ** 2
-    assert upper_tail(t, degrees) == pytest.approx(density[every > t].sum() / density.sum() / 2, rel=1e-5)
-
-
-@settings(max_examples=30)
-@given(st.floats(0.01, 0.9999), st.floats(1, 300))
-def test_a_quantile_has_its_level(level, degrees):
-    assert 1 - 2 * upper_tail(quantile(level, degrees), degrees) == pytest.approx(level, abs=1e-9)
+@pytest.mark.parametrize(
+    ("level", "degrees", "expected"),
+    [(0.95, 1, 12.7062), (0.95, 60, 2.00030), (0.90, 4, 2.13185), (0.99, 9, 3.24984)],  # of any book
+)
+def test_intervals_have_the_quantiles_of_students_t(level, degrees, expected):
+    low, high = Chance(4.0, degrees).interval(7.0, level)
+    assert (7 - low, high - 7) == pytest.approx((2 * expected, 2 * expected), rel=3e-6)
 
 
 @pytest.mark.parametrize("counts", [[1, 1], [3, 3, 3, 3, 3, 3, 3], [7] * 900])

@@ -13,7 +13,6 @@ from lm_benchmarks.measuring.chance import Chance, combined, degrees_of_freedom
 from lm_benchmarks.measuring.compare import (
     ModelDifference,
     chance_of,
-    chance_of_sides,
     compare,
     compare_results,
     compare_runs,
@@ -187,20 +186,6 @@ def test_of_one_model_the_chance_is_that_of_its_own_number():
     assert chance is not None
     assert chance.variance == pytest.approx((nats / 500 / math.log(2)).var(ddof=1) / 6)
     assert chance.degrees == pytest.approx(5)
-
-
-def test_two_sets_have_the_degrees_of_their_effective_numbers():
-    """Six passages, one three times as long as the others, count as 4.57; Welch's formula, rounded down."""
-    metric = METRICS["bits-per-byte"]
-    one = sums_of_passages(
-        made([300.0, 420, 350, 380, 510, 290], [100, 100, 100, 100, 100, 300]).articles, metric
-    )
-    other = sums_of_passages(made([310.0, 400, 360, 390, 500], [90] * 5).articles, metric)
-    variances = [chance.variance for side in (one, other) if (chance := chance_of([side[None]], metric)[0])]
-    chance, why = chance_of_sides([[one[None]], [other[None]]], metric)
-    degrees = sum(variances) ** 2 / (variances[0] ** 2 / (8**2 / (5 + 3**2) - 1) + variances[1] ** 2 / 4)
-    assert (chance, why) == (Chance(sum(variances), float(math.floor(degrees))), "")
-    assert chance_of_sides([[one[None]], [other[None, :4]]], metric) == (None, "too few for an interval")
 
 
 def test_articles_have_the_weight_of_both_models():

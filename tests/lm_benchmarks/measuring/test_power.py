@@ -6,28 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lm_benchmarks.choices import ENOUGH, MOST
+from lm_benchmarks.choices import ENOUGH
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.power import (
-    KINDS,
-    detectable,
-    known_spreads,
-    measured_spreads,
-    nats_of,
-    passages_needed,
-    power,
-    power_of,
-    spread_of,
-)
-from lm_benchmarks.record_versions import append_record
-from msgspec.structs import replace
+from lm_benchmarks.measuring.power import SPREADS, detectable, nats_of, power, power_of
 
-from tests.conftest import ROOT
-from tests.lm_benchmarks.measuring.test_compare import made
 from tests.lm_benchmarks.populations import found as fraction_found
-from tests.lm_benchmarks.records.test_result import signed
 
-RECORDS = ROOT / "benchmarks" / "results"
 EQUAL = np.full(30, 2000.0)
 UNEQUAL = np.exp(np.random.default_rng(1).normal(8, 0.75, 40))
 
@@ -75,18 +59,6 @@ def test_the_detectable_difference_is_the_smallest_with_enough_power(counts, spr
     size = detectable(spread, counts)
     assert size is not None
     assert power_of(size, spread, counts) == pytest.approx(ENOUGH, abs=1e-6)
-    needed = passages_needed(size, spread, counts)
-    assert needed is not None
-    assert needed == pytest.approx(len(counts), rel=0.1)  # its lengths lie between those that are there
-    assert power_of(size, spread, np.quantile(counts, (np.arange(needed) + 0.5) / needed)) >= ENOUGH
-
-
-def test_small_differences_need_more_passages_than_anybody_has():
-    assert passages_needed(1.0, 0.1, EQUAL) == 5
-    four_times = passages_needed(0.01, 0.05, EQUAL), passages_needed(0.005, 0.05, EQUAL)
-    assert four_times[1] == pytest.approx(4 * (four_times[0] or 0), rel=0.05)
-    assert passages_needed(1e-5, 0.1, EQUAL) is None
-    assert (passages_needed(0.0011, 0.1, EQUAL) or 0) < MOST
 
 
 @pytest.mark.parametrize(
@@ -114,58 +86,17 @@ def test_what_is_no_difference_is_refused(difference, perplexity, message):
         nats_of(difference, perplexity)
 
 
-def test_the_known_spreads_are_those_of_the_records():
-    """Within a fifth: a few more records need no other numbers."""
-    found, known = measured_spreads([RECORDS / "ptb.jsonl", RECORDS / "wikitext-2.jsonl"]), known_spreads()
-    assert found.source == "ptb.jsonl, wikitext-2.jsonl"
-    for kind in KINDS:
-        assert getattr(known, kind) == pytest.approx(getattr(found, kind), rel=0.2)
-    assert known.alike < known.usual < known.unlike
-    assert known.pairs == pytest.approx(found.pairs, rel=0.3)
-
-
-def test_a_spread_is_that_with_which_passages_were_drawn(tmp_path):
-    generator = np.random.default_rng(8)
-    tokens = generator.integers(500, 8000, 2000)
-    hardness = generator.normal(4.5, 0.3, 2000)
-    first = made(tokens * hardness, tokens, model="a")
-    second = made(tokens * (hardness - 0.05 + generator.normal(0, 0.03, 2000)), tokens, model="b")
-    assert spread_of(first, second) == pytest.approx(0.03, rel=0.05)
-    far = made(tokens * (hardness + 0.2), tokens, model="far")
-    assert spread_of(first, far) is None
-    assert spread_of(first, first) is None
-    other = made(tokens * hardness, tokens, model="c", data="ptb+2a")
-    assert spread_of(first, other) is None
-    for one in (first, second, far, other):
-        append_record(tmp_path / "r.jsonl", one)
-    found = measured_spreads([tmp_path / "r.jsonl"])
-    assert found.pairs == 1
-    assert found.alike == found.unlike == spread_of(first, second)
-    for one in (signed(second, version="0.2.0"), replace(first, checks={"sum": "1.1"})):
-        append_record(tmp_path / "again.jsonl", second)
-        append_record(tmp_path / "again.jsonl", one)
-    with pytest.raises(HarnessError, match=r"^again.jsonl: no two models on the same text"):
-        measured_spreads([tmp_path / "again.jsonl"])
-    append_record(tmp_path / "none.jsonl", far)
-    with pytest.raises(HarnessError, match=r"^none.jsonl: no two models on the same text"):
-        measured_spreads([tmp_path / "none.jsonl"])
-
-
 def test_a_dataset_is_counted_and_nothing_is_measured(tmp_path):
     lines = "".join(f" \n = Title {n} = \n \n" + " a b c \n" * (40 + n) for n in range(12))
     (tmp_path / "wiki.test.tokens").write_text(lines, encoding="utf-8")
     found = power(tmp_path, difference="2%")
     assert (found.passages, found.tokens) == (12, 12 * 7 + 4 * sum(range(40, 52)))
     assert found.perplexity is None
-    assert [one.kind for one in found.kinds] == ["alike", "usual", "unlike"]
     counts = np.array([7.0 + 4 * (40 + n) for n in range(12)])
-    for one in found.kinds:
-        assert one.spread == getattr(known_spreads(), one.kind)
-        assert one.power == power_of(found.difference, one.spread, counts)
-        assert one.detectable == detectable(one.spread, counts)
-        assert one.passages_needed == passages_needed(found.difference, one.spread, counts)
-    own = power(tmp_path, difference="2%", results=[RECORDS / "wikitext-2.jsonl"])
-    assert own.spreads.source == "wikitext-2.jsonl"
+    assert [(pair.kind, pair.spread, pair.power, pair.detectable) for pair in found.kinds] == [
+        (kind, spread, power_of(found.difference, spread, counts), detectable(spread, counts))
+        for kind, spread in SPREADS.items()
+    ]
     (tmp_path / "few").mkdir()
     (tmp_path / "few" / "wiki.test.tokens").write_text(" \n = T = \n \n a b \n", encoding="utf-8")
     with pytest.raises(HarnessError, match=r"few: test has \d passages: too few for an interval"):
@@ -178,4 +109,4 @@ SETS = 1000  # 80 % of these, give or take 2.5 % (two standard errors)
 @pytest.mark.parametrize("population", ["windows", "skewed"])
 @pytest.mark.parametrize("passages", [20, 60])
 def test_a_difference_of_the_stated_size_is_found_in_four_of_five_sets(population, passages):
-    assert fraction_found(population, passages, known_spreads().usual, SETS) >= ENOUGH - 0.025
+    assert fraction_found(population, passages, SPREADS["usual"], SETS) >= ENOUGH - 0.025
