@@ -116,10 +116,6 @@ RAISED: dict[str, Rows] = {
     },
     "wb.cite BuilderError": {"not a dataset": lambda at: wb.cite(at / "empty")},
     "wb.detokenize BuilderError": {"unknown": lambda _: wb.detokenize("a", "xx-none")},
-    "wb.diff BuilderError": {
-        "no dataset": lambda at: wb.diff(at / "empty", at.tiny),
-        "not what its files say": lambda at: wb.diff(damaged_set(at), at.tiny),
-    },
     "wb.extract RejectedError": {
         "`too-large`": lambda _: wb.extract("x" * 2**23, title="A"),
         "`malformed`": lambda _: wb.extract("a {{b " * 1500, title="A"),
@@ -151,19 +147,13 @@ RAISED: dict[str, Rows] = {
         "no such store": lambda at: wb.lock(at / "nowhere"),
         "no page to lock": lambda at: wb.lock(at.store, as_of="2001-01-01"),
     },
-    "wb.new_lines BuilderError": {
-        "`out` exists": lambda at: wb.new_lines(at.tiny, at / "empty", against=at / "file"),
-        "nothing is new": lambda at: wb.new_lines(at.tiny, at / "new", against=at.tiny),
-    },
     "wb.open_templates BuilderError": {
         "no such store": lambda at: wb.open_templates(at / "nowhere").__enter__(),
     },
     "wb.overlap BuilderError": {
         "missing": lambda at: wb.overlap(at / "empty", against=at / "file"),
         "a path of `against` does not exist": lambda at: wb.overlap(at.tiny, against=at / "nowhere"),
-        "lock file is wrong": lambda at: wb.overlap(
-            at.tiny, against=cut(at.data / "titles.lock", at / "x", 99)
-        ),
+        "none of the other text can be read": lambda at: wb.overlap(at.tiny, against=at.store),
     },
     "wb.describe BuilderError": {
         "no dataset": lambda at: wb.describe(at / "empty", out=at / "x.html"),

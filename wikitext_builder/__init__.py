@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from wikitext_builder.building.build import build as build
     from wikitext_builder.building.build import build_months as build_months
     from wikitext_builder.citation import cite as cite
-    from wikitext_builder.dataset.diff import diff as diff
     from wikitext_builder.dataset.load import load as load
     from wikitext_builder.dataset.verify import verify as verify
     from wikitext_builder.extraction.page import extract as extract
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from wikitext_builder.stats.plots import plot_window as plot_window
     from wikitext_builder.stats.plots import plot_zipf as plot_zipf
     from wikitext_builder.stats.statistics import statistics as statistics
-    from wikitext_builder.text_overlap.new_lines import new_lines as new_lines
     from wikitext_builder.text_overlap.overlap import overlap as overlap
     from wikitext_builder.tokens.detokenizer import detokenize as detokenize
     from wikitext_builder.tokens.tokenizer import tokenize as tokenize

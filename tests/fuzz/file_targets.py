@@ -23,7 +23,8 @@ from wikitext_builder.pages.importing import import_dump
 from wikitext_builder.pages.lock import language_in_lock, read_attribution, read_lock, read_titles
 from wikitext_builder.pages.reading import status_of, stored_pages
 from wikitext_builder.pages.store import Store
-from wikitext_builder.text_overlap.sources import How, Rejects, pieces_of
+from wikitext_builder.progress import no_progress
+from wikitext_builder.text_overlap.overlap import _Reader, _text_of_file
 from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.languages import language_of
 
@@ -37,7 +38,7 @@ DATASET: Final = {  # its smallest: each split has one article
     "train\tTea\t1\t2\t2016-01-01T00:00:00Z\thttps://en.wikipedia.org/w/index.php?oldid=2\n",
     "articles/train.jsonl": '{"title": "Tea", "page_id": 1, "revision_id": 2, "timestamp": "", "url": "",'
     ' "wikidata_id": null, "text": "Tea", "sections": [{"heading": "Tea", "level": 1, "text": ""}],'
-    ' "categories": ["Drinks"], "formulas": [], "left_out": []}\n',
+    ' "categories": ["Drinks"], "quality": null, "formulas": [], "left_out": []}\n',
 }
 NAMES: Final = tuple(DATASET)
 
@@ -79,15 +80,10 @@ def _dataset(content: bytes) -> str:
         (folder / name).write_text(DATASET[name])
 
 
-OTHERS: Final = ("a.jsonl", "a.txt", "a.jsonl.gz", "wiki.train.tokens")
-
-
 def _other(content: bytes) -> str:
-    """Text to compare with; the first byte chooses the name of its file."""
-    name = OTHERS[content[0] % len(OTHERS)] if content else OTHERS[0]
-    rejects = Rejects()
-    pieces = [*pieces_of(written(f"other/{name}", content[1:]), How(), rejects)]
-    return f"{pieces} {rejects.all()}"
+    """Text to compare with."""
+    path, reader = written("other/a.txt", content), _Reader(no_progress)
+    return f"{[*reader.read(path, _text_of_file(path))]} {reader.unread}"
 
 
 @cache
@@ -151,9 +147,7 @@ TARGETS: Final[dict[str, Target]] = {
     "other": target(
         "other",
         _other,
-        b'\x00{"text": "Tea is a drink."}\n{"text": null}\n',
-        b"\x01Tea is a drink.\n",
-        b"\x03 \n = Tea = \n \n Tea is a drink . \n \n",
+        b"Tea is a drink.\n",
     ),
     "rejected": target("rejected", _rejected),
     "names": target("names", _names),

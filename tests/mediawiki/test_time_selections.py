@@ -306,23 +306,6 @@ def test_live_sets_of_two_spans_come_from_one_store_and_again_from_their_locks(
         assert (again / "manifest.json").read_bytes() == (out / "manifest.json").read_bytes()
 
 
-def test_overlap_finds_the_copy_that_no_log_names(wiki: Wiki, summer: Path, tmp_path: Path) -> None:
-    """At the date its text stood in an older page, which has another text today."""
-    with stored(tmp_path) as store:
-        selected(
-            wiki.api, store, f"titles:{titles(tmp_path, 'Copied from').path}", as_of=f"{SINCE}T00:00:00Z"
-        )
-    older, out = tmp_path / "a.store", tmp_path / "set"
-    found = wb.build("live", summer, out, against=older, workers=1).overlap
-    assert found is not None
-    assert {one.title: one.duplicates for one in found.articles if one.longest} == {"Copied silently": 1}
-    assert "| test | 19 | 1 | " in (out / "README.md").read_text(encoding="utf-8")
-    new = wb.new_lines(out, tmp_path / "new", against=older)
-    kept_titles = {one.title for one in wb.load(tmp_path / "new").articles("test")}
-    assert len(kept_titles) == len(CREATED) - 1 == new.kept[0].articles
-    assert "Copied silently" not in kept_titles
-
-
 # --- faults
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -46,9 +46,6 @@ from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.dask import open_runners
 from wikitext_builder.runners.processes import Runner, Serial
-from wikitext_builder.text_overlap.overlap import overlap
-from wikitext_builder.text_overlap.result import Overlap, is_compared, write_into_card
-from wikitext_builder.text_overlap.sources import files_of
 from wikitext_builder.wiki.dates import PAGE_DATES, days_of, months_of
 
 
@@ -67,7 +64,6 @@ class BuildReport:
     left_out_reasons: dict[str, int] = field(default_factory=dict)  # why, if the store has templates
     expanded: int = 0  # template calls with a text from the store's templates
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
-    overlap: Overlap | None = None  # with other text, if it was compared in this run
     warnings: tuple[str, ...] = ()  # splits that are smaller than the recipe or the given titles ask for
 
 
@@ -79,7 +75,6 @@ def build(
     workers: int | None = None,
     scheduler: str | None = None,
     work: str | None = None,
-    against: str | Path | Sequence[str | Path] = (),
     progress: Progress = no_progress,
     **options: Unpack[BuildOptions],
 ) -> BuildReport:
@@ -95,8 +90,6 @@ def build(
         workers: Processes on this machine; None: one per core.
         scheduler: Address of a Dask scheduler to run the build on, such as tcp://host:8786.
         work: URL for intermediate results, if workers cannot access this disk, such as s3://bucket/folder.
-        against: Other text to measure the overlap with, see `overlap`. The result is written into the
-            dataset, and does not change its manifest.
         progress: Called as the build proceeds.
         options: Which revisions to take, and recipe fields to change; see `BuildOptions`.
 
@@ -107,25 +100,8 @@ def build(
         BuilderError: There is nothing to build from, `out` holds something else, or a disk or worker fails.
     """
     plan = make_plan(recipe, Path(store), Path(out), work_url=work or "", **options)
-    others = [against] if isinstance(against, str | Path) else list(against)
-    if others:
-        files_of(others)  # what is missing is an error now, and not after the build
-    for one in others:
-        if plan.out.resolve().is_relative_to(Path(one).resolve()):
-            raise BuilderError(
-                f"--against: {one} is or holds {plan.out}, so all of it would overlap; name other text"
-            )
     with open_runners(len(plan.revisions), workers=workers, scheduler=scheduler) as (runner, here):
-        report = carry_out(plan, progress, runner=runner, here=here)
-    if not others or is_compared(plan.out, others):
-        return report
-    try:
-        found = overlap(plan.out, against=others, workers=workers, progress=progress)
-    except BuilderError as error:
-        raise BuilderError(f"{plan.out} is built, but its overlap is not measured: {error}") from error
-    with disk_errors(plan.out):
-        write_into_card(plan.out, found)
-    return replace(report, overlap=found)
+        return carry_out(plan, progress, runner=runner, here=here)
 
 
 def build_months(
@@ -157,7 +133,7 @@ def build_months(
         raise BuilderError(f"--by {by}: expected {' or '.join(PAGE_DATES)}")
     names, rules = months_of(months), options.pop("include", None) or ()
     rules = [rules] if isinstance(rules, str) else list(rules)
-    others = ("workers", "scheduler", "work", "against", "progress")  # they do not decide what is built
+    others = ("workers", "scheduler", "work", "progress")  # they do not decide what is built
     deciding = {name: value for name, value in options.items() if name not in others}
     reports: dict[str, BuildReport | None] = {}
     for month in names:

@@ -1,4 +1,4 @@
-"""Commands that say what is in datasets: statistics, differences, plots, overlap with other text."""
+"""Commands that say what is in datasets: statistics, plots, overlap with other text."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ from wikitext_builder.cli.options import (
     FOLDER,
     OUTPUT_FILE,
     WHOLE,
-    DependentOption,
-    LanguageCode,
-    RealRange,
     WholeRange,
     csv_option,
     json_option,
@@ -80,24 +77,6 @@ def stats(
         click.echo(statistics.as_text(table), nl=False)
 
 
-@command()
-@click.argument("first", type=FOLDER)
-@click.argument("second", type=FOLDER)
-@name_option
-@click.option("--words", type=WHOLE, default=20, help="Number of words to list.")
-@click.option("--titles", type=WHOLE, default=10, help="Number of titles of each kind to print.")
-@json_option
-def diff(first: Path, second: Path, names: tuple[str, ...], words: int, titles: int, as_json: bool) -> None:
-    """Compare two datasets: articles added, removed, changed or moved; words whose frequency changed most.
-
-    FIRST and SECOND hold datasets built here, or in the layout of WikiText or the Penn Treebank.
-    """
-    from wikitext_builder.dataset.diff import as_text
-
-    found = wb.diff(first, second, names=names, words=words)
-    click.echo(json.dumps(asdict(found)) if as_json else as_text(found, titles=titles), nl=as_json)
-
-
 @click.group(cls=Program)
 def plot() -> None:
     """Plot a dataset; the suffix of --out chooses PNG, SVG or PDF."""
@@ -155,85 +134,42 @@ def describe(directories: tuple[Path, ...], **options: Any) -> None:
     "--against",
     type=ANY,
     multiple=True,
-    help="A dataset, store, dump, lock file, text file, or folder of these; repeatable."
-    "  [default: the dataset's own train]",
+    help="A dataset, a text file, or a folder of these; repeatable.  [default: the dataset's own train]",
 )
 @click.option(
     "--split",
     "splits",
     type=click.Choice(SPLITS),
     multiple=True,
-    help="Split to measure; repeatable.  [default: all; without --against, valid and test]",
+    help="Split to measure; repeatable.  [default: valid and test]",
 )
 @click.option(
-    "--words",
-    type=WholeRange(1, 1000),
-    multiple=True,
-    help="Length of n-grams; repeatable.  [default: 8 and 13]",
-)
-@click.option("--as-of", help="Use revisions of stores and dumps on or before this date.")
-@click.option("--language", type=LanguageCode(), help="Language of dumps.  [default: the dataset's]")
-@click.option("--column", default="text", help="Text column of JSON lines and Parquet; a.b is field b of a.")
-@click.option("--memory", type=COUNT, default=2000, help="Megabytes for the index.")
-@click.option("--workers", type=COUNT, default=1, help="Processes, which divide the files among them.")
-@click.option(
-    "--new-lines-only",
-    "out",
-    type=FOLDER,
-    help="Folder to create: a dataset of only the new paragraphs, in the layout of WikiText.",
-)
-@click.option(
-    "--share",
-    cls=DependentOption,
-    needs="out",
-    type=RealRange(min=0, max=1, min_open=True),
-    default=0.2,
-    help="With --new-lines-only: drop paragraphs with at least this fraction of n-grams in the other text.",
+    "--words", type=COUNT, multiple=True, help="Length of n-grams; repeatable.  [default: 8 and 13]"
 )
 @click.option("--most", type=WHOLE, default=10, help="Number of articles to print.")
-@click.option("--card", is_flag=True, help="Also write the result into the dataset's card.")
 @json_option
 @csv_option
 def overlap(
-    dataset: Path,
-    against: tuple[Path, ...],
-    out: Path | None,
-    share: float,
-    most: int,
-    card: bool,
-    as_json: bool,
-    as_csv: bool,
-    **options: Any,
+    dataset: Path, against: tuple[Path, ...], most: int, as_json: bool, as_csv: bool, **options: Any
 ) -> None:
-    """Measure how much of each article in DATASET occurs in other text: paragraphs, n-grams, longest match.
+    """Measure how much of each article in DATASET occurs in other text, by n-grams of words.
 
     Without --against, measures how much of valid and test also occurs in train.
 
-    Text files are plain text, JSON lines (.jsonl) or Parquet, and may be compressed (.gz, .bz2, .zst). They
-    are streamed, so they can be of any size.
+    Text files may be compressed (.gz, .bz2, .zst). They are streamed, so they can be of any size.
     """
-    from wikitext_builder.text_overlap.result import as_rows, as_text, built_card, not_read, write_into_card
+    from wikitext_builder.text_overlap.report import as_rows, as_text, unread_text
 
-    options["against"] = against or None
-    if card:
-        built_card(dataset)  # what is missing is an error now, and not after all comparing
-    with shown_progress(as_json=as_json) as progress:
-        new = wb.new_lines(dataset, out, share=share, progress=progress, **options) if out else None
-        found = new.overlap if new else wb.overlap(dataset, progress=progress, **options)
-    if card:
-        write_into_card(dataset, found)
+    with shown_progress() as progress:
+        result = wb.overlap(dataset, against=against or None, progress=progress, **options)
     if as_json:
-        kept = {"kept": [asdict(one) for one in new.kept]} if new else {}
-        click.echo(json.dumps({**asdict(found), **kept}, ensure_ascii=False))
+        click.echo(json.dumps(asdict(result), ensure_ascii=False))
+    elif as_csv:
+        click.echo(csv_text(as_rows(result)), nl=False)
+        if result.unread:
+            click.echo(spelled_out(unread_text(result)), err=True)
     else:
-        click.echo(csv_text(as_rows(found)) if as_csv else as_text(found, most=most), nl=False)
-        if as_csv and found.rejected:
-            click.echo(spelled_out(not_read(found)), err=True)
-        for one in new.kept if new and not as_csv else ():
-            click.echo(
-                f"new in {one.split}: {one.articles:,} articles, {one.paragraphs:,} paragraphs,"
-                f" {one.words:,} words"
-            )
+        click.echo(as_text(result, most=most), nl=False)
 
 
-COMMANDS = (stats, describe, diff, plot, overlap)
+COMMANDS = (stats, describe, plot, overlap)

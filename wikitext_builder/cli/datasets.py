@@ -21,7 +21,6 @@ import wikitext_builder as wb
 from wikitext_builder.article import INCOMPLETE, SECTIONS, SPLITS
 from wikitext_builder.cli.command_line import command
 from wikitext_builder.cli.options import (
-    ANY,
     COUNT,
     FILE,
     FOLDER,
@@ -106,12 +105,6 @@ def tokenize(file: Iterator[bytes], language: str) -> None:
 @click.option("--workers", type=COUNT, show_default="one per core", help="Processes on this machine.")
 @click.option("--scheduler", help="Address of a Dask scheduler to run the build on: tcp://host:8786.")
 @click.option("--work", default="", help="URL for intermediate results, if workers cannot access your disk.")
-@click.option(
-    "--against",
-    type=ANY,
-    multiple=True,
-    help="Measure overlap with this text and store the result in the dataset, see `overlap`; repeatable.",
-)
 @json_option
 def build(
     recipe: str,
@@ -153,10 +146,6 @@ def _print_report(out: Path, report: BuildReport) -> None:
     if not report.already_built:
         for line in _work_done(report):
             click.echo(f"  {line}")
-    if report.overlap:
-        from wikitext_builder.text_overlap.result import as_text
-
-        click.echo(f"\n{as_text(report.overlap, most=0)}", nl=False)
 
 
 def _work_done(report: BuildReport) -> Iterator[str]:

@@ -7,14 +7,10 @@ and a newline. An article is its title (a heading of level 1 with a blank line o
 
 Manifests can grow. A field that a stored manifest does not have takes its default; a field that this version
 does not know is ignored. A change that a reader must not miss gets a new `MANIFEST_FORMAT`.
-
-What a dataset was compared with is not part of what it is: `overlap.json` says it, with hashes of its own.
-The manifest's hash of the card is of what the build wrote, without the section about the overlap.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -100,11 +96,8 @@ MANIFEST = "manifest.json"
 MANIFEST_FORMAT = 1
 CARD: Final = "README.md"
 CROISSANT: Final = "croissant.json"
-OVERLAP: Final = "overlap.json"  # what the dataset was compared with, the totals, and hashes of what follows
 # Patterns of the files that a manifest names.
 NAMED: Final = ("articles/**/*", "parquet/**/*", "wiki.*", ATTRIBUTION, LOCK, CARD, CROISSANT, "LICENSE")
-OVERLAP_BY_ARTICLE: Final = "overlap.csv"
-OVERLAP_HEADING: Final = b"\n## Overlap with other text\n"  # the last section of a card
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,12 +163,7 @@ def compared_files(directory: Path, manifest: Manifest) -> Iterator[tuple[str, F
     """Each file of a manifest: its name, its entry, and the entry of the file found; None if missing."""
     for name, expected in manifest.files.items():
         path = directory / name
-        if not path.is_file():
-            yield name, expected, None
-        elif name == CARD:
-            yield name, expected, entry_of_data(parts_of_card(directory)[0])
-        else:
-            yield name, expected, entry_of(path)
+        yield name, expected, entry_of(path) if path.is_file() else None
 
 
 def unnamed_files(directory: Path, manifest: Manifest) -> list[str]:
@@ -184,36 +172,6 @@ def unnamed_files(directory: Path, manifest: Manifest) -> list[str]:
     return sorted({path.relative_to(directory).as_posix() for path in there} - manifest.files.keys())
 
 
-def compared_overlap(directory: Path) -> Iterator[tuple[str, FileEntry, FileEntry | None]]:
-    """The same for each part of an overlap that was written into a dataset; nothing if there is none."""
-    section, table, path = parts_of_card(directory)[1], directory / OVERLAP_BY_ARTICLE, directory / OVERLAP
-    if not (path.is_file() or table.is_file() or section):
-        return
-    try:
-        stored = json.loads(path.read_bytes())["files"]  # msgspec refuses names that are not UTF-8
-        entries = {name: msgspec.convert(stored[name], FileEntry) for name in (CARD, OVERLAP_BY_ARTICLE)}
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise BuilderError(
-            f"{path}: {type(error).__name__}: {error}; expected what `wikitext-builder overlap` writes"
-            " into a dataset:"
-            " compare it again"
-        ) from error
-    yield CARD, entries[CARD], entry_of_data(section) if section else None
-    yield OVERLAP_BY_ARTICLE, entries[OVERLAP_BY_ARTICLE], entry_of(table) if table.is_file() else None
-
-
-def parts_of_card(directory: Path) -> tuple[bytes, bytes]:
-    """What the build wrote of a dataset's card, and the section about the overlap; empty if it is missing."""
-    path = directory / CARD
-    built, heading, section = (path.read_bytes() if path.is_file() else b"").partition(OVERLAP_HEADING)
-    return built, heading + section
-
-
 def entry_of(path: Path) -> FileEntry:
     """Hash and size of a file."""
     return FileEntry(sha256=file_sha256(path), bytes=path.stat().st_size)
-
-
-def entry_of_data(data: bytes) -> FileEntry:
-    """Hash and size of a file with this content."""
-    return FileEntry(sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))

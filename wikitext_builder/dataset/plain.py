@@ -17,8 +17,7 @@ from typing import Final
 import msgspec
 
 from wikitext_builder.article import Article, heading_level
-from wikitext_builder.dataset.parquet import parquet_lines
-from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.markers import SHOWN_FORMULA
 from wikitext_builder.extraction.polish import own_lines
@@ -126,9 +125,21 @@ def read_plain_articles(directory: Path, split: str) -> Iterator[PlainArticle]:
             f"{directory}: no {ARTICLES}/{split}.jsonl or .parquet; build the dataset with --articles parquet"
         )
     try:
-        rows = chain.from_iterable(map(parquet_lines, shards))
-        with lines.open("rb") if lines.is_file() else nullcontext(rows) as found:
-            for line in found:
-                yield msgspec.json.decode(line, type=PlainArticle)
-    except (OSError, ValueError, TypeError, RecursionError, RejectedError) as error:
+        with lines.open("rb") if lines.is_file() else nullcontext() as file:
+            rows = map(msgspec.json.decode, file) if file else chain.from_iterable(map(_rows, shards))
+            for row in rows:
+                yield msgspec.convert(row, PlainArticle)
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise BuilderError(f"{directory}: {ARTICLES} of {split} are damaged ({error})") from error
+
+
+def _rows(path: Path) -> Iterator[object]:
+    import pyarrow as pa  # here, because the import is slow
+    import pyarrow.parquet as pq
+
+    try:
+        with path.open("rb") as file, pq.ParquetFile(file) as table:  # Arrow takes only paths in UTF-8
+            for batch in table.iter_batches(batch_size=64):
+                yield from batch.to_pylist()
+    except pa.ArrowException as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from error

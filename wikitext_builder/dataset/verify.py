@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import zip_longest
@@ -14,11 +14,8 @@ from wikitext_builder.dataset.counts import SplitCounts, count
 from wikitext_builder.dataset.load import LAYOUTS, WIKITEXT
 from wikitext_builder.dataset.manifest import (
     MANIFEST,
-    OVERLAP,
-    FileEntry,
     Manifest,
     compared_files,
-    compared_overlap,
     read_articles,
     read_lines,
     read_manifest,
@@ -31,7 +28,6 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import ATTRIBUTION, LOCK, read_attribution, read_lock
 
 BUILD_AGAIN = "remove the folder and build again"
-COMPARE_AGAIN = "compare it again with `wikitext-builder overlap`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +62,8 @@ def verify(directory: str | Path) -> list[Check]:
         raise BuilderError(f"{directory}: no wiki.train.tokens, wiki.valid.tokens or wiki.test.tokens in it")
     manifest = read_manifest(directory)
     checks = [*_hashes(directory, manifest)]
-    if manifest:  # else the overlap may say what was left out of these files
-        checks += [*_overlap(directory), _sources(directory, manifest)]
+    if manifest:
+        checks.append(_sources(directory, manifest))
     counts: dict[str, Counter[str]] = {}
     checks += [
         Check(name=f"{path.name} grammar", passed=None, found="the file is not here")
@@ -85,9 +81,6 @@ def verify(directory: str | Path) -> list[Check]:
             checks.extend(_raw(path, directory / f"wiki.{name}.raw", known, says))
             if manifest and manifest.recipe.articles:
                 checks.append(_guarded(f"{name} articles", partial(_plain, directory, name, manifest)))
-    if manifest is None and (directory / OVERLAP).is_file():
-        found = f"with {OVERLAP} these are only the new lines of a dataset, whose vocabulary they keep"
-        return [*checks, Check(name="vocabulary", passed=None, found=found)]
     return [*checks, *_vocabulary(directory, counts, manifest)]
 
 
@@ -102,32 +95,17 @@ def _hashes(directory: Path, manifest: Manifest | None) -> Iterator[Check]:
     if manifest is None:
         yield Check(name="hashes", passed=None, found=f"no {MANIFEST} here")
         return
-    yield from _compared(compared_files(directory, manifest), "the manifest", BUILD_AGAIN)
+    for name, expected, entry in compared_files(directory, manifest):
+        result = f"the file is missing; {BUILD_AGAIN}"
+        if entry == expected:
+            result = f"{entry.sha256[:12]}…, {entry.bytes:,} bytes"
+        elif entry:
+            here, named = (f"{one.sha256} ({one.bytes:,} bytes)" for one in (entry, expected))
+            result = f"{here}, but the manifest says {named}; {BUILD_AGAIN}"
+        yield Check(name=f"{name} sha256", passed=entry == expected, found=result)
     for name in unnamed_files(directory, manifest):
         found = "the manifest does not name this file, but programs read it; remove it, or build again"
         yield Check(name=name, passed=False, found=found)
-
-
-def _overlap(directory: Path) -> Iterator[Check]:
-    """What the dataset was compared with, if that is written into it."""
-    try:
-        for check in _compared(compared_overlap(directory), OVERLAP, COMPARE_AGAIN):
-            yield replace(check, name=f"overlap: {check.name}")
-    except BuilderError as error:
-        yield Check(name="overlap", passed=False, found=str(error))
-
-
-def _compared(
-    files: Iterable[tuple[str, FileEntry, FileEntry | None]], source: str, advice: str
-) -> Iterator[Check]:
-    for name, expected, found in files:
-        said = f"the file is missing; {advice}"
-        if found == expected:
-            said = f"{found.sha256[:12]}…, {found.bytes:,} bytes"
-        elif found:
-            one, other = (f"{entry.sha256} ({entry.bytes:,} bytes)" for entry in (found, expected))
-            said = f"{one}, but {source} says {other}; {advice}"
-        yield Check(name=f"{name} sha256", passed=found == expected, found=said)
 
 
 def _sources(directory: Path, manifest: Manifest) -> Check:

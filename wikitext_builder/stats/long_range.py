@@ -13,7 +13,7 @@ import zstandard
 
 from wikitext_builder.stats.tail import Curve, Measured, absent, slope
 from wikitext_builder.stats.text import Ids, Reals, Text, blocks
-from wikitext_builder.text_overlap.index import Table
+from wikitext_builder.text_overlap.ngrams import HashTable
 from wikitext_builder.text_overlap.words import Hashes, all_ngrams, prefix_sums
 from wikitext_builder.text_overlap.words import Places as Positions
 
@@ -153,11 +153,11 @@ def unseen_ngrams(text: Text) -> Measured:
     for _, found in hashes(text, NGRAMS):
         for n, some in found.items():
             own[n].append(some)
-    tables, places = dict[int, Table](), dict[int, Positions]()
+    tables, places = dict[int, HashTable](), dict[int, Positions]()
     for n, parts in own.items():
         keys, places[n] = np.unique(np.concatenate(parts), return_inverse=True)
         if len(keys):
-            tables[n] = Table(keys)
+            tables[n] = HashTable(keys)
     for _, found in hashes(text.train, NGRAMS):
         for n, table in tables.items():
             table.met[table.look_up(found[n])[1]] = True

@@ -1,1 +1,1 @@
-"""How much of a dataset also occurs in other text: whether it is new."""
+"""How much of a dataset also occurs in other text."""

@@ -1,276 +1,246 @@
-"""How much of each article of a dataset also occurs in other text.
+"""How much of each article of a dataset also occurs in other text: its own train, a dataset, or text files.
 
-The dataset is indexed, and the other text is streamed, so it can be of any size: see `index`. A dataset that
-does not fit into the given memory is indexed in parts, and the other text is read once per part.
+The dataset is indexed, and the other text is streamed, so it can be of any size: see `ngrams`.
 """
 
 from __future__ import annotations
 
+import codecs
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Final, Unpack
+from typing import Final, NoReturn
 
-from wikitext_builder.dataset.load import FILE, DatasetArticle, load
-from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.lock import ATTRIBUTION, Attribution, read_attribution
+import numpy as np
+
+from wikitext_builder.article import SPLITS
+from wikitext_builder.dataset.load import FILE, LAYOUTS, Dataset, load
+from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.pages.decompress import DumpFile, decompressed
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.runners.processes import ProcessPool
-from wikitext_builder.text_overlap.index import Findings, Found, Index, Scan, chunks_of
-from wikitext_builder.text_overlap.result import COLUMN, LENGTHS, NEAR, ArticleOverlap, Overlap, totals
-from wikitext_builder.text_overlap.sources import (
-    How,
-    Listed,
-    OverlapOptions,
-    Piece,
-    Rejects,
-    files_of,
-    is_lock,
-    pieces_of,
-)
-from wikitext_builder.text_overlap.words import Places, words_of
-from wikitext_builder.wiki.dates import parse_date
+from wikitext_builder.text_overlap.ngrams import ParagraphIndex
+from wikitext_builder.text_overlap.words import BOUNDARY, Places
 
-MEMORY: Final = 2000  # megabytes
-MOST_WORDS: Final = 1000  # of an n-gram: memory grows with them
-BYTES_PER_WORD: Final = 150  # of an index, while it is made
-SHOWN: Final = 30  # words of a longest stretch
+LENGTHS: Final = (8, 13)  # n-grams; 13 words are what GPT-3's authors looked for (Brown et al. 2020)
+LONGEST: Final = 1000  # words of an n-gram: memory grows with them
+NEAR: Final = 0.5  # of the shortest n-grams of a paragraph or an article, which make it a near duplicate
 
 
-Against = str | Path | Sequence[str | Path]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArticleOverlap:
+    """How much of an article also occurs in the other text. Headings do not count."""
+
+    split: str
+    title: str
+    words: int
+    paragraphs: int  # of n words or more, without `<unk>` among them
+    near_duplicates: int  # paragraphs of which the other text has at least half of the shortest n-grams
+    ngrams: Mapping[int, int]  # by n: how many places of the article have an n-gram without `<unk>`
+    shared: Mapping[int, int]  # of these, n-grams that the other text has
+
+    def share(self, length: int) -> float:
+        """The fraction of the n-grams of this length that the other text has; 0 if there are none."""
+        return self.shared[length] / self.ngrams[length] if self.ngrams[length] else 0.0
+
+    @property
+    def is_near_duplicate(self) -> bool:
+        """Whether the other text has at least half of the article's shortest n-grams."""
+        return self.share(min(self.ngrams)) >= NEAR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadText:
+    """A file of the other text that was not read, or not to its end, and why."""
+
+    path: str
+    reason: str  # a short stable word
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlap:
+    """How much of a dataset also occurs in other text."""
+
+    dataset: str
+    against: tuple[str, ...]  # paths, sorted
+    lengths: tuple[int, ...]  # n of the n-grams
+    articles: tuple[ArticleOverlap, ...]
+    unread: tuple[UnreadText, ...]
+    characters: int  # of the other text, as compared
 
 
 def overlap(
     dataset: str | Path,
     *,
-    against: Against | None = None,
+    against: str | Path | Sequence[str | Path] | None = None,
+    splits: Sequence[str] | None = None,
+    words: Sequence[int] | None = None,
     progress: Progress = no_progress,
-    **options: Unpack[OverlapOptions],
 ) -> Overlap:
     """Measure how much of each article of a dataset also occurs in other text.
 
-    Words are compared in lower case, without punctuation, so that tokens and plain text match. Stores, with
-    their templates, and dumps are compared in all revisions, as `extract` reads wikitext.
+    Words are compared in lower case, without punctuation, so that tokens and plain text match.
 
     Args:
         dataset: A dataset built here, or one in the layout of WikiText or the Penn Treebank.
-        against: Datasets, stores, dumps, lock files, text (plain, JSON lines, Parquet; compressed with gzip,
-            bzip2 or Zstandard), or folders of these. None: the dataset's own train.
+        against: Datasets, plain text files (also compressed with gzip, bzip2 or Zstandard), or folders of
+            these. None: the dataset's own train.
+        splits: Splits to measure, by default valid and test.
+        words: Lengths of n-grams, by default 8 and 13. The shortest one defines near duplicates.
         progress: Called with the number of characters compared.
-        options: See `OverlapOptions`.
 
     Raises:
-        BuilderError: The dataset is missing or in another format, a path of `against` does not exist, or a
-            lock file is wrong, or none of the other text can be read. What else of it cannot be read, or is a
-            lock file in a folder, is in `rejected`.
+        BuilderError: The dataset is missing or in another format, a path of `against` does not exist, or none
+            of the other text can be read. If only some of it cannot be read, `unread` lists it.
     """
-    comparison = Comparison(dataset, against, progress, **options)
-    return comparison.result([one.overlap for one in comparison.articles()])
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """An article of the dataset, and where it comes from, if that is known."""
-
-    split: str
-    article: DatasetArticle
-    source: Attribution | None
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What was found of an article, and of each paragraph."""
-
-    text: Text
-    overlap: ArticleOverlap
-    shares: tuple[float | None, ...]  # by paragraph: of the shortest n-grams; None: it has none
-
-
-class Comparison:
-    """A dataset against other text; what was rejected is known after all articles."""
-
-    def __init__(
-        self,
-        dataset: str | Path,
-        against: Against | None,
-        progress: Progress,
-        **options: Unpack[OverlapOptions],
-    ) -> None:
-        self.dataset = load(dataset)
-        manifest = self.dataset.manifest
-        language = options.get("language") or (manifest.recipe.language if manifest else "en")
-        self.lengths = tuple(sorted(set(options.get("words") or LENGTHS)))
-        self.workers = options.get("workers") or 1
-        if not 1 <= self.lengths[0] <= self.lengths[-1] <= MOST_WORDS or self.workers < 1:
-            found = f"--words: {self.lengths}, --workers: {self.workers}"
-            raise BuilderError(f"{found}; expected 1 or more, and at most {MOST_WORDS:,} words")
-        splits = ["test"] if self.dataset.layout == FILE else list(self.dataset.files)
-        if against is None:
-            if self.dataset.layout == FILE or "train" not in splits:
-                what = "has no train to compare with; name other text with --against"
-                raise BuilderError(f"{self.dataset.path}: {what}")
-            if "train" in (options.get("splits") or ()):
-                raise BuilderError("--split train: the other splits are compared with it; give --against too")
-            against = self.dataset.file("train", raw=self.dataset.has_raw("train"))
-            splits.remove("train")
-        self.splits = tuple(dict.fromkeys(options.get("splits") or splits))
-        given = [Path(one) for one in ([against] if isinstance(against, str | Path) else against)]
-        self.against = files_of(given)
-        date, column = parse_date(options.get("as_of")), options.get("column") or COLUMN
-        self.how = How(as_of=date, language=language, column=column)
-        self.progress, self.characters, self.rejects = progress, 0, Rejects()
-        locks = [path for path in self.against if is_lock(path)]
-        self.listed = Listed(locks, language, given, self.rejects)
-        self.sources = [path for path in self.against if path not in locks]
-        self.limit = max(1, (options.get("memory") or MEMORY) * 10**6 // (BYTES_PER_WORD * self.workers))
-
-    def result(self, articles: Sequence[ArticleOverlap]) -> Overlap:
-        """The result, when all articles were compared; BuilderError: there was nothing to compare with."""
-        rejected = self.rejects.all()
-        if not any(one.words for one in articles):
-            raise BuilderError(f"{self.dataset.path}: no words in {', '.join(self.splits)} to compare")
-        if self.sources and not self.characters:
-            reasons = "".join(f"\n  {one.source}: {one.reason}, {one.detail}" for one in rejected)
-            date = f" up to {self.how.as_of}" if self.how.as_of else ""
-            raise BuilderError(f"--against: no text was found{date}; expected text to compare with{reasons}")
-        return Overlap(
-            dataset=self.dataset.title,
-            against=tuple(map(str, self.against)),
-            as_of=self.how.as_of,
-            language=self.how.language,
-            column=self.how.column,
-            lengths=self.lengths,
-            splits=totals(articles, self.lengths),
-            articles=tuple(articles),
-            rejected=rejected,
-            characters=self.characters,
-        )
-
-    def articles(self) -> Iterator[Compared]:
-        """Compare all articles, part by part."""
-        with ProcessPool(self.workers) as pool:  # it starts processes when it has work
-            for part in self._parts():
-                index = self._searched([one.article.paragraphs for one in part], pool)
-                counts = {n: index.ngrams_of_lines(n) for n in self.lengths}
-                for number, text in enumerate(part):
-                    yield _compared(
-                        index, counts, number, text, self.listed.of(text.source, text.article.title)
-                    )
-
-    def _parts(self) -> Iterator[list[Text]]:
-        """Consecutive articles with about as many words as fit into the memory, at least one article."""
-        part, words = list[Text](), 0
-        for one in self._texts():
-            size = sum(line.count(" ") + 1 for line in one.article.paragraphs)
-            if part and words + size > self.limit:
-                yield part
-                part, words = [], 0
-            part.append(one)
-            words += size
-        if part:
-            yield part
-
-    def _texts(self) -> Iterator[Text]:
-        for split in self.splits:
-            attributed = (self.dataset.path / ATTRIBUTION).is_file()
-            rows = read_attribution(self.dataset.path) if attributed else ()
-            sources = (one for one in rows if one.split == split)
-            articles = self.dataset.articles(split, raw=self.dataset.has_raw(split))
-            for article, source in zip_longest(articles, sources):
-                if article is None or (attributed and source is None):
-                    raise self.dataset.unfit(f"{split} and {ATTRIBUTION} have different articles")
-                yield Text(split, article, source)
-
-    def _searched(self, paragraphs: Sequence[Sequence[str]], pool: ProcessPool) -> Index:
-        """An index past which all sources went."""
-        index, found = Index(paragraphs, self.lengths), list[tuple[Rejects, int]]()
-        shares = _shared_out(self.sources, self.workers)
-        if len(shares) == 1:
-            found.append(_search(index, shares[0], self.how, self.progress))
-        else:
-            tasks = [(paragraphs, self.lengths, share, self.how) for share in shares]
-            for findings, rejects, characters in pool.map(_search_apart, tasks):
-                index.merge(findings)
-                found.append((rejects, characters))
-                self.progress("compare parts", len(found), len(tasks))
-        self.characters = sum(characters for _, characters in found)
-        for rejects, _ in found:
-            self.rejects.update(rejects)
-        return index
-
-
-def _search(index: Index, sources: Iterable[Path], how: How, progress: Progress) -> tuple[Rejects, int]:
-    """Stream sources past an index; return what was not read of them, and how many characters were."""
-    rejects, scan, characters = Rejects(), Scan(index), 0
-
-    def pieces() -> Iterator[Piece]:
-        nonlocal characters
-        for path in sources:
-            for piece in pieces_of(path, how, rejects):
-                characters += len(piece.text)
-                yield piece
-
-    for chunk in chunks_of(pieces()):
-        scan.add(chunk)
-        progress("compare", characters, None)
-    scan.close()
-    progress("compare", characters, characters)
-    return rejects, characters
-
-
-def _search_apart(task: tuple[Any, Any, Iterable[Path], How]) -> tuple[Findings, Rejects, int]:
-    """Search in a process of its own: the arguments are those of an index, sources, and how they are read."""
-    index = Index(*task[:2])
-    rejects, characters = _search(index, *task[2:], no_progress)
-    return index.findings, rejects, characters
-
-
-def _shared_out(sources: Sequence[Path], workers: int) -> list[tuple[Path, ...]]:
-    """The sources of each worker: the largest first, each to the worker that has least."""
-    shares: list[list[Path]] = [[] for _ in range(max(1, min(workers, len(sources))))]
-    sizes = [0] * len(shares)
-    bytes_of = {path: path.stat().st_size if path.exists() else 0 for path in sources}  # a link to nothing: 0
-    for path in sorted(sources, key=lambda one: (-bytes_of[one], one)):
-        least = sizes.index(min(sizes))
-        shares[least].append(path)
-        sizes[least] += bytes_of[path]
-    return [tuple(sorted(share)) for share in shares]
-
-
-def _compared(
-    index: Index, counts: Mapping[int, tuple[Places, Places]], number: int, text: Text, listed: str
-) -> Compared:
-    """What an index has found of its article with this number."""
-    lines = slice(int(index.article_ends[number]), int(index.article_ends[number + 1]))
-    found = index.found[number]
-    ngrams, shared = (one[lines] for one in counts[index.lengths[0]])
-    long = ngrams > 0
-    shares = [float(met / all_) if all_ else None for all_, met in zip(ngrams, shared, strict=True)]
-    overlap = ArticleOverlap(
-        split=text.split,
-        title=text.article.title,
-        words=int(index.line_ends[lines.stop] - index.line_ends[lines.start]),
-        paragraphs=int(long.sum()),
-        duplicates=int(index.whole[lines][long].sum()),
-        near_duplicates=sum(share is not None and share >= NEAR for share in shares),
-        ngrams={n: int(total[lines].sum()) for n, (total, _) in counts.items()},
-        shared={n: int(met[lines].sum()) for n, (_, met) in counts.items()},
-        longest=found.longest,
-        stretch=_shown(text.article, index.line_ends[lines.start : lines.stop], found),
-        stretch_in=found.where,
-        nearest=found.nearest,
-        nearest_shared=found.nearest_shared,
-        listed=listed,
+    data, lengths = load(dataset), tuple(sorted(set(words or LENGTHS)))
+    if not 1 <= lengths[0] <= lengths[-1] <= LONGEST:
+        raise BuilderError(f"--words: {', '.join(map(str, lengths))}; expected 1 to {LONGEST:,}")
+    sources = _train_of(data) if against is None else _sources(against)
+    articles = [
+        (split, article)
+        for split in splits or _usual_splits(data)
+        for article in data.articles(split, raw=data.has_raw(split))
+    ]
+    paragraphs = [article.paragraphs for _, article in articles]
+    index = ParagraphIndex([line for lines in paragraphs for line in lines], lengths)
+    if not index.words.any():
+        raise BuilderError(f"{data.path}: no words to compare in these splits; see `wikitext-builder verify`")
+    reader = _Reader(progress)
+    for path, text in sources.items():
+        index.look_up(reader.read(path, text))
+    if not reader.characters:
+        reasons = "".join(f"\n  {one.path}: {one.reason}, {one.detail}" for one in reader.unread)
+        raise BuilderError(f"--against: no text was found; expected text to compare with{reasons}")
+    progress("compare", reader.characters, reader.characters)
+    counts, ends = {length: index.counts(length) for length in lengths}, np.cumsum([0, *map(len, paragraphs)])
+    return Overlap(
+        dataset=data.title,
+        against=tuple(map(str, sources)),
+        lengths=lengths,
+        articles=tuple(
+            _article_overlap(split, article.title, slice(begin, end), index, counts)
+            for (split, article), begin, end in zip(articles, ends[:-1], ends[1:], strict=True)
+        ),
+        unread=tuple(reader.unread),
+        characters=reader.characters,
     )
-    return Compared(text, overlap, tuple(shares))
 
 
-def _shown(article: DatasetArticle, begins: Places, found: Found) -> str:
-    """The first words of the longest stretch, which lies in one paragraph."""
-    if not found.longest:
-        return ""
-    begin = int(begins[0]) + found.begin
-    line = int(begins.searchsorted(begin, "right")) - 1
-    start = begin - int(begins[line])
-    return " ".join(words_of(article.paragraphs[line])[start : start + min(found.longest, SHOWN)])
+def _article_overlap(
+    split: str,
+    title: str,
+    lines: slice,
+    index: ParagraphIndex,
+    counts: Mapping[int, tuple[Places, Places]],
+) -> ArticleOverlap:
+    """What was found of the article that has these paragraphs of the index."""
+    ngrams, shared = (numbers[lines] for numbers in counts[min(counts)])
+    return ArticleOverlap(
+        split=split,
+        title=title,
+        words=int(index.words[lines].sum()),
+        paragraphs=int((ngrams > 0).sum()),
+        near_duplicates=int(((ngrams > 0) & (shared >= NEAR * ngrams)).sum()),
+        ngrams={length: int(total[lines].sum()) for length, (total, _) in counts.items()},
+        shared={length: int(met[lines].sum()) for length, (_, met) in counts.items()},
+    )
+
+
+def _usual_splits(dataset: Dataset) -> list[str]:
+    """Valid and test; of a dataset that has neither, train; a file of tokens is one text."""
+    if dataset.layout == FILE:
+        return ["test"]
+    return [split for split in dataset.files if split != "train"] or ["train"]
+
+
+# --- the other text
+
+
+def _train_of(dataset: Dataset) -> dict[Path, Iterator[str]]:
+    """A dataset's own train, which its other splits are compared with."""
+    if dataset.layout == FILE or "train" not in dataset.files:
+        raise BuilderError(f"{dataset.path}: has no train to compare with; name other text with --against")
+    is_raw = dataset.has_raw("train")
+    return {dataset.file("train", raw=is_raw): _text_of_dataset(dataset, ["train"])}
+
+
+def _sources(against: str | Path | Sequence[str | Path]) -> dict[Path, Iterator[str]]:
+    """The datasets and files of some paths, sorted, and the text of each: of a folder all files in it."""
+    paths = set[Path]()
+    for path in map(Path, [against] if isinstance(against, str | Path) else against):
+        files = [path] if path.is_file() or _is_dataset(path) else _files_below(path)
+        if not files:
+            what = "has no files" if path.is_dir() else "is no file and no folder"
+            raise BuilderError(f"{path}: {what}; expected text to compare with")
+        paths.update(files)
+    return {
+        path: _text_of_dataset(load(path)) if path.is_dir() else _text_of_file(path) for path in sorted(paths)
+    }
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """All files in a folder and in those below it; links to folders are not followed."""
+
+    def fail(error: OSError) -> NoReturn:  # `rglob` would pass over it
+        raise BuilderError(f"{error.filename}: {error.strerror}; expected text to compare with") from error
+
+    walk = os.walk(folder, onerror=fail) if folder.is_dir() else ()
+    return [Path(parent, name) for parent, _, names in walk for name in names]
+
+
+def _is_dataset(folder: Path) -> bool:
+    """Whether a folder has files of tokens; one with `train.txt` may have any text."""
+    patterns = [pattern for layout, pattern in LAYOUTS.items() if layout != "plain"]
+    return any((folder / one.format(split=split)).is_file() for one in patterns for split in SPLITS)
+
+
+def _text_of_dataset(dataset: Dataset, splits: Iterable[str] | None = None) -> Iterator[str]:
+    for split in splits or dataset.files:
+        for article in dataset.articles(split, raw=dataset.has_raw(split)):
+            yield "\n".join((*article.lines, BOUNDARY))
+
+
+def _text_of_file(path: Path) -> Iterator[str]:
+    decode = codecs.getincrementaldecoder("utf-8")().decode
+    rest = ""
+    if not path.is_file():  # a pipe, or a link to nothing
+        raise RejectedError("unreadable", "expected a file")
+    with path.open("rb") as file, closing(decompressed(DumpFile(file))) as content:
+        for data in content:
+            if b"\0" in data:
+                raise RejectedError("binary", "found a zero byte; text has none")
+            text = rest + decode(data)
+            end = max(text.rfind(" "), text.rfind("\n")) + 1 or len(text)
+            rest = text[end:]
+            yield text[:end]
+    yield rest + decode(b"", final=True)
+
+
+class _Reader:
+    """Reads the other text, counts its characters, and lists what cannot be read."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.characters, self.unread = 0, list[UnreadText]()
+        self._progress = progress
+
+    def read(self, path: Path, text: Iterator[str]) -> Iterator[str]:
+        """Hand on the text of a source, up to its damage if it has one."""
+        try:
+            for piece in text:
+                yield piece
+                self.characters += len(piece)
+                self._progress("compare", self.characters, None)
+        except UnicodeDecodeError as error:
+            self._add(path, "not-utf-8", f"expected text in UTF-8, found {error.object[error.start]:#x}")
+        except RejectedError as error:
+            self._add(path, error.reason, error.detail)
+        except BuilderError as error:
+            self._add(path, "damaged", str(error).partition(";")[0])
+        except OSError as error:
+            self._add(path, "unreadable", error.strerror or str(error))
+
+    def _add(self, path: Path, reason: str, detail: str) -> None:
+        self.unread.append(UnreadText(path=str(path), reason=reason, detail=detail))

@@ -1,9 +1,6 @@
 """The recipe `live`: a test set alone, of pages whose dates the store knows."""
 
-import hashlib
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +10,13 @@ import wikitext_builder as wb
 from tests.cases import each
 from tests.command import done
 from tests.dumps import numbered_page
-from tests.wikitext_builder.datasets import PAGES, build, faults, sizes, store_of, titles_file
+from tests.wikitext_builder.datasets import build, faults, sizes, store_of, titles_file
 from wikitext_builder.building import stages
 from wikitext_builder.building.build import BuildReport
 from wikitext_builder.building.splits import rank_for_test
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import read_attribution
 from wikitext_builder.pages.store import Dates, Store, add_dates
-from wikitext_builder.sample import SAMPLE_DUMP
-from wikitext_builder.text_overlap.result import Overlap
 
 MONTHS = {"oct": "2026-10-01..2026-10-31", "nov": "2026-11-01..2026-11-30"}
 
@@ -116,15 +111,10 @@ def test_a_series_that_cannot_be_is_refused(
         series(dated, tmp_path / "x", months, by=by)
 
 
-def test_a_series_of_months_is_compared_month_by_month(dated: Path, tmp_path: Path) -> None:
-    months: tuple[object, ...] = ("--months", "2026-10..2026-11", "--workers", "1")
+def test_a_series_of_months_has_a_report_per_month(dated: Path, tmp_path: Path) -> None:
+    months = ("--months", "2026-10..2026-11", "--workers", "1")
     said = done("build", "live", "--store", dated, "--out", tmp_path / "series", *months, "--json")
     assert [json.loads(line)["month"] for line in said.splitlines()] == ["2026-10", "2026-11"]
-    months = (*months, "--against", SAMPLE_DUMP)
-    said = done("build", "live", "--store", dated, "--out", tmp_path / "series", *months)
-    assert said.count("wikitext-live against ") == 2
-    for name in ("2026-10", "2026-11"):
-        assert len(text(tmp_path / "series" / name / "overlap.csv").splitlines()) == 15
 
 
 @pytest.fixture(scope="module")
@@ -180,130 +170,6 @@ def test_what_a_test_set_alone_cannot_be_is_an_error(
     with pytest.raises(BuilderError, match=words):
         build(recipe, short, tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.fixture
-def compared(short: Path, tmp_path: Path) -> Path:
-    """A set that was compared with a text when it was built."""
-    other, out = tmp_path / "other.txt", tmp_path / "compared"
-    other.write_text("4 words. 4 words. 4 words. 4 words. 4 words. " * 3, encoding="utf-8")
-    report = build("live", short, out, against=other)
-    assert report.overlap is not None
-    assert report.overlap == wb.overlap(out, against=other)
-    assert report.overlap.splits[0].shared[8] > 0
-    return out
-
-
-def test_a_set_that_was_compared_has_the_manifest_of_one_that_was_not(
-    short: Path, compared: Path, tmp_path: Path
-) -> None:
-    """It can be built again from its lock file without the other text."""
-    again = tmp_path / "again"
-    build("live", short, again, lock=compared / "titles.lock")
-    assert (again / "manifest.json").read_bytes() == (compared / "manifest.json").read_bytes()
-    names = [{path.name for path in folder.iterdir()} for folder in (compared, again)]
-    assert names[0] - names[1] == {"overlap.csv", "overlap.json"}
-    card, plain = (text(folder / "README.md") for folder in (compared, again))
-    assert card.startswith(plain)
-    assert f"Compared with `{tmp_path / 'other.txt'}`" in card.removeprefix(plain)
-    assert not faults(compared)
-    # an overlap of other settings is replaced
-    for option in (("--words", "5"), ("--column", "body"), ("--language", "de")):
-        done("overlap", compared, "--against", tmp_path / "other.txt", *option, "--card")
-        found = build("live", short, compared, against=tmp_path / "other.txt").overlap
-        assert found is not None
-        assert (found.lengths, found.column, found.language) == ((8, 13), "text", "en")
-
-
-@pytest.mark.parametrize("name", ["overlap.csv", "overlap.json", "README.md"])
-def test_a_damaged_overlap_is_found_and_the_same_call_repairs_it(
-    short: Path, compared: Path, tmp_path: Path, name: str
-) -> None:
-    def built() -> Overlap | None:
-        return build("live", short, compared, against=[tmp_path / "other.txt"]).overlap
-
-    def contents() -> dict[Path, bytes]:
-        return {path: path.read_bytes() for path in compared.glob("*.*")}
-
-    files, path = contents(), compared / name
-    assert built() is None  # what is there already is not compared again
-    begin, heading, section = files[path].partition(b"\n## Overlap with other text\n")
-    damages = [begin[:-9], begin.replace(b"8", b"9"), b""]
-    if name == "README.md":  # the part that the build wrote stays
-        damages = [begin, begin + heading, begin + heading + section.replace(b"8", b"9")]
-    for damage in damages:
-        path.write_bytes(damage)
-        assert any("overlap" in one for one in faults(compared))
-        assert built() is not None
-        assert contents() == files
-    if name != "README.md":
-        path.unlink()
-        assert any("overlap" in one for one in faults(compared))
-    (tmp_path / "other.txt").write_text("Other words.", encoding="utf-8")
-    assert built() is not None
-    assert path.read_bytes() != files[path]
-    assert not faults(compared)
-
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-def test_an_overlap_that_an_editor_stored_is_read(
-    short: Path, compared: Path, tmp_path: Path, encoding: str
-) -> None:
-    path = compared / "overlap.json"
-    path.write_text(path.read_text("utf-8"), encoding)
-    build("live", short, compared, against=tmp_path / "other.txt")
-    assert not faults(compared)
-
-
-def test_what_a_store_has_only_in_its_log_counts(short: Path, compared: Path, tmp_path: Path) -> None:
-    other = store_of(tmp_path / "other.store", PAGES[:1])
-    assert build("live", short, compared, against=other).overlap is not None
-    with closing(sqlite3.connect(other)) as reader:  # as long as it reads, the log stays
-        reader.execute("BEGIN")
-        reader.execute("SELECT count(*) FROM revisions").fetchone()
-        store_of(other, PAGES)
-        assert build("live", short, compared, against=other).overlap is not None
-
-
-def test_other_text_of_the_same_size_and_older_results_are_compared_again(
-    short: Path, compared: Path, tmp_path: Path
-) -> None:
-    other, path = tmp_path / "other.txt", compared / "overlap.json"
-    new, first = path.read_bytes(), json.loads(path.read_bytes())
-    without = {key: value for key, value in first.items() if key not in ("code", "sha256")}
-    for older in (first | {"code": "0" * 16}, without):  # the first versions had no hashes
-        path.write_text(json.dumps(older), encoding="utf-8")
-        assert not faults(compared)
-        assert build("live", short, compared, against=other).overlap is not None
-        assert path.read_bytes() == new
-    other.write_text(other.read_text(encoding="utf-8").replace("4 words", "5 birds"), encoding="utf-8")
-    report = build("live", short, compared, against=other)
-    assert report.overlap is not None
-    assert report.overlap.splits[0].shared[8] == 0
-    second = json.loads(path.read_bytes())
-    assert second["bytes"] == first["bytes"]
-    assert second["sha256"] == [hashlib.sha256(other.read_bytes()).hexdigest()]
-    assert build("live", short, compared, against=other).overlap is None
-
-
-def test_a_build_whose_overlap_fails_says_that_it_is_built(short: Path, tmp_path: Path) -> None:
-    (tmp_path / "other.txt").touch()
-    with pytest.raises(
-        BuilderError, match="out is built, but its overlap is not measured: --against: no text"
-    ):
-        build("live", short, tmp_path / "out", against=tmp_path / "other.txt")
-    assert build("live", short, tmp_path / "out").already_built
-
-
-def test_other_text_that_is_missing_or_holds_the_set_itself_is_refused(short: Path, tmp_path: Path) -> None:
-    (tmp_path / "other.txt").write_text("Other words.", encoding="utf-8")
-    with pytest.raises(BuilderError, match="absent: is no file"):  # before the build
-        build("live", short, tmp_path / "out", against=tmp_path / "absent")
-    assert not (tmp_path / "out").exists()
-    for _ in range(2):  # before the set is there, and when it is
-        with pytest.raises(BuilderError, match=r"is or holds .*out, so all of it would overlap"):
-            build("live", short, tmp_path / "out", against=tmp_path)
-        build("live", short, tmp_path / "out")
 
 
 @pytest.mark.parametrize("options", [{}, {"test_words": 3}])

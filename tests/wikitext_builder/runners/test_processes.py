@@ -37,20 +37,15 @@ def refuse(number: int) -> int:
 OF_THE_FOLDER = """
 import sys
 from pathlib import Path
-from wikitext_builder.dataset.parquet import parquet_lines
 from wikitext_builder.runners.processes import ProcessPool
 
 with ProcessPool(2) as pool:
     assert sorted(pool.map(len, ["a", "ab"])) == [1, 2]
-assert list(parquet_lines(Path("a.parquet"), "text")) == [b'{"text":"x"}\\n']
 """
 
 
 def test_modules_that_lie_in_the_current_folder_are_not_run(tmp_path: Path) -> None:
     """It can be a stranger's dataset."""
-    parquet = pytest.importorskip("pyarrow.parquet")
-    table = pytest.importorskip("pyarrow").table({"text": ["x"]})
-    parquet.write_table(table, tmp_path / "a.parquet")
     for name in ("multiprocessing", "msgspec", "pickle", "pyarrow"):
         (tmp_path / f"{name}.py").write_text("open('it-ran', 'w')\n")
     command = [sys.executable, "-P", "-c", OF_THE_FOLDER]

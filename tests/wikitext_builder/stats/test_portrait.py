@@ -368,7 +368,9 @@ def test_revisions_and_topics_are_what_the_files_list(draw: st.DataObject) -> No
                 ("sections", "formulas", "left_out"), ()
             )
             topics = sorted(draw.draw(names))
-            exported[split].append({**known, **empty, "wikidata_id": None, "categories": topics})
+            exported[split].append(
+                {**known, **empty, "wikidata_id": None, "quality": None, "categories": topics}
+            )
         (path / "attribution.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
         (path / "articles").mkdir()
         for split, some in exported.items():
