@@ -140,60 +140,50 @@ def _print_expanded(expanded: int, failed: Mapping[str, int]) -> None:
 
 
 @command("import")
-@click.argument("dumps", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.argument(
+    "dumps", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
+)
 @store_option
 @language_option
 @click.option("--all", "everything", is_flag=True, help="Keep every article, not only Good and Featured.")
 @click.option("--as-of", help="For dumps with history: the newest revision on or before this date.")
 @page_filters
-@click.option("--workers", type=COUNT, show_default="one per core", help="Processes for a folder's files.")
+@click.option("--workers", type=COUNT, show_default="one per core", help="Processes for several files.")
 @json_option
 def import_(
     dumps: tuple[Path, ...], store_path: Path, language: str, everything: bool, as_json: bool, **options: Any
 ) -> None:
     """Import articles from XML dumps (.xml, .bz2, .gz, .zst) and HTML snapshots (.tar.gz, .ndjson).
 
-    Given a folder, imports all its files and checks their sums in SHA256SUMS. Keeps Good and Featured
-    articles, all templates in a dump, and the HTML in a snapshot, which `build --source rendered` uses.
+    Keeps Good and Featured articles, all templates in a dump, and the HTML in a snapshot, which
+    `build --source rendered` uses.
     """
     options |= {"language": language, "keep": "all" if everything else "marked"}
-    for path in dumps:
-        with shown_progress(as_json=as_json) as progress:
-            report = wb.import_dump(store_path, path, progress=progress, **options)
-        if as_json:
-            click.echo(json.dumps({"dump": str(path), **asdict(report)}))
-            continue
-        rate, kind = report.megabytes_per_second, "JSON" if report.rendered + report.rendered_there else "XML"
-        how = "imported before, not read again" if rate is None else f"{rate:.1f} MB/s of {kind}"
-        parts = f"{report.parts:,} parts, " if path.is_dir() else ""
-        click.echo(f"{path}: {parts}{report.pages:,} pages, {how}")
-        click.echo(f"  kept      {report.kept:,} new, {report.already_there:,} already there")
-        if report.templates or report.templates_there:
-            click.echo(f"  templates {report.templates:,} new, {report.templates_there:,} already there")
-        if report.rendered or report.rendered_there:
-            other = report.rendered_otherwise
-            differ = f", {other:,} of them with other HTML; the store's stays" if other else ""
-            click.echo(
-                f"  rendered  {report.rendered:,} new, {report.rendered_there:,} already there{differ}"
-            )
-        click.echo(f"  skipped   {listed(report.skipped)}")
-        click.echo(f"  rejected  {listed(report.rejected)}")
-        if report.other_files:
-            click.echo(f"  ignored   {', '.join(report.other_files)}")
-        if report.missing_parts:
-            click.echo(
-                f"SHA256SUMS names files that are not here: {', '.join(report.missing_parts)}", err=True
-            )
-        unmarked = report.skipped.get("unmarked", 0)
-        is_most = unmarked == max(report.skipped.values(), default=0)
-        if unmarked and is_most and not report.kept + report.already_there:
-            names = language_of(language)
-            marks = f", such as {{{{{(names.good_marks + names.featured_marks)[0]}}}}}"
-            click.echo(
-                f"No page was kept. {unmarked:,} are unmarked: their wikitext has no template for a Good or"
-                f" Featured article{marks}. To keep every article: --all",
-                err=True,
-            )
+    with shown_progress(as_json=as_json) as progress:
+        report = wb.import_dump(store_path, *dumps, progress=progress, **options)
+    if as_json:
+        click.echo(json.dumps(asdict(report)))
+        return
+    before = report.finished_before
+    note = f" ({before:,} imported before, not read again)" if before else ""
+    click.echo(f"{report.files:,} files{note}: {report.pages:,} pages")
+    click.echo(f"  kept      {report.kept:,} new, {report.already_there:,} already there")
+    if report.templates or report.templates_there:
+        click.echo(f"  templates {report.templates:,} new, {report.templates_there:,} already there")
+    if report.rendered or report.rendered_there:
+        click.echo(f"  rendered  {report.rendered:,} new, {report.rendered_there:,} already there")
+    click.echo(f"  skipped   {listed(report.skipped)}")
+    click.echo(f"  rejected  {listed(report.rejected)}")
+    unmarked = report.skipped.get("unmarked", 0)
+    is_most = unmarked == max(report.skipped.values(), default=0)
+    if unmarked and is_most and not report.kept + report.already_there:
+        names = language_of(language)
+        marks = f", such as {{{{{(names.good_marks + names.featured_marks)[0]}}}}}"
+        click.echo(
+            f"No page was kept. {unmarked:,} are unmarked: their wikitext has no template for a Good or"
+            f" Featured article{marks}. To keep every article: --all",
+            err=True,
+        )
 
 
 @command()

@@ -161,17 +161,12 @@ class WikiTexts(Database):
     def _write_rendered(self, rows: list[Row]) -> int:
         return self.write("INSERT OR REPLACE INTO rendered VALUES (?, ?, ?, ?, ?)", rows) if rows else 0
 
-    def add_missing_rendered(self, language: str, html: Mapping[int, str]) -> tuple[int, int]:
-        """Keep the HTML of each revision id that has none, in one transaction.
-
-        Returns how many are new, and how many of the others differ from what is kept.
-        """
-        query = "SELECT sha1 FROM rendered WHERE language = ? AND revision_id = ? AND failure = ''"
-        there = {number: rows[0] for number in html if (rows := self.read(query, (language, number)))}
-        new = ((number, text) for number, text in html.items() if number not in there)
-        rows = [(language, number, "", sha1_of(text), self.pack(text)) for number, text in new]
-        return self._write_rendered(rows), sum(
-            (sha1_of(html[number]),) != kept for number, kept in there.items()
+    def add_missing_rendered(self, language: str, html: Mapping[int, str]) -> int:
+        """Keep the HTML of each revision id that has none, in one transaction; return how many are new."""
+        query = "SELECT revision_id FROM rendered WHERE language = ? AND revision_id = ? AND failure = ''"
+        new = [number for number in html if not self.read(query, (language, number))]
+        return self._write_rendered(
+            [(language, number, "", sha1_of(html[number]), self.pack(html[number])) for number in new]
         )
 
     def rendered(self, language: str, revision_id: int) -> str | None:

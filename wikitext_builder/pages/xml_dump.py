@@ -57,7 +57,6 @@ class Dump:
             raise BuilderError(f"--as-of {as_of}: expected a time like 2016-04-16T17:15:34Z, in UTC")
         self.path = path
         self.site = DumpedSite()
-        self.xml_bytes = 0
         self.count = 0
         self._last_title = ""
         self._as_of = as_of
@@ -92,19 +91,13 @@ class Dump:
 
     def _parsed(self, file: DumpFile) -> Iterator[DumpedPage]:
         with closing(decompressed(file, threads=self._threads)) as content:
-            pieces = self._measured(content)
-            head = next(pieces, b"")
-            pieces, reader = chain([head], pieces), self._reader(head)
-            pieces = files_in_tar(pieces) if head[TAR] == b"ustar" else pieces
-            for page in chain(chain.from_iterable(map(reader.feed, pieces)), reader.feed(b"", final=True)):
+            head = next(content, b"")
+            pieces, reader = chain([head], content), self._reader(head)
+            lines = files_in_tar(pieces) if head[TAR] == b"ustar" else pieces
+            for page in chain(chain.from_iterable(map(reader.feed, lines)), reader.feed(b"", final=True)):
                 self.count += 1
                 self._last_title = page.content.title
                 yield page
-
-    def _measured(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        for piece in pieces:
-            self.xml_bytes += len(piece)
-            yield piece
 
     def _reader(self, head: bytes) -> _Parser | SnapshotReader:
         """What reads a file that begins so, whatever its name is."""

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -21,9 +20,8 @@ from tests.conftest import DATA, ROOT
 from tests.dumps import COMPRESSIONS, END, export_xml, ndjson, numbered_page, page_xml, record, revision_xml
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages import importing
 from wikitext_builder.pages.dumped import DumpedPage, DumpedSite
-from wikitext_builder.pages.importing import ImportReport, Keep, import_into, why_skipped
+from wikitext_builder.pages.importing import ImportReport, Keep, import_dump, import_into, why_skipped
 from wikitext_builder.pages.reading import StoredTemplates
 from wikitext_builder.pages.store import Rejected, Revision, Store, expect_wiki
 from wikitext_builder.pages.store_languages import add_redirects, redirects_of
@@ -179,8 +177,6 @@ def test_a_finished_import_is_not_repeated(tmp_path: Path) -> None:
     again = imported(tmp_path / "a", path)
     assert not first.finished_before
     assert again.finished_before
-    assert first.megabytes_per_second
-    assert again.megabytes_per_second is None
     assert (again.pages, again.kept, again.already_there, again.skipped) == (2, 0, 1, {"unmarked": 1})
 
 
@@ -189,7 +185,7 @@ def test_a_damaged_note_of_an_import_is_none(tmp_path: Path, note: str) -> None:
     path = written(tmp_path, page_xml(page(1)))
     imported(tmp_path / "a", path)
     with sqlite3.connect(tmp_path / "a") as store:
-        store.execute("UPDATE progress SET value = ? WHERE key LIKE 'import with templates%'", (note,))
+        store.execute("UPDATE progress SET value = ? WHERE key LIKE 'import %'", (note,))
         assert store.total_changes == 1
     again = imported(tmp_path / "a", path)
     assert (again.finished_before, again.kept, again.already_there) == (False, 0, 1)
@@ -235,24 +231,62 @@ def test_a_good_download_replaces_a_damaged_one(tmp_path: Path) -> None:
     assert rejected == []
 
 
-def test_progress_and_time_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = written(tmp_path, *(page_xml(page(number)) for number in range(1, 1201)))
-    heard: list[tuple[int, int | None]] = []
-    ticks = iter([10.0, 12.0])
-    monkeypatch.setattr(importing, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
-    with Store.create(tmp_path / "a") as store:
-        report = import_into(
-            store,
-            path,
-            language=ENGLISH,
-            progress=lambda _stage, done, total, _note="": heard.append((done, total)),
-        )
-    size = path.stat().st_size
-    assert len(heard) == 3
-    assert heard[-1] == (size, size)
-    assert sorted(heard) == heard
-    assert report.seconds == 2.0
-    assert report.megabytes_per_second == size / 2e6
+def test_progress_counts_bytes_of_a_file_and_files(tmp_path: Path) -> None:
+    paths = [written(tmp_path, *(page_xml(page(n)) for n in range(1, 1201))), written(tmp_path, name="b.xml")]
+    calls: list[tuple[str, int, int | None]] = []
+
+    def progress(stage: str, done: int, total: int | None, note: str = "") -> None:
+        calls.append((stage, done, total))
+        assert bool(note) == (stage == "import")
+
+    import_dump(tmp_path / "a", paths[0], progress=progress)
+    size = paths[0].stat().st_size
+    assert [(stage, total) for stage, _, total in calls] == [("import", size)] * 3
+    assert [done for _, done, _ in calls] == sorted(done for _, done, _ in calls)
+    assert calls[-1] == ("import", size, size)
+    calls.clear()
+    import_dump(tmp_path / "b", *paths, workers=2, progress=progress)
+    assert calls == [("files", 1, 2), ("files", 2, 2)]
+
+
+# --- several files
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_several_files_make_the_same_store_with_any_number_of_workers(tmp_path: Path, workers: int) -> None:
+    pages = [page_xml(page(number)) for number in range(1, 41)]
+    pages += [page_xml(page(number, "plain")) for number in (50, 51)]
+    paths = [written(tmp_path, *pages[n::4], name=f"{n}.xml") for n in range(4)]
+    snapshot = tmp_path / "a.ndjson"
+    snapshot.write_bytes(ndjson([record(page(60))]))
+    imported(tmp_path / "a", written(tmp_path, *pages))
+    imported(tmp_path / "a", snapshot)
+    report = import_dump(tmp_path / "b", *paths, snapshot, workers=workers)
+    assert (report.files, report.pages, report.kept, report.rendered) == (5, 43, 41, 1)
+    assert report.skipped == {"unmarked": 2}
+    assert content(tmp_path / "a") == content(tmp_path / "b")
+    again = import_dump(tmp_path / "b", *paths, snapshot, workers=workers)
+    assert (again.finished_before, again.kept, again.already_there, again.rendered_there) == (5, 0, 41, 1)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_after_a_bad_file_the_finished_ones_are_not_read_again(tmp_path: Path, workers: int) -> None:
+    paths = [written(tmp_path, page_xml(page(n)), name=f"{n}.xml") for n in range(1, 4)]
+    good = paths[2].read_bytes()
+    paths[2].write_bytes(good[:-20])
+    with pytest.raises(BuilderError, match=r"3\.xml: the XML ends"):
+        import_dump(tmp_path / "a", *paths, workers=workers)
+    paths[2].write_bytes(good)
+    report = import_dump(tmp_path / "a", *paths, workers=workers)
+    assert report.kept + report.already_there == 3
+    assert workers > 1 or report.finished_before == 2
+
+
+def test_a_name_that_is_not_utf_8_is_imported(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"dump-\xff.xml")
+    path.write_bytes(export_xml([page_xml(page(1))]))
+    assert import_dump(tmp_path / "a", path).kept == 1
+    assert import_dump(tmp_path / "a", path).finished_before
 
 
 # --- killed
