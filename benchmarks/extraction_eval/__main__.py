@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from extraction_eval.measure import Evaluation
 
 LONGEST = 400  # characters of a line that is shown
-KINDS = {
-    "text": "with a macro",
-    "citation": "of citations",
-    "removed": "that are removed",
-    "unknown": "without a macro",
-}
 
 
 @click.command(
@@ -34,7 +28,6 @@ KINDS = {
 @click.option("--api", default="", show_default=False, help="api.php of a wiki that renders the pages.")
 @click.option("--contact", default="", show_default=False, help="Your address, for the wiki.")
 @click.option("--official", type=FILE, help="WikiText file with articles of the same titles.")
-@click.option("--calls", type=FILE, help="JSON lines: wikitext of a template call, its text, page.")
 @language_option
 @click.option("--sections", type=click.Choice(SECTIONS), default=SECTIONS[0], help=SECTIONS_HELP)
 @click.option("--limit", type=click.IntRange(min=1), help="The largest number of pages.")
@@ -59,7 +52,7 @@ def evaluate(pages: tuple[Path, ...], page: Path | None, worst: int, as_json: bo
     if as_json:
         click.echo(json.dumps(found.record(worst), ensure_ascii=False))
         return
-    for lines in (_pages, _compared, _templates):
+    for lines in (_pages, _compared):
         for line in lines(found, worst):
             click.echo(line)
 
@@ -82,19 +75,6 @@ def _pages(found: Evaluation, count: int) -> Iterator[str]:
         yield f"  {page.title}, {page.lost:,} of {page.words:,}"
     for run_ in lost.runs[:count]:
         yield f"  {run_.size:,} in a row, {run_.title}: {_shown(run_.text)}"
-    places = found.places.totals()
-    rest = places["all"] - places["text"] - places["references"]
-    yield (
-        f"template calls: {places['text']:,} in running text, {places['references']:,} in references,"
-        f" {rest:,} elsewhere"
-    )
-    checked, seen = sum(one.checked for one in found.removed), sum(one.seen for one in found.removed)
-    yield (
-        f"  removed from sentences: {places['removed']:,} calls of {len(found.removed):,} templates;"
-        f" {checked:,} checked, {seen:,} have text that a reader sees"
-    )
-    for template in [one for one in found.removed if one.seen][:count]:
-        yield f"    {_shown(' '.join(template.wikitext.split()))}: {_shown(template.text)}"
 
 
 def _compared(found: Evaluation, count: int) -> Iterator[str]:
@@ -120,26 +100,6 @@ def _compared(found: Evaluation, count: int) -> Iterator[str]:
             yield f"  {title}, {part.score.wrong} tokens, {part.breaks.wrong} line breaks"
             yield f"    ours   {_shown(*part.ours)}"
             yield f"    theirs {_shown(*part.theirs)}"
-
-
-def _templates(found: Evaluation, count: int) -> Iterator[str]:
-    from extraction_eval.calls import weighted_share
-
-    for kind, what in KINDS.items():
-        some = [one for one in found.calls if one.kind == kind]
-        if not some:
-            continue
-        calls, equal = sum(one.calls for one in some), sum(one.equal for one in some)
-        yield (
-            f"template calls {what}: {equal:,} of {calls:,} as expected, {100 * equal / calls:.2f} %;"
-            f" by frequency in running text {100 * weighted_share(some):.2f} %"
-        )
-        for one in [one for one in some if one.differences][:count]:
-            wikitext, ours, theirs = one.differences[0]
-            yield f"  {one.name}: {one.equal} of {one.calls}"
-            yield f"    {_shown(' '.join(wikitext.split()))}"
-            yield f"    ours   {_shown(ours)}"
-            yield f"    theirs {_shown(theirs)}"
 
 
 def _shown(*lines: str) -> str:

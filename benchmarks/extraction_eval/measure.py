@@ -12,17 +12,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from extraction_eval.calls import (
-    CallPlaces,
-    Expand,
-    RemovedCheck,
-    RemovedTemplate,
-    RenderedCall,
-    TemplateShare,
-    compare_calls,
-    expand_with,
-    read_calls,
-)
 from extraction_eval.compare import ArticleComparison, compare, side_by_side, summarize, worst
 from extraction_eval.lost import LostWords
 from wikitext_builder.article import Article, Page
@@ -137,9 +126,6 @@ class Evaluation:
     rendered: tuple[ArticleComparison, ...]
     red_links: Mapping[str, int]  # templates that the HTML lacks, by name
     official: tuple[ArticleComparison, ...]
-    places: CallPlaces  # where the template calls of the pages stand
-    removed: tuple[RemovedTemplate, ...]  # in sentences; checked if a store or a wiki has the templates
-    calls: tuple[TemplateShare, ...] = ()  # of the file of calls, if there is one
 
     def comparisons(self) -> dict[str, tuple[ArticleComparison, ...]]:
         """The comparisons that were made, by the name of the reference lines."""
@@ -164,9 +150,6 @@ class Evaluation:
                 }
                 for name, found in self.comparisons().items()
             },
-            "calls": self.places.totals(),
-            "removed": [asdict(one) for one in self.removed],
-            "templates": [asdict(one) for one in self.calls],
         }
 
 
@@ -177,7 +160,6 @@ def measure(
     api: str = "",
     contact: str = "",
     official: str | Path | None = None,
-    calls: str | Path | None = None,
     language: str = "en",
     sections: str = "official",
     limit: int | None = None,
@@ -195,8 +177,8 @@ def measure(
     files = [pages] if isinstance(pages, str | Path) else [*pages]
     if page and not title:
         raise BuilderError("--page shows one article; name it with --title")
-    if not (files or store or calls):
-        raise BuilderError("nothing to measure; name files of pages, a --store or a file of --calls")
+    if not (files or store):
+        raise BuilderError("nothing to measure; name files of pages or a --store")
     with ExitStack() as stack:
         asked = Wikipedia(api, language=language_of(language), contact=contact) if api else None
         render = partial(render_page, stack.enter_context(asked)) if asked else None
@@ -210,10 +192,8 @@ def measure(
             language=language,
             sections=sections,
             templates=templates,
-            expand=expand_with(templates, asked, language),
             render=render,
             official={lines[1]: lines for lines in read_articles(Path(official))} if official else None,
-            calls=read_calls(Path(calls)) if calls else (),
             progress=progress,
         )
     if title and not found.pages:
@@ -236,19 +216,16 @@ def measure_pages(
     language: str = "en",
     sections: str = "official",
     templates: Templates | None = None,
-    expand: Expand = lambda _page, _calls: {},
     render: Callable[[Page], tuple[str, frozenset[str]]] | None = None,
     official: Mapping[str, tuple[str, ...]] | None = None,
-    calls: Iterable[RenderedCall] = (),
     progress: Progress = no_progress,
 ) -> Evaluation:
     """Extract pages and compare their lines with those of their HTML, or of what `render` makes of them.
 
-    `expand` expands calls that give no text on purpose, to check that a reader sees none; `templates` those
-    that have no macro. `official` are lines of official articles by tokenized title, `= Title =`.
+    `templates` expand calls that have no macro. `official` are lines of official articles by tokenized
+    title, `= Title =`.
     """
-    residue, lost, places = ResidueCount(), LostWords(), CallPlaces()
-    removed = RemovedCheck(expand, language)
+    residue, lost = ResidueCount(), LostWords()
     rejected, left_out, red_links, count = Counter[str](), Counter[str](), Counter[str](), 0
     rendered, theirs = list[ArticleComparison](), list[ArticleComparison]()
     read = partial(extract, language=language, sections=sections, templates=templates)
@@ -260,7 +237,6 @@ def measure_pages(
             residue.add(plain, tokenized)
             whole = read(one.page, expansions=one.expansions, incomplete="keep") if plain.left_out else plain
             lost.add(one.page, whole.lines, language)  # what goes with a call on purpose is not lost
-            removed.add(one.page, places.add(one.page, language))
             left_out.update(map(call_name, plain.left_out))
             if official is not None and (lines := official.get(tokenized.lines[1])):
                 theirs.append(compare(plain.title, tokenized.lines, lines))
@@ -286,9 +262,6 @@ def measure_pages(
         lost=lost,
         rendered=tuple(rendered),
         official=tuple(theirs),
-        places=places,
-        removed=removed.result(),
-        calls=tuple(compare_calls(calls, language=language, places=places if count else None)),
     )
 
 

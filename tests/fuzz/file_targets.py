@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from extraction_eval.calls import read_calls
-
 from tests.fuzz.page_targets import DUMP
 from tests.fuzz.target import HERE, Target, target, written
 from tests.wikitext_builder.datasets import PAGES, plan_of, store_of
@@ -113,10 +111,6 @@ def _names(content: bytes) -> str:
     return f"{language_in_lock(written('names.lock', head + content), language_of('ca'))}"
 
 
-def _calls(content: bytes) -> str:
-    return f"{[*read_calls(written('calls.jsonl', content))]}"
-
-
 def _store(content: bytes) -> str:
     with Store.open(written("b.store", content)) as store:
         found: list[object] = []
@@ -151,6 +145,5 @@ TARGETS: Final[dict[str, Target]] = {
     ),
     "rejected": target("rejected", _rejected),
     "names": target("names", _names),
-    "calls": target("calls", _calls),
     "store": target("store", _store, _small_store(), longest=1 << 16),
 }

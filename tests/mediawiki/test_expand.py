@@ -4,7 +4,7 @@ import json
 from functools import partial
 from pathlib import Path
 
-from extraction_eval.measure import measure, measure_pages, read_store_pages, render_page
+from extraction_eval.measure import measure_pages, read_store_pages, render_page
 
 import wikitext_builder as wb
 from tests.cases import each
@@ -169,15 +169,6 @@ def test_no_call_in_a_sentence_stays_without_text(wiki: Wiki) -> None:
     article = extract(sentences, expansions=found.texts)
     assert article.left_out == ()
     assert tuple(filter(None, article.lines[3:])) == LINES
-
-
-def test_removed_calls_are_checked_with_the_wiki(wiki: Wiki, tmp_path: Path) -> None:
-    (tmp_path / "A.wiki").write_text("It is {{fix|so}} big.{{cn}}\n\nMore.", encoding="utf-8")
-    removed = measure(tmp_path / "A.wiki", api=wiki.api, contact="test@example.org").removed
-    assert [(found.name, found.checked, found.seen, found.text) for found in removed] == [
-        ("Fix", 1, 1, "so"),
-        ("Cn", 1, 0, ""),
-    ]
 
 
 # --- rendered pages

@@ -15,6 +15,9 @@ SEAM = "\x06"  # separates apostrophes where a tag, a link or a template was bet
 UNKNOWN = re.compile(f"{UNKNOWN_START}(\\d+){UNKNOWN_END}")
 FORMULA_MARK = re.compile(f"{FORMULA}(?:[\U0010ff00-\U0010fffd]*\U0010ffff)?")  # with its LaTeX, if known
 SHOWN_FORMULA = "<formula>"  # what the official files have in its place
+# A list item that is citations alone is a source.
+CITATIONS = re.compile(f"(?:{UNKNOWN.pattern}|[\\s.,;{GONE}{BLOCK}{BOX}])+")
+CITATION = re.compile(r"\{\{\s*(?:[Cc]ite|[Cc]itation\s*[|}])")
 ALONE = re.compile(f"(?:{UNKNOWN.pattern}|[\\s{GONE}{BLOCK}{BOX}])+")
 
 
@@ -68,6 +71,12 @@ class LeftOut:
         """Return the mark to leave in place of the call."""
         self.sources.append(source)
         return f"{UNKNOWN_START}{len(self.sources) - 1}{UNKNOWN_END}"
+
+    def is_source(self, item: str) -> bool:
+        """Return True if a list item is citations alone: it belongs to a list of sources."""
+        if not CITATIONS.fullmatch(item):
+            return False
+        return all(CITATION.match(self.sources[int(number)]) for number in UNKNOWN.findall(item))
 
     def calls_in(self, text: str, *, alone: bool) -> list[str]:
         """Return the wikitext of the calls marked in a text, in order.

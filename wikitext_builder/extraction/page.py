@@ -188,6 +188,8 @@ def lay_out(
     for block in found:
         text = block.text
         if UNKNOWN_START in text:
+            if block.listed and left_out.is_source(text):
+                continue
             calls = left_out.calls_in(text, alone=not block.level and not block.listed)
             cut = incomplete == "cut" and not block.level
             text, went = close_calls(text, listed=block.listed, cut=cut)

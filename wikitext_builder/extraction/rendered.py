@@ -44,6 +44,7 @@ HEADINGS = {f"h{level}": max(level, 2) for level in range(1, 7)}  # level 1 is f
 # {{'}} and similar templates put thin spaces around an apostrophe; they do not separate words.
 PADDED = re.compile("\u200d?\u200a(['\"]+)\u200b?")
 LISTEN = re.compile(rf"\([\s{GONE}]*listen[\s{GONE}]*\)|ⓘ")  # links to sounds beside pronunciations
+AROUND_CITATIONS = " \t\n\xa0.,;"  # a list item with only this outside of its citations is a source
 TAG = re.compile(r"<[^<>]*>")
 EXTENSION, TRANSCLUSION = "mw:Extension/", "mw:Transclusion"  # what an element is of, in Parsoid's `typeof`
 TARGET = re.compile(r'"wt":\s*"([^"|{}\\<]+)')  # the name of a template, in Parsoid's `data-mw`
@@ -136,6 +137,8 @@ class _Walker:
         self.preformatted = 0
         self.items = 0  # open items of lists
         self.after_reference = False
+        self.citation_at = 0  # depth of the open citation; 0 if none is
+        self.cited = self.uncited = False  # the block has text in citations, and outside of them
         self.variant = 0, 0, ""  # of the open element: its depth, the pieces before it, its text
 
     # --- called by libxml2
@@ -169,6 +172,8 @@ class _Walker:
             self.pieces.append(BREAK)
         elif tag == "q":
             self.pieces.append('"')
+        elif tag == "cite" and not self.citation_at and "citation" in attributes.get("class", "").split():
+            self.citation_at = self.depth
         if mark is None and "data-mw-variant" in attributes:
             self.variant = self.depth, len(self.pieces), _variant(attributes["data-mw-variant"])
 
@@ -183,6 +188,8 @@ class _Walker:
             return
         if self.outside:
             return
+        if depth == self.citation_at:
+            self.citation_at = 0
         if (depth, len(self.pieces)) == self.variant[:2]:
             self.pieces.append(self.variant[2])
         if tag in HEADINGS or tag in BLOCKS:
@@ -202,6 +209,8 @@ class _Walker:
         if self.after_reference and text[0] in POINTS:
             close_gap(self.pieces, " ,;" if text[0] == ")" else " ")
         self.after_reference = False
+        self.cited |= self.citation_at > 0
+        self.uncited |= not self.citation_at and text.strip(AROUND_CITATIONS) != ""
         if "&" in text:
             text = text.replace("&", "&amp;")  # as a reader sees it: polishing would decode an entity
         self.pieces.append(text.replace("\n", BREAK) if self.preformatted else text)
@@ -279,10 +288,12 @@ class _Walker:
         """End a heading, or a paragraph per line."""
         text = PADDED.sub(r"\1", LISTEN.sub(GONE, "".join(self.pieces)))
         level, self.heading = self.heading, 0
+        is_source = self.items > 0 and self.cited and not self.uncited
         self.pieces, self.after_reference, self.displayed = [], False, False
+        self.cited = self.uncited = False
         if level:
             self.found.append(Block(text=text.replace(BREAK, " ").strip(), level=level))
-        elif text and not text.isspace():
+        elif text and not text.isspace() and not is_source:
             for line in text.split(BREAK):
                 if kept := line.strip().lstrip(": "):
                     self.found.append(Block(text=kept, listed=self.items > 0))

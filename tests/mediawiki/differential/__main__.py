@@ -22,7 +22,7 @@ from tests.mediawiki.differential.comparing import (
     shrunk,
 )
 from tests.mediawiki.differential.families import FAMILIES, Family
-from tests.mediawiki.differential.material import calls_in_sentences, real_calls
+from tests.mediawiki.differential.material import real_calls
 
 SHOWN = 60  # groups of differences that are shrunk and printed
 
@@ -37,9 +37,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--api", default="", help="a wiki that runs already and has the templates")
     parser.add_argument("--shown", type=int, default=SHOWN, help="how many groups of differences to print")
     parser.add_argument("--real", action="store_true", help="the calls of the shared pages, not random ones")
-    parser.add_argument(
-        "--text", action="store_true", help="the calls in their running text, each time it is there"
-    )
     options = parser.parse_args(arguments)
     if not NEW.exists():
         parser.error(f"{NEW} is not here")
@@ -52,9 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
         with reader(options.templates, dated=family.dated, api=options.api) as wiki:
             found = Comparison()
             calls = generated_calls(family, options.calls, options.seed)
-            if options.real or options.text:
-                real = calls_in_sentences() if options.text else real_calls()
-                calls = [call for one in family.names for call in real.get(one, [])]
+            if options.real:
+                calls = [call for name in family.names for call in real_calls().get(name, [])]
             for found in compare(family, calls, wiki):
                 sys.stderr.write(f"\r{name}: {found.calls} calls")
             sys.stderr.write("\n")

@@ -14,7 +14,6 @@ from tests.cases import cases, read
 from tests.mediawiki.differential import convert
 from tests.mediawiki.differential.asking import SETS
 from tests.mediawiki.differential.material import (
-    arguments_of,
     call_of,
     module,
     mutated,
@@ -205,17 +204,6 @@ def degree(generator: random.Random, limit: int, letters: str, count: int) -> li
     return [*parts, generator.choice(letters)]
 
 
-def citation(generator: random.Random) -> list[str]:
-    """The arguments of a citation, taken from several real ones."""
-    names = ["Cite book", "Cite journal", "Cite web", "Cite news"]
-    calls = [call for name in names for call in generator.sample(real_calls()[name], 3)]
-    pieces = [piece for call in calls for piece in arguments_of(call)[1:] if "=" in piece]
-    chosen = generator.sample(pieces, min(len(pieces), generator.randrange(3, 10)))
-    unique = {piece.partition("=")[0].strip(): piece for piece in chosen}
-    unique.setdefault("title", "title=A title")
-    return [*unique.values()]
-
-
 PARTS: dict[str, Make] = {
     "text": text,
     "one text": texts(1, 1),
@@ -239,7 +227,6 @@ PARTS: dict[str, Make] = {
     "sounds": ipa_english,
     "country": country,
     "degrees": degrees,
-    "citation": citation,
 }
 
 

@@ -6,16 +6,12 @@ import bz2
 import json
 import random
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from html import unescape
 
-from extraction_eval.calls import calls_in_text
-
 from docs.generate_templates import calls_of, pages_of, templates_in
 from tests.mediawiki.differential.asking import NEW, OLD, folder
-from wikitext_builder.article import Page
-from wikitext_builder.extraction.macros.parser_functions import call_name
 
 LONGEST = 400  # characters of a real call that is used
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -39,34 +35,20 @@ def templates() -> dict[str, str]:
 
 @cache
 def real_calls() -> dict[str, list[str]]:
-    """The calls in the shared pages by name of the template, each once, without calls and tags in it."""
+    """The calls in the shared pages by name of the template, each once, without calls and tags in it.
 
-    def found(page: Page) -> Iterable[tuple[str, str]]:
-        calls = calls_of(page, templates())
-        return (
-            one for one in calls if len(one[1]) <= LONGEST and "{{" not in one[1][2:] and "<" not in one[1]
-        )
-
-    return {name: [*dict.fromkeys(calls)] for name, calls in _kept("calls.json", found).items()}
-
-
-def calls_in_sentences() -> dict[str, list[str]]:
-    """The calls in running text of the shared pages by name, each as often as it stands there."""
-    return _kept("text-calls.json", lambda page: ((call_name(c), c) for c in calls_in_text(page, "en")))
-
-
-def _kept(name: str, find: Callable[[Page], Iterable[tuple[str, str]]]) -> dict[str, list[str]]:
-    """The calls in the shared pages of the templates at hand, by name; kept in a file."""
-    path = folder("2026") / name
+    They are kept in a file.
+    """
+    path = folder("2026") / "calls.json"
     if not path.exists():
-        found: dict[str, list[str]] = {}
-        for page in pages_of(sorted(one for path in (OLD, NEW) for one in path.parent.glob("pages-*.bz2"))):
-            for template, call in find(page):
-                if template in templates():
-                    found.setdefault(template, []).append(call)
-        path.write_text(json.dumps(found), encoding="utf-8")
-    calls: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
-    return calls
+        calls: dict[str, dict[str, None]] = {}
+        for page in pages_of(sorted(file for set_ in (OLD, NEW) for file in set_.parent.glob("pages-*.bz2"))):
+            for name, call in calls_of(page, templates()):
+                if len(call) <= LONGEST and "{{" not in call[2:] and "<" not in call:
+                    calls.setdefault(name, {})[call] = None
+        path.write_text(json.dumps({name: [*texts] for name, texts in calls.items()}), encoding="utf-8")
+    kept: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
+    return kept
 
 
 def arguments_of(call: str) -> list[str]:

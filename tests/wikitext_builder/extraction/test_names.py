@@ -1,7 +1,6 @@
 """A template has one name, for every spelling of a call and everywhere it is counted."""
 
 import pytest
-from extraction_eval.calls import RenderedCall, compare_calls, names_of_calls
 
 from tests.cases import each
 from tests.wikitext_builder.extraction.pages import page
@@ -19,10 +18,6 @@ def test_all_spellings_are_one_name_everywhere(written):
     call = f"{{{{{written}|US}}}}"
     assert call_name(call) == "Inflation"
     assert [call_name(one) for one in extract(page(f"a {call} b")).left_out] == ["Inflation"]
-    (share,) = compare_calls([RenderedCall(wikitext=call, text="", page="A")])
-    assert (share.name, share.kind) == ("Inflation", "text")
-    if "\n" not in written and "|" not in written:
-        assert names_of_calls(call) == ["Inflation"]
 
 
 @each("extract/names", "call, name", "calls")

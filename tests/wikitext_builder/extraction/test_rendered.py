@@ -37,9 +37,11 @@ def test_what_is_no_running_text_goes(removed):
     assert body(f"<p>a</p>{removed}<p>b</p>") == ["a", "b"]
 
 
-def test_a_citation_in_a_section_that_stays_is_text():
-    cited = '<ul><li><cite class="citation book">A, B (2001). <i>C</i>.</cite>&#160;(French)</li></ul>'
-    assert body(f"<h2>Works</h2>{cited}") == ["== Works ==", "A, B (2001). C. (French)"]
+def test_a_list_item_that_is_a_citation_is_a_source():
+    cited = '<cite class="citation book">A, B (2001). <i>C</i>.</cite>'
+    items = f"<li>{cited}; {cited}.</li><li>{cited}&#160;(French)</li><li><cite>D</cite></li>"
+    shown = ["== Works ==", "A, B (2001). C. (French)", "D", "A, B (2001). C."]
+    assert body(f"<h2>Works</h2><ul>{items}</ul><p>{cited}</p>") == shown
 
 
 def test_sections_and_layout_are_those_of_the_wikitext_way():

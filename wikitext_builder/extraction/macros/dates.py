@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from datetime import UTC, date, datetime
-from functools import lru_cache
 
 from wikitext_builder.extraction.macros import words
 from wikitext_builder.extraction.macros.call import Call, Macro, macro, series
@@ -169,13 +168,6 @@ def parts_of(text: str) -> list[str]:
     """Year, month and day of a date in one text; the whole text in front if it has another form."""
     match = date_in(text)
     return [match["y"], match["m"], match["d"]] if match else [text, "", ""]
-
-
-@lru_cache(maxsize=16)
-def order_of_dates(wikitext: str) -> str:
-    """The order, dmy or mdy, that a page asks for with `{{Use dmy dates}}`; empty without such a call."""
-    found = re.search(r"\{\{\s*use (dmy|mdy) dates", wikitext, re.IGNORECASE)
-    return found[1].lower() if found else ""
 
 
 @macro("Age", "Age in years")

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 
 from wikitext_builder.extraction.macros import (  # noqa: F401 - each declares its macros as it is imported
-    citations,
     convert,
     dates,
     entities,
@@ -225,12 +224,10 @@ OF_MODULES = {(module, function): template for module, function, template, _sour
 def template_of(module: str, function: str) -> str:
     """The template that a function of a module stands for, by `data/modules.tsv`; empty if none is known.
 
-    >>> template_of("flag", "icon"), template_of("Flag", "fb"), template_of("cite web", "")
-    ('Flagicon', 'Fb', 'Cite web')
+    >>> template_of("flag", "icon"), template_of("Flag", "fb"), template_of("Flag's", "fb")
+    ('Flagicon', 'Fb', '')
     """
     name, function = template_name(module), function.replace("_", " ")
-    if not function:
-        return name  # such as {{#invoke:cite web||…}}
     return OF_MODULES.get((name, function)) or template_name(function if (name, "*") in OF_MODULES else "")
 
 
