@@ -12,8 +12,6 @@ from tests.command import COMMAND, done, environment
 from tests.conftest import ROOT
 from tests.mediawiki.load import LoadedWiki, missing
 from tests.mediawiki.loopback import server
-from wikitext_builder.pages.turns import only_fetch
-from wikitext_builder.progress import no_progress
 
 PAGES = 30
 
@@ -97,10 +95,3 @@ def test_the_next_one_follows_a_killed_one_and_import_and_build_do_not_wait(tmp_
     assert missing(wiki, tmp_path) == []
     assert sum(wiki.given.values()) <= PAGES + 1  # perhaps what the killed one had just asked for
     assert not list(tmp_path.glob("a.store-*"))
-
-
-def test_a_file_of_the_users_beside_the_store_stays(tmp_path: Path) -> None:
-    (tmp_path / "pages.store-fetch").write_text("mine")
-    with only_fetch(tmp_path / "pages.store", no_progress):
-        pass
-    assert (tmp_path / "pages.store-fetch").read_text() == "mine"

@@ -6,6 +6,7 @@ from the parent: when the parent closes it, or is killed, the child gets Ctrl-C,
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -19,7 +20,6 @@ from pathlib import Path
 from typing import IO, Final
 
 from ps_models.processor import stop_signals
-from wikitext_builder.pages.turns import take
 from wikitext_builder.programs import command_of
 from wikitext_builder.progress import Progress
 
@@ -93,7 +93,13 @@ def _why(log: Path, status: int) -> str:
 def locked(path: Path, progress: Progress) -> Iterator[IO[bytes]]:
     """Wait for another queue in a folder, or for the children of a killed one: they save, and then stop."""
     with path.open("ab") as lock:
-        take(lock, f"another queue works in {path.parent}, or its children still save", progress)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            busy = f"another queue works in {path.parent}, or its children still save"
+            progress("waiting", 0, None, busy)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            progress("waiting", 1, 1)
         yield lock
 
 
