@@ -1,6 +1,6 @@
-"""`python -m ps_models` is `ps-models`."""
+"""`python -m ps_models` runs `ps-models`."""
 
-from wikitext_builder.programs import ps_models
+from ps_models.cli import main
 
 if __name__ == "__main__":
-    ps_models()
+    main()

@@ -1,6 +1,6 @@
 """`python -m wikitext_builder` runs `wikitext-builder`."""
 
-from wikitext_builder.programs import wikitext_builder
+from wikitext_builder.cli import main
 
 if __name__ == "__main__":
-    wikitext_builder()
+    main()

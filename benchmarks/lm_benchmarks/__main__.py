@@ -1,6 +1,6 @@
-"""`python -m lm_benchmarks` is `lm-benchmarks`."""
+"""`python -m lm_benchmarks` runs `lm-benchmarks`."""
 
-from wikitext_builder.programs import lm_benchmarks
+from lm_benchmarks.cli import main
 
 if __name__ == "__main__":
-    lm_benchmarks()
+    main()

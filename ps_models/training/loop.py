@@ -35,7 +35,7 @@ from ps_models.training.logs import LOGS, Events, RunLog
 from ps_models.training.optimizers import set_learning_rate, start_averaging
 from ps_models.training.update import ONE_PROCESS, DistributedContext, Position, Training, Whole
 from wikitext_builder import __version__
-from wikitext_builder.hashing import commit
+from wikitext_builder.hashing import code_hash
 from wikitext_builder.progress import Progress, no_progress
 
 LOG = logging.getLogger(__name__)
@@ -134,7 +134,7 @@ def _restored(run: Training, snapshot: Mapping[str, Any], words: int | None) -> 
 
 def _sessions(resume: Checkpoint | None, device: torch.device, processes: int) -> tuple[str, ...]:
     """By which code, and on which device, the run was trained; a session like the last adds nothing."""
-    code = f"wikitext-builder {__version__} {commit()}".strip()
+    code = f"wikitext-builder {__version__} {code_hash('ps_models')}"
     now = f"{code}, torch {torch.__version__}, {device_name(device)}"
     now += f", {processes} processes" if processes > 1 else ""  # which score validation in other pieces
     before = () if resume is None else resume.sessions or ("not recorded",)

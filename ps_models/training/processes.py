@@ -17,7 +17,6 @@ from typing import IO, Final
 import click
 
 from ps_models.processor import STOPPING
-from wikitext_builder.programs import command_of
 
 PATIENCE: Final = 60.0  # seconds that processes have to save and end after the first one has
 
@@ -38,7 +37,7 @@ def run_processes(arguments: Sequence[str], number: int) -> int:
         outputs: list[IO[bytes] | None] = [None, *said]
         children = [
             subprocess.Popen(  # noqa: S603 - ours
-                command_of("ps_models", *arguments),
+                [sys.executable, "-P", "-m", "ps_models", *arguments],
                 env={**os.environ, **shared, "RANK": str(rank)},
                 stdout=output,
                 stderr=output,

@@ -36,7 +36,6 @@ from wikitext_builder.cli.options import (
 )
 from wikitext_builder.dataset.recipes import ARTICLES, RECIPES, SOURCES
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.programs import command_of
 from wikitext_builder.progress import is_quiet, shown_progress
 from wikitext_builder.sample import SAMPLE_DUMP
 from wikitext_builder.wiki.dates import PAGE_DATES
@@ -252,7 +251,8 @@ def _run(words: list[str]) -> None:
     module = words[0].replace("-", "_")
     quiet = ["--quiet"] if is_quiet() and "--quiet" not in words else []
     english = os.environ | {"WIKITEXT_LANGUAGE": "en"}  # whatever the user's own language is
-    done = subprocess.run(command_of(module, *words[1:], *quiet), env=english, check=False)  # noqa: S603 - ours
+    command = [sys.executable, "-P", "-m", module, *words[1:], *quiet]  # -P: no modules of the current folder
+    done = subprocess.run(command, env=english, check=False)  # noqa: S603 - our own words
     if done.returncode:
         raise click.exceptions.Exit(done.returncode)  # it has said what is wrong
 

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 import wikitext_builder as wb
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.hashing import code_hash, commit
+from wikitext_builder.hashing import code_hash
 from wikitext_builder.wiki.languages import language_of
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -205,12 +205,11 @@ def add_cite_option(program: click.Command, cite: Callable[[str], str], paths: s
 
 
 def version_option(program: Callable[..., Any]) -> Callable[..., Any]:
-    """The option that prints the version, and which code it is: a version has many commits."""
+    """The option that prints the version, and a hash of the code."""
 
     def show(context: click.Context, _option: click.Parameter, asked: bool) -> None:
         if asked and not context.resilient_parsing:
-            of = f", commit {found}" if (found := commit()) else ""
-            click.echo(f"{context.find_root().info_name}, version {wb.__version__}, code {code_hash()}{of}")
+            click.echo(f"{context.find_root().info_name}, version {wb.__version__}, code {code_hash()}")
             context.exit()
 
     options: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": show}

@@ -21,7 +21,6 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeVar, cast
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.programs import command_of
 from wikitext_builder.runners.processes import ProcessPool, Runner, Serial, cores
 
 LOG = logging.getLogger(__name__)
@@ -83,7 +82,7 @@ def _take_child() -> _Child:
         return child
     ours, its = Pipe()
     with its:
-        command = command_of(__name__, str(its.fileno()))
+        command = [sys.executable, "-P", "-m", __name__, str(its.fileno())]
         return _Child(subprocess.Popen(command, pass_fds=[its.fileno()]), ours)  # noqa: S603
 
 

@@ -36,7 +36,7 @@ from ps_models.evaluation.evaluate import evaluating, token_nats
 from ps_models.evaluation.frequency import train_counts
 from ps_models.evaluation.signature import CONTEXTS, Signature, hashed_name, signature_value
 from ps_models.language_model import LanguageModel
-from wikitext_builder.hashing import commit
+from wikitext_builder.hashing import code_hash
 from wikitext_builder.progress import Progress, no_progress
 
 LOG: Final = logging.getLogger(__name__)
@@ -345,11 +345,11 @@ def _expect_scores(name: str, nats: Tensor, count: int) -> None:
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python, of this project (its commit too) and of packages that may decide a digit."""
+    """The versions of Python, of this project (with a hash of its code) and packages that decide digits."""
     found = {"python": platform.python_version(), "wikitext-builder": version("wikitext-builder")}
     for package in PACKAGES:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found | {"commit": code} if (code := commit()) else found
+    return found | {"code": code_hash("ps_models", "lm_benchmarks")}

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import IO, Final
 
 from ps_models.processor import stop_signals
-from wikitext_builder.programs import command_of
 from wikitext_builder.progress import Progress
 
 POLL_SECONDS: Final = 0.5
@@ -74,7 +73,7 @@ def run_commands(
 def _start(words: Sequence[str], path: Path, stdin: int, lock: IO[bytes]) -> subprocess.Popen[bytes]:
     with path.open("ab") as log:
         return subprocess.Popen(  # noqa: S603 - our own commands
-            command_of("lm_benchmarks.reproducing.queue", *words),
+            [sys.executable, "-P", "-m", __name__, *words],
             stdin=stdin,
             stdout=log,
             stderr=subprocess.STDOUT,
