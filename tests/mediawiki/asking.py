@@ -14,7 +14,7 @@ from wikitext_builder.pages.fetch import PagesReport, fetch_choice
 from wikitext_builder.pages.lock import lock_lines
 from wikitext_builder.pages.lookup import Lookup, Selection
 from wikitext_builder.pages.selections import TitlesFile, Wish, select_pages
-from wikitext_builder.pages.store import Store, check_wiki
+from wikitext_builder.pages.store import Store
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.http import Patience
@@ -65,7 +65,7 @@ def fetch_pages(
     progress: Progress = no_progress,
 ) -> PagesReport:
     """Fetch what selections ask for and the store does not have, as `fetch` does with an open store."""
-    check_wiki(store, wikipedia)
+    store.expect_wiki(wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)
     lookup = Lookup(store=store, wikipedia=wikipedia, as_of=as_of, progress=progress)
     return fetch_choice(lookup, select_pages(lookup, selections, wishes=wishes, limit=limit))
 

@@ -24,7 +24,6 @@ from wikitext_builder.pages.expansions import (
 )
 from wikitext_builder.pages.reading import StoredPage, status_of
 from wikitext_builder.pages.store import Store
-from wikitext_builder.pages.store_languages import redirects_of
 from wikitext_builder.wiki.client import Wikipedia
 
 TEXTS = {
@@ -214,7 +213,7 @@ def test_a_renamed_template_has_its_text_without_the_wiki_afterwards(wiki: Wiki,
     with stored(tmp_path) as store, ask(wiki.api) as wikipedia:
         store.add("en", [page(wikitext, "Renamed")], origin="test")
         expanded(store, wikipedia)
-        assert redirects_of(store, "en") == {
+        assert store.template_redirects("en") == {
             "Cvrt": "Convert units",
             "Convert": "Convert units",
             "Convert units": "Convert units",

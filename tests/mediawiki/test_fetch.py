@@ -16,10 +16,10 @@ from tests.wikitext_builder.wiki.test_titles import BAD as BAD_TITLES
 from tests.wikitext_builder.wiki.test_titles import GOOD as GOOD_TITLES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.categories import Category
-from wikitext_builder.pages.database import sha1_of
 from wikitext_builder.pages.reading import status_of
+from wikitext_builder.pages.rows import sha1_of
 from wikitext_builder.pages.selections import ListPage, LockFile
-from wikitext_builder.pages.store import Store, expect_wiki, item_of, items_of
+from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -79,8 +79,8 @@ def test_items_of_wikidata_come_with_the_pages(wiki: Wiki, tmp_path: Path) -> No
         with stored(tmp_path) as store:
             fetched(wiki.api, store, titles(tmp_path, *names))
             (revision,) = [one for one in store.revisions("en") if one.title == names[0]]
-            assert dict(items_of(store, "en")) == {revision.page_id: "Q1490"}
-            assert item_of(store, "en", revision.page_id) == "Q1490"
+            assert dict(store.items("en")) == {revision.page_id: "Q1490"}
+            assert store.item("en", revision.page_id) == "Q1490"
         database.execute("DELETE FROM page_props WHERE pp_propname = 'wikibase_item'")
         database.commit()
 
@@ -238,7 +238,7 @@ def test_a_wiki_of_another_language_or_another_wiki_is_refused(wiki: Wiki, tmp_p
     ):
         wikipedia.site()
     with stored(tmp_path) as store:
-        expect_wiki(store, "en", "enwiki", "test")
+        store.expect_wiki("en", "enwiki", "test")
         with pytest.raises(BuilderError, match="use another --store"):
             fetched(wiki.api, store, GOOD)
 

@@ -41,7 +41,7 @@ from wikitext_builder.dataset.manifest import Manifest
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import read_attribution
-from wikitext_builder.pages.store import Rejected
+from wikitext_builder.pages.rows import Rejected
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.dask import open_runners

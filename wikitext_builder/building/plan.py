@@ -20,9 +20,9 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import code_hash, lines_sha256
 from wikitext_builder.pages.lock import language_in_lock, read_lock
 from wikitext_builder.pages.page_filters import chosen, titles_in
-from wikitext_builder.pages.reading import templates_in
-from wikitext_builder.pages.store import Rejected, Revision, Store, items_of
-from wikitext_builder.pages.store_languages import language_in, stored_language
+from wikitext_builder.pages.reading import language_in, stored_language, templates_in
+from wikitext_builder.pages.rows import Rejected, Revision
+from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.dates import parse_date
 from wikitext_builder.wiki.languages import Language, language_of
 from wikitext_builder.wiki.names import names_said
@@ -270,7 +270,7 @@ def _source_lines(plan: Plan, store: Store) -> Iterator[str]:
                 yield f"{number} {sha1}"
     if plan.recipe.articles:
         pages = {revision.page_id for revision in plan.revisions}
-        for page_id, item in items_of(store, language):
+        for page_id, item in store.items(language):
             if page_id in pages:
                 yield f"{page_id} {item}"
     if said := names_said(plan.language):

@@ -39,7 +39,8 @@ from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256
-from wikitext_builder.pages.store import Rejected, Store
+from wikitext_builder.pages.rows import Rejected
+from wikitext_builder.pages.store import Store
 from wikitext_builder.progress import Progress, reported
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import Made, Runner

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wikitext_builder.article import Page
-from wikitext_builder.pages.store import Rejected
+from wikitext_builder.pages.rows import Rejected
 from wikitext_builder.wiki.languages import code_of_wiki
 from wikitext_builder.wiki.names import names_in_dump
 

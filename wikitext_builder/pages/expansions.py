@@ -15,9 +15,9 @@ from wikitext_builder.extraction.macros.parser_functions import VARIABLES
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.templates import UserMacro, is_known, without_authority
 from wikitext_builder.hashing import code_hash, lines_sha256
-from wikitext_builder.pages.reading import StoredPage, stored_pages
-from wikitext_builder.pages.store import Revision, Store, check_wiki
-from wikitext_builder.pages.store_languages import add_redirects, redirects_of, stored_language
+from wikitext_builder.pages.reading import StoredPage, stored_language, stored_pages
+from wikitext_builder.pages.rows import Revision
+from wikitext_builder.pages.store import Store
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.wiki.classify import title_fault
@@ -74,7 +74,7 @@ def fetch_expansions(
     that a killed run resumes where it stopped. Pages that had nothing new are not read again.
     """
     code, requests_before = wikipedia.language.code, wikipedia.requests
-    check_wiki(store, wikipedia)
+    store.expect_wiki(wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)
     note, looked_through = f"{code} expanded", lines_sha256([code_hash(), *map(str, revision_ids)])
     if not renew and store.note(note) == looked_through:
         return ExpansionsReport(pages=len(revision_ids), expanded=0, failed={}, rejected={}, requests=0)
@@ -236,14 +236,14 @@ def fetch_redirects(
     language = wikipedia.language
     batches = names_to_ask(store, language, revision_ids, renew=renew)
     for found in wikipedia.map(lambda some: _lead(wikipedia, some), batches):
-        add_redirects(store, language.code, {name: (target, now()) for name, target in found.items()})
+        store.add_template_redirects(language.code, {name: (target, now()) for name, target in found.items()})
 
 
 def names_to_ask(
     store: Store, language: Language, revision_ids: Sequence[int], *, renew: bool = False
 ) -> list[list[str]]:
     """The names for one request each: those that pages call, we do not know and the wiki did not tell."""
-    asked = set() if renew else {*redirects_of(store, language.code)}
+    asked = set() if renew else {*store.template_redirects(language.code)}
     called = {name for page in store.pages(language.code, revision_ids) for name in names_in(page.wikitext)}
     names = sorted(name for name in called - asked if not is_known(name, language))
     return [names[start : start + BATCH] for start in range(0, len(names), BATCH)]
@@ -327,7 +327,7 @@ def fetch_html(
 ) -> HtmlReport:
     """Fetch the HTML of revisions, with one request per page; what the store has is not asked for again."""
     code, requests_before = wikipedia.language.code, wikipedia.requests
-    check_wiki(store, wikipedia)
+    store.expect_wiki(wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)
     here = {one.revision_id: one for one in store.all_revisions(code)}
     settled = {number for number, _ in store.rendered_sha1s(code)}
     todo = [here[number] for number in revision_ids if number not in settled]

@@ -20,6 +20,8 @@ from wikitext_builder.pages.expansions import (
 )
 from wikitext_builder.pages.lookup import Lookup, Selected, Selection, check_numbers
 from wikitext_builder.pages.page_history import WikiPast, exact_page, titled_page
+from wikitext_builder.pages.reading import note_names
+from wikitext_builder.pages.rows import Dates, Rejected, Wanted
 from wikitext_builder.pages.rules import ASKS, Texts
 from wikitext_builder.pages.selections import (
     Choice,
@@ -28,8 +30,7 @@ from wikitext_builder.pages.selections import (
     parse_wishes,
     select_pages,
 )
-from wikitext_builder.pages.store import Dates, Rejected, Store, Wanted, add_dates, add_items, check_wiki
-from wikitext_builder.pages.store_languages import note_names
+from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.turns import only_fetch
 from wikitext_builder.progress import Progress, WaitingProgress, no_progress
 from wikitext_builder.wiki.client import BATCH, MAXLAG, Found, NoAnswerError, Wikipedia, api_of
@@ -144,7 +145,7 @@ def fetch(
         on_wait=wait,
     )
     with asked as wikipedia, Store.create(Path(store)) as opened, only_fetch(opened.path, shown):
-        check_wiki(opened, wikipedia)
+        opened.expect_wiki(wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)
         if (names := note_names(opened, wikipedia.language)) != wiki:  # it has names of its own
             selections, wishes = _selections(select, names), parse_wishes(include, exclude, names)
             wikipedia.language = names
@@ -276,8 +277,8 @@ def _fetch_missing(
         silent = []
         answers = wikipedia.map(lambda wanted: _ask(wikipedia, wanted, choice, past), asked)
         for batch in chain.from_iterable(answers):
-            add_items(store, code, batch.items)
-            add_dates(store, code, batch.dates)
+            store.add_items(code, batch.items)
+            store.add_dates(code, batch.dates)
             added = store.add(
                 code,
                 batch.pages,

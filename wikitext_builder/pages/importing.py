@@ -18,14 +18,13 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.macros.call import NAMESPACE, template_name
 from wikitext_builder.extraction.nodes import redirect_target
 from wikitext_builder.hashing import file_sha256
-from wikitext_builder.pages.database import storable
 from wikitext_builder.pages.decompress import THREADS
 from wikitext_builder.pages.dumped import DumpedPage
 from wikitext_builder.pages.page_filters import parse_rules
-from wikitext_builder.pages.reading import StoredTemplates
+from wikitext_builder.pages.reading import StoredTemplates, note_names
+from wikitext_builder.pages.rows import Dates, Rejected, storable
 from wikitext_builder.pages.rules import First, Past, Rule, Texts, first_fault
-from wikitext_builder.pages.store import Dates, Rejected, Store, add_dates, add_items, expect_wiki
-from wikitext_builder.pages.store_languages import add_redirects, note_names
+from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.xml_dump import Dump
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import ProcessPool, cores
@@ -188,7 +187,7 @@ def import_into(
     for batch in _batches(dump, language, keep, rules):
         _expect_language(dump, language, store)
         if batch.seen:
-            expect_wiki(store, language.code, dump.site.dbname, storable(path), dumped=True)
+            store.expect_wiki(language.code, dump.site.dbname, storable(path), dumped=True)
             note_names(store, with_names(language, dump.site.names))
         report += _write(batch, store, language, storable(path.name))
         note = f"{dump.count} pages, {report.kept + report.already_there} kept"
@@ -243,10 +242,10 @@ class _Batch:
 def _write(batch: _Batch, store: Store, language: Language, origin: str) -> ImportReport:
     """Store a batch and count what is new."""
     kept = store.add(language.code, batch.pages, origin=origin, rejected=batch.rejected)
-    add_dates(store, language.code, batch.dates)
-    add_items(store, language.code, batch.items)
+    store.add_dates(language.code, batch.dates)
+    store.add_items(language.code, batch.items)
     rendered = store.add_missing_rendered(language.code, batch.html)
-    add_redirects(store, language.code, batch.redirects)
+    store.add_template_redirects(language.code, batch.redirects)
     templates = StoredTemplates(store, language.code).add(batch.templates)
     return ImportReport(
         pages=batch.seen,

@@ -11,9 +11,9 @@ from typing import Any, Final, TextIO
 
 from wikitext_builder.article import SPLITS, Article
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.database import storable
-from wikitext_builder.pages.store import Rejected, Revision, Store
-from wikitext_builder.pages.store_languages import language_in, stored_language
+from wikitext_builder.pages.reading import language_in, stored_language
+from wikitext_builder.pages.rows import Rejected, Revision, storable
+from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.classify import tidy_title, title_fault
 from wikitext_builder.wiki.dates import is_timestamp, parse_date
 from wikitext_builder.wiki.languages import Language, language_of

@@ -12,8 +12,9 @@ from typing import Protocol, runtime_checkable
 from urllib.parse import unquote
 
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.rows import Rejected, Revision, Wanted
 from wikitext_builder.pages.rules import Filter, WhyNot
-from wikitext_builder.pages.store import Rejected, Revision, Store, Wanted
+from wikitext_builder.pages.store import Store
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.wiki.classify import tidy_title, title_fault, with_first
 from wikitext_builder.wiki.client import BATCH, Site, Wikipedia

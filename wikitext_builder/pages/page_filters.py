@@ -22,8 +22,8 @@ from wikitext_builder.pages.lock import (
     read_lock,
     read_titles,
 )
+from wikitext_builder.pages.rows import Revision
 from wikitext_builder.pages.rules import ASKS, UNKNOWN, Filter, Makers, Past, Rule, Texts, WhyNot, parse_all
-from wikitext_builder.pages.store import Revision
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.wiki.classify import classifier, tidy_title, title_fault, with_first
 from wikitext_builder.wiki.dates import PAGE_DATES, Span, days_before, parse_span

@@ -8,9 +8,8 @@ from functools import cached_property
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import UNANSWERED, BuilderError, RejectedError, reject
-from wikitext_builder.pages.database import sha1_of
+from wikitext_builder.pages.rows import Dates, Revision, Wanted, sha1_of
 from wikitext_builder.pages.rules import First, Past
-from wikitext_builder.pages.store import Dates, Revision, Wanted
 from wikitext_builder.wiki.classify import classifier, title_fault
 from wikitext_builder.wiki.client import Found, Wikipedia
 from wikitext_builder.wiki.dates import is_timestamp

@@ -1,21 +1,23 @@
-"""Reads a store: counts, pages with all that their lines are made from, templates."""
+"""Reads a store: counts, its languages, pages with all that their lines are made from, templates."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, nearest
-from wikitext_builder.pages.database import Row, sha1_of
-from wikitext_builder.pages.store import LATEST, Store, item_of
-from wikitext_builder.pages.store_languages import language_in, stored_language
+from wikitext_builder.pages.rows import sha1_of
+from wikitext_builder.pages.schema import Row
+from wikitext_builder.pages.store import LATEST, Store
 from wikitext_builder.wiki.dates import parse_date
-from wikitext_builder.wiki.languages import Language
+from wikitext_builder.wiki.languages import Language, language_of
+from wikitext_builder.wiki.names import names_said, with_names
 
 CACHE_CHARACTERS = 2**24  # of templates that are kept in memory
 
@@ -57,17 +59,17 @@ def status_of(store: Store, language: str) -> StoreStatus:
     expansions, rendered = store.counts("expansions", language), store.counts("rendered", language)
     revisions, rejected = store.revisions(language), store.rejected(language)
     # Other conditions ask again for what is rejected or, if it is excluded, here.
-    gone = {(one.title, one.revision_id) for one in rejected}
-    missing = [one for one in store.missing(language) if (one.title, one.revision_id) not in gone]
-    here = {one.title for one in revisions} if missing else set()
+    gone = {(page.title, page.revision_id) for page in rejected}
+    missing = [wish for wish in store.missing(language) if (wish.title, wish.revision_id) not in gone]
+    here = {revision.title for revision in revisions} if missing else set()
     return StoreStatus(
         language=language,
         wiki=store.wiki(language),
         pages=len(revisions),
         revisions=store.revision_count(language),
         wanted=store.wanted_count(language),
-        missing=sum(bool(one.as_of or one.revision_id) or one.title not in here for one in missing),
-        rejected=dict(sorted(Counter(one.reason for one in rejected).items())),
+        missing=sum(bool(wish.as_of or wish.revision_id) or wish.title not in here for wish in missing),
+        rejected=dict(sorted(Counter(page.reason for page in rejected).items())),
         redirects=len(store.redirects(language)),
         rendered=rendered.pop("", 0),
         not_rendered=rendered,
@@ -75,6 +77,63 @@ def status_of(store: Store, language: str) -> StoreStatus:
         not_expanded=expansions,
         templates=StoredTemplates(store, language).count(),
     )
+
+
+# --- languages
+
+
+def language_in(store: Store, given: str | None) -> str:
+    """Return the code of a store's language: the given one, or the only one that the store holds."""
+    if given is not None:
+        return language_of(given).code
+    held = store.languages()
+    if len(held) > 1:
+        raise BuilderError(f"{store.path}: holds pages of {', '.join(held)}; choose one with --language")
+    return held[0] if held else "en"
+
+
+def note_names(store: Store, language: Language) -> Language:
+    """Keep in a store what a wiki says of itself, beside what it said before; return all of it."""
+    named = with_names(_noted_language(store, language.code), names_said(language))
+    if said := names_said(named):
+        store.set_note(f"{language.code} names", json.dumps(said, ensure_ascii=False))
+    return named
+
+
+def stored_language(store: Store, code: str, *, as_of: str = "") -> Language:
+    """Return a language with what the store knows of its wiki, and of redirects between its templates."""
+    language = _noted_language(store, code)
+    redirects = store.template_redirects(language.code, as_of=as_of)
+    if not redirects:
+        return language
+    from wikitext_builder.extraction.templates import known_redirects
+
+    return replace(language, redirects=known_redirects(redirects, language))
+
+
+def _noted_language(store: Store, code: str) -> Language:
+    language = language_of(code)
+    try:
+        return with_names(language, json.loads(store.note(f"{language.code} names") or "{}"))
+    except (ValueError, AttributeError, TypeError) as error:
+        raise BuilderError(f"{store.path}: the names of {language.code} are damaged: {error}") from error
+
+
+def store_language(store: str | Path, language: str | None = None) -> Language:
+    """Return the language of a store, with what its wiki says about itself, for `extract`.
+
+    Args:
+        store: Path of the store.
+        language: Code of the Wikipedia; None: the one that the store holds.
+
+    Raises:
+        BuilderError: There is no such store, or it holds several languages and none is given.
+    """
+    with Store.open(Path(store)) as opened:
+        return stored_language(opened, language_in(opened, language))
+
+
+# --- pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +155,7 @@ def stored_pages(
             page=page,
             expansions=store.expansions(language, page.revision_id),
             html=store.rendered(language, page.revision_id) if html else None,
-            wikidata_id=item_of(store, language, page.page_id),
+            wikidata_id=store.item(language, page.page_id),
         )
 
 
@@ -116,31 +175,15 @@ def read_page(
     """
     with Store.open(Path(store)) as opened:
         language = language_in(opened, language)
-        numbers = [one.revision_id for one in opened.revisions(language) if one.title == title]
-        if not numbers:
+        revisions = {revision.title: revision.revision_id for revision in opened.revisions(language)}
+        if title not in revisions:
             first = title[:1].casefold()
-            alike = (
-                one.title for one in opened.revisions(language) if one.title.casefold().startswith(first)
-            )
+            alike = (name for name in revisions if name.casefold().startswith(first))
             raise BuilderError(
                 f"{store}: no article {title!r} of {language}{nearest(title, alike)}; write the title as"
                 " Wikipedia does, `wikitext-builder lock` lists the titles of a store"
             )
-        return next(stored_pages(opened, language, numbers[:1], html=html))
-
-
-def store_language(store: str | Path, language: str | None = None) -> Language:
-    """Return the language of a store, with what its wiki says about itself, for `extract`.
-
-    Args:
-        store: Path of the store.
-        language: Code of the Wikipedia; None: the one that the store holds.
-
-    Raises:
-        BuilderError: There is no such store, or it holds several languages and none is given.
-    """
-    with Store.open(Path(store)) as opened:
-        return stored_language(opened, language_in(opened, language))
+        return next(stored_pages(opened, language, [revisions[title]], html=html))
 
 
 # --- templates
@@ -156,7 +199,7 @@ class StoredTemplates:
         self._room = CACHE_CHARACTERS
 
     def get(self, name: str, /) -> str | None:
-        """The wikitext of a template, which can be a redirect; None if it is not there."""
+        """Return the wikitext of a template, which can be a redirect; None if it is not there."""
         if name not in self._cache:
             query = (
                 "SELECT revision_id, sha1, body FROM templates WHERE language = ? AND timestamp <= ?"
@@ -172,52 +215,49 @@ class StoredTemplates:
         return self._cache[name]
 
     def __iter__(self) -> Iterator[str]:
-        """The names, in their order."""
+        """Yield the names, in their order."""
         query = "SELECT DISTINCT name FROM templates WHERE language = ? AND timestamp <= ? ORDER BY name"
-        return (row[0] for row in self._scan(query))
+        return (row[0] for row in self._store.scan(query, self._where))
 
     def count(self) -> int:
-        """The number of templates, redirects included."""
+        """Return the number of templates, redirects included."""
         query = "SELECT count(DISTINCT name) FROM templates WHERE language = ? AND timestamp <= ?"
-        rows = self._store.read(query, self._where)
-        return int(rows[0][0]) if rows else 0
+        return int(self._store.read(query, self._where)[0][0])
 
     def digest(self) -> str:
-        """The sha256 of all names and texts, because a dataset depends on them."""
+        """Return the sha256 of all names and texts, because a dataset depends on them."""
         digest = hashlib.sha256()
         for name, _revision_id, sha1, _body in self._newest("''"):
             digest.update(f"{name}\t{sha1}\n".encode())
         return digest.hexdigest()
 
     def items(self) -> Iterator[tuple[str, str]]:
-        """Each name with its wikitext, in the order of names."""
+        """Yield each name with its wikitext, in the order of names."""
         for name, revision_id, sha1, body in self._newest("body"):
             yield name, self._store.unpack(revision_id, sha1, body)
 
     def add(self, pages: Iterable[tuple[str, Page]]) -> int:
         """Keep templates by name, all in one transaction; return how many revisions are new."""
         language, _ = self._where
-        rows = ((language, name, *self._row(page)) for name, page in pages)
+        rows = (
+            (language, name, page.timestamp, page.revision_id, sha1_of(page.wikitext),
+             self._store.pack(page.wikitext))
+            for name, page in pages
+        )  # fmt: skip
         return self._store.write("INSERT OR IGNORE INTO templates VALUES (?, ?, ?, ?, ?, ?)", rows)
 
-    def _row(self, page: Page) -> tuple[object, ...]:
-        packed = self._store.pack(page.wikitext)
-        return page.timestamp, page.revision_id, sha1_of(page.wikitext), packed
-
     def _newest(self, body: str) -> Iterator[Row]:
-        """The rows of the newest revisions: SQLite takes all columns from the row with the greatest value."""
+        """Yield the rows of the newest revisions."""
+        # SQLite takes all columns from the row with the greatest value.
         query = (
             f"SELECT name, revision_id, sha1, {body}, max(timestamp || printf('%020d', revision_id))"  # noqa: S608
             " FROM templates WHERE language = ? AND timestamp <= ? GROUP BY name ORDER BY name"
         )
-        return (row[:4] for row in self._scan(query))
-
-    def _scan(self, query: str) -> Iterator[Row]:
-        return self._store.scan(query, self._where)
+        return (row[:4] for row in self._store.scan(query, self._where))
 
 
 def templates_in(store: Store, language: str = "en", *, as_of: str = "") -> StoredTemplates | None:
-    """The templates of an open store; None if it has none, and calls stay as they are without them."""
+    """Return the templates of an open store; None if it has none, and calls stay as they are without them."""
     templates = StoredTemplates(store, language, as_of=as_of)
     return templates if next(iter(templates), None) is not None else None
 

@@ -1,15 +1,22 @@
-"""The SQLite file of a store: its tables, its format, and what its errors mean."""
+"""The SQLite file of a store: its tables, queries and transactions, and what its errors mean."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+import zstandard
 
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.rows import sha1_of
 
+Item = TypeVar("Item")
+MAX_BYTES: Final = 64 * 2**20  # of a text; no answer of a wiki is longer
+Row = tuple[Any, ...]  # mypy does not know the types; `sound` does
 APPLICATION_ID = 0x57544253  # "WTBS" in the file's header, so that a foreign database is recognised
 FORMAT = 1
 BUSY_SECONDS = 60  # how long to wait while another process writes
@@ -65,6 +72,22 @@ CREATE TABLE IF NOT EXISTS dates (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS progress (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
+NOT_TEXT: Final[dict[str, type]] = {"page_id": int, "revision_id": int, "settled": int, "body": bytes}
+
+
+def sound(rows: sqlite3.Cursor) -> Iterator[Row]:
+    """Yield rows whose values have the types of their columns; a damaged file may have others, an error."""
+    names = [column[0] for column in rows.description]
+    # What SQLite computes has names such as `count(*)`.
+    kinds = [(at, NOT_TEXT.get(name, str)) for at, name in enumerate(names) if name.isidentifier()]
+    for row in rows:
+        for at, kind in kinds:
+            if type(row[at]) is not kind:
+                raise sqlite3.DatabaseError(f"{names[at]} with a value of another type, {row[at]!r:.80}")
+        yield row
+
+
+# --- the file
 
 
 def connect_for_writing(path: Path) -> sqlite3.Connection:
@@ -156,3 +179,108 @@ def as_builder_error(path: Path) -> Iterator[None]:
             "": "memory ran out, or the file is damaged: its sizes are wrong; run it again to resume",
         }.get(str(error), "the file may be damaged")
         raise BuilderError(f"{path}: {f'{error}; ' if str(error) else ''}{advice}") from error
+
+
+class StoreFile:
+    """An open file of a store: its queries, transactions and packed texts."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, *, is_new: bool = False) -> None:
+        self.path = path
+        self.connection = connection
+        self._is_new = is_new
+        self._compress = zstandard.ZstdCompressor(level=6)
+        self._decompress = zstandard.ZstdDecompressor()
+
+    @classmethod
+    def create(cls, path: Path) -> Self:
+        """Open a store for writing, and make one of an absent or empty file.
+
+        If an error ends its `with` block before anything was written, a file that it made is removed again.
+        """
+        is_new = not path.exists()
+        return cls(path, connect_for_writing(path), is_new=is_new)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open a store for reading only; its folder may be read-only."""
+        return cls(path, connect_for_reading(path))
+
+    def close(self) -> None:
+        """Close the file; do not use the store after that."""
+        self.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        useless = error != (None, None, None) and self._is_new and self._is_empty()
+        self.close()
+        file = self.path.resolve()  # of a symlink, what it points to
+        if useless and not Path(f"{file}-wal").exists():  # it is there while another process writes
+            file.unlink(missing_ok=True)
+
+    def _is_empty(self) -> bool:
+        """Return True if nothing was written since the file was made."""
+        tables = ("revisions", "wanted", "rejected", "listed", "templates", "progress")
+        parts = " UNION ALL ".join(f"SELECT * FROM (SELECT 1 FROM {table} LIMIT 1)" for table in tables)  # noqa: S608
+        return not self.read(parts)
+
+    # --- queries and texts
+
+    def scan(self, query: str, values: tuple[object, ...] = ()) -> Iterator[Row]:
+        """Yield the rows of a query one at a time."""
+        with as_builder_error(self.path):
+            yield from sound(self.connection.execute(query, values))
+
+    def read(self, query: str, values: tuple[object, ...] = ()) -> list[Row]:
+        """Return the rows of a query."""
+        return list(self.scan(query, values))
+
+    def records(self, kind: Callable[..., Item], query: str, values: tuple[object, ...]) -> list[Item]:
+        """Return the rows of a query as objects whose fields have the names of its columns."""
+        with as_builder_error(self.path):
+            rows = self.connection.execute(query, values)
+            names = [column[0] for column in rows.description]
+            return [kind(**dict(zip(names, row, strict=True))) for row in sound(rows)]
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Do all that is written in the block, or nothing of it."""
+        with as_builder_error(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                if self.connection.in_transaction:  # a full disk has already rolled it back
+                    self.connection.execute("ROLLBACK")
+                raise
+            self.connection.execute("COMMIT")
+
+    def write(self, statement: str, rows: Iterable[tuple[object, ...]]) -> int:
+        """Write rows in one transaction, and return how many changed."""
+        with self.transaction():
+            before = self.connection.total_changes
+            self.connection.executemany(statement, rows)
+            return self.connection.total_changes - before
+
+    def pack(self, text: str) -> bytes:
+        """Return a text in the form in which it is stored."""
+        return self._compress.compress(text.encode())
+
+    def unpack(self, revision_id: int, sha1: str, body: bytes) -> str:
+        """Return a stored text."""
+        try:
+            size = zstandard.frame_content_size(body)
+            if 0 <= size <= MAX_BYTES:
+                text = self._decompress.decompress(body).decode()
+                if sha1_of(text) == sha1:
+                    return text
+                fault = f"its sha1 is {sha1_of(text)}, not {sha1}"
+            else:  # the library would take that much memory at once
+                fault = f"its size is {size:,} bytes; expected at most {MAX_BYTES:,}"
+        except (zstandard.ZstdError, UnicodeDecodeError) as error:
+            fault = str(error)
+        raise BuilderError(
+            f"{self.path}: the text of revision {revision_id} is damaged ({fault});"
+            " make a new store, the lock file of this one names its revisions"
+        )

@@ -28,6 +28,7 @@ from wikitext_builder.pages.lookup import (
     titles_in,
 )
 from wikitext_builder.pages.page_filters import CREATED, FILTERS, PROMOTED, Created, Named, Promoted, dated
+from wikitext_builder.pages.rows import Rejected, Revision, Wanted
 from wikitext_builder.pages.rules import (
     ASKS,
     Filter,
@@ -40,7 +41,6 @@ from wikitext_builder.pages.rules import (
     parse_all,
     parse_kind,
 )
-from wikitext_builder.pages.store import Rejected, Revision, Wanted
 from wikitext_builder.wiki.classify import tidy_title, title_fault
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.dates import Span, past_span

@@ -19,7 +19,7 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError, reject
 from wikitext_builder.pages.decompress import PIECE
 from wikitext_builder.pages.dumped import ID_EXPECTED, TEXT_LIMIT, DumpedPage, DumpedSite
-from wikitext_builder.pages.store import Rejected
+from wikitext_builder.pages.rows import Rejected
 from wikitext_builder.wiki.dates import is_timestamp
 
 LINE_LIMIT = 2**25  # bytes of a record, the limit of HTML in a build; a long article has 5 MB

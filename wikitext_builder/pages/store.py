@@ -2,84 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import Final
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.pages.database import Row, WikiTexts, sha1_of
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.rows import Dates, Rejected, Revision, Wanted, sha1_of
+from wikitext_builder.pages.schema import Row, StoreFile
 
-if TYPE_CHECKING:
-    from wikitext_builder.wiki.client import Wikipedia
-
-LATEST = "~"  # after every timestamp
+LATEST: Final = "~"  # after every timestamp
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revision:
-    """Which revision of which page: a line of a lock file."""
-
-    title: str
-    page_id: int
-    revision_id: int
-    timestamp: str  # ISO 8601 in UTC
-    sha1: str  # of the wikitext in UTF-8, 40 hexadecimal digits
-    created: str = field(default="", compare=False)  # the page's first revision; empty: nobody asked
-    promoted: str = field(default="", compare=False)  # since when it is Good or Featured; empty: nobody asked
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Wanted:
-    """What a selection asked for: a title's newest revision, its newest up to a date, or one revision."""
-
-    title: str
-    as_of: str = ""  # ISO 8601 in UTC; empty: the newest
-    revision_id: int = 0  # 0: any revision
-
-    def key(self, language: str) -> tuple[str, str, str, int]:
-        """Of its row."""
-        return (language, self.title, self.as_of, self.revision_id)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rejected:
-    """A page that is not used, and why."""
-
-    title: str
-    page_id: int = 0  # 0: not known
-    revision_id: int = 0
-    reason: str  # a short stable word
-    detail: str  # a sentence
-
-    @classmethod
-    def of(cls, page: Page, reason: str, detail: str) -> Self:
-        """Reject a page."""
-        error = RejectedError(reason, detail)
-        return cls.by(error, page.title, page_id=page.page_id, revision_id=page.revision_id)
-
-    @classmethod
-    def by(cls, error: RejectedError, title: str, **ids: int) -> Self:
-        """Reject the page of a title and ids, for the reason of an error."""
-        return cls(title=title, **ids, reason=error.reason, detail=error.detail)
-
-
-class Store(WikiTexts):
+class Store(StoreFile):
     """An open store. Each writing method is one transaction: it is done completely or not at all."""
 
     # --- what was asked for
 
     def want(self, language: str, wanted: Iterable[Wanted]) -> int:
         """Note what a selection asks for, and return how many of these are new."""
-        rows = [one.key(language) for one in wanted]
-        return self.write(
-            "INSERT OR IGNORE INTO wanted (language, title, as_of, revision_id) VALUES (?, ?, ?, ?)", rows
-        )
+        statement = "INSERT OR IGNORE INTO wanted (language, title, as_of, revision_id) VALUES (?, ?, ?, ?)"
+        return self.write(statement, [wish.key(language) for wish in wanted])
 
     def wanted_count(self, language: str) -> int:
         """Return how many revisions were asked for, settled or not."""
-        query = "SELECT count(*) FROM wanted WHERE language = ?"
-        return int(self.read(query, (language,))[0][0])
+        return int(self.read("SELECT count(*) FROM wanted WHERE language = ?", (language,))[0][0])
 
     def missing(self, language: str) -> list[Wanted]:
         """Return what was asked for and is neither here nor rejected, in the order of titles."""
@@ -96,7 +43,7 @@ class Store(WikiTexts):
             self.connection.executemany(
                 "UPDATE wanted SET settled = 0 WHERE settled = 2"
                 " AND language = ? AND title = ? AND as_of = ? AND revision_id = ?",
-                [one.key(language) for one in free],
+                [wish.key(language) for wish in free],
             )
             if (self.note(key) or "") == conditions:
                 return
@@ -127,50 +74,54 @@ class Store(WikiTexts):
         new revisions.
         """
         pages, settled, rejected = list(pages), list(settled), list(rejected)
+        no_pages = {page.title for page in rejected}
+        # A rejection of a former attempt goes; only the new answer counts.
+        answered = [(language, wish.title, wish.revision_id) for wish in settled]
+        answered += [(language, page.title, page.revision_id) for page in pages]
         with self.transaction():
-            rows = [self._row(language, page, origin) for page in pages]
-            before = self.connection.total_changes
-            self.connection.executemany(
-                "INSERT OR IGNORE INTO revisions"
-                " (language, revision_id, page_id, title, timestamp, sha1, source, body)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                rows,
-            )
-            added = self.connection.total_changes - before
-            if added < len(pages):
-                self._refuse_other_texts(rows)
-            answered = [(language, one.title, one.revision_id) for one in settled]
-            again = {one.title for one in rejected}
-            self._ask_for_other_dates(language, [one for one in settled if one.title not in again])
-            self.connection.executemany(  # by an earlier attempt; only the new answer counts
-                "DELETE FROM rejected WHERE language = ? AND title = ? AND revision_id = ?",
-                answered + [(language, page.title, page.revision_id) for page in pages],
-            )
-            self.connection.executemany(
+            added = self._add_texts(language, pages, origin)
+            self._ask_for_other_dates(language, [wish for wish in settled if wish.title not in no_pages])
+            many = self.connection.executemany
+            many("DELETE FROM rejected WHERE language = ? AND title = ? AND revision_id = ?", answered)
+            many(
                 "INSERT OR REPLACE INTO rejected (language, title, page_id, revision_id, reason, detail)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 [(language, r.title, r.page_id, r.revision_id, r.reason, r.detail) for r in rejected],
             )
-            self.connection.executemany(
+            many(
                 "INSERT OR REPLACE INTO redirects (language, title, target) VALUES (?, ?, ?)",
                 [(language, title, target) for title, target in (redirects or {}).items()],
             )
-            self.connection.executemany(
+            many(
                 "UPDATE wanted SET settled = ?"
                 " WHERE language = ? AND title = ? AND as_of = ? AND revision_id = ?",
-                [(1 + (one in bound and one.title in again), *one.key(language)) for one in settled],
+                [(1 + (wish in bound and wish.title in no_pages), *wish.key(language)) for wish in settled],
             )
         return added
 
-    def _refuse_other_texts(self, rows: Iterable[tuple[object, ...]]) -> None:
+    def _add_texts(self, language: str, pages: Sequence[Page], origin: str) -> int:
+        """Insert the revisions that are new, and refuse one that is here with another text."""
+        before, sha1s = self.connection.total_changes, [sha1_of(page.wikitext) for page in pages]
+        self.connection.executemany(
+            "INSERT OR IGNORE INTO revisions"
+            " (language, revision_id, page_id, title, timestamp, sha1, source, body)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (language, page.revision_id, page.page_id, page.title, page.timestamp, sha1, origin,
+                 self.pack(page.wikitext))
+                for page, sha1 in zip(pages, sha1s, strict=True)
+            ],
+        )  # fmt: skip
+        added = self.connection.total_changes - before
         query = "SELECT title, sha1 FROM revisions WHERE language = ? AND revision_id = ?"
-        for language, revision_id, _, title, _, sha1, origin, _ in rows:
-            ((known, text),) = self.read(query, (language, revision_id))
-            if text != sha1:
+        for page, sha1 in zip(pages, sha1s, strict=True) if added < len(pages) else ():
+            ((title, stored_sha1),) = self.read(query, (language, page.revision_id))
+            if stored_sha1 != sha1:
                 raise BuilderError(
-                    f"{self.path}: has revision {revision_id}, of {known!r}, with another text than"
-                    f" {origin}, where it is of {title!r}; that is another wiki: use another --store"
+                    f"{self.path}: has revision {page.revision_id}, of {title!r}, with another text than"
+                    f" {origin}, where it is of {page.title!r}; that is another wiki: use another --store"
                 )
+        return added
 
     def _ask_for_other_dates(self, language: str, kept: Iterable[Wanted]) -> None:
         """Ask again for pages whose only rejection, which is of several dates, is about to go."""
@@ -178,12 +129,8 @@ class Store(WikiTexts):
             "UPDATE wanted SET settled = 0"
             " WHERE language = ? AND title = ? AND revision_id = ? AND as_of <> ?"
             " AND (language, title, revision_id) IN (SELECT language, title, revision_id FROM rejected)",
-            [(language, one.title, one.revision_id, one.as_of) for one in kept],
+            [(language, wish.title, wish.revision_id, wish.as_of) for wish in kept],
         )
-
-    def _row(self, language: str, page: Page, origin: str) -> tuple[object, ...]:
-        sha1, packed = sha1_of(page.wikitext), self.pack(page.wikitext)
-        return (language, page.revision_id, page.page_id, page.title, page.timestamp, sha1, origin, packed)
 
     def rejected(self, language: str) -> list[Rejected]:
         """Return every rejected page with its reason, in the order of titles."""
@@ -202,10 +149,8 @@ class Store(WikiTexts):
 
     def languages(self) -> list[str]:
         """Return the codes of the Wikipedias that have something here or were asked."""
-        query = (
-            "SELECT language FROM revisions UNION SELECT language FROM wanted"
-            " UNION SELECT language FROM rejected UNION SELECT language FROM templates"
-        )
+        tables = ("revisions", "wanted", "rejected", "templates")
+        query = " UNION ".join(f"SELECT language FROM {table}" for table in tables)  # noqa: S608
         return sorted(code for (code,) in self.read(query))
 
     def revisions(self, language: str, *, as_of: str | None = None) -> list[Revision]:
@@ -223,7 +168,7 @@ class Store(WikiTexts):
             "   FROM revisions WHERE language = ? AND timestamp <= ? GROUP BY page_id)"
             "  GROUP BY title)"
         )
-        return self._revisions(query, language, as_of or LATEST)
+        return self._dated(query, language, as_of or LATEST)
 
     def all_revisions(self, language: str, *, as_of: str | None = None) -> list[Revision]:
         """Return every revision, or every one up to a date, in the order of page and revision ids."""
@@ -231,38 +176,35 @@ class Store(WikiTexts):
             "SELECT title, page_id, revision_id, timestamp, sha1 FROM revisions"
             " WHERE language = ? AND timestamp <= ?"
         )
-        return self._revisions(query, language, as_of or LATEST)
+        return self._dated(query, language, as_of or LATEST)
 
     def revision_count(self, language: str, *, as_of: str | None = None) -> int:
         """Return how many revisions there are, or how many up to a date."""
         query = "SELECT count(*) FROM revisions WHERE language = ? AND timestamp <= ?"
         return int(self.read(query, (language, as_of or LATEST))[0][0])
 
-    def _revisions(self, found: str, language: str, as_of: str) -> list[Revision]:
-        """The revisions that a query finds, in the order of page and revision ids, with the known dates."""
+    def _dated(self, revisions: str, language: str, as_of: str) -> list[Revision]:
+        """Return what a query finds, in the order of page and revision ids, with the known dates of pages."""
         query = (
             "SELECT title, found.page_id, revision_id, timestamp, sha1,"  # noqa: S608
             " coalesce(created, '') AS created, coalesce(promoted, '') AS promoted"
-            f" FROM ({found}) AS found LEFT JOIN dates"
+            f" FROM ({revisions}) AS found LEFT JOIN dates"
             " ON dates.language = ? AND dates.page_id = found.page_id"
             " ORDER BY found.page_id, revision_id"
         )
         return self.records(Revision, query, (language, as_of, language))
 
     def has(self, language: str, revision: Revision) -> bool:
-        """True if a revision is here, with the same page, time and text; the page may have been renamed."""
+        """Return True if a revision is here, with its page, time and text; the page may have been renamed."""
         query = "SELECT page_id, timestamp, sha1 FROM revisions WHERE language = ? AND revision_id = ?"
         rows = self.read(query, (language, revision.revision_id))
         return rows == [(revision.page_id, revision.timestamp, revision.sha1)]
 
     def pages(self, language: str, revision_ids: Sequence[int]) -> Iterator[Page]:
         """Read pages one by one, in the order of `revision_ids`."""
-        query = (
-            "SELECT title, page_id, timestamp, sha1, body FROM revisions"
-            " WHERE language = ? AND revision_id = ?"
-        )
+        query = "SELECT title, page_id, timestamp, sha1, body FROM revisions"
         for number in revision_ids:
-            rows = self.read(query, (language, number))
+            rows = self.read(f"{query} WHERE language = ? AND revision_id = ?", (language, number))
             if not rows:
                 raise BuilderError(
                     f"{self.path}: revision {number} of {language} is not in this store; fetch it first"
@@ -275,6 +217,132 @@ class Store(WikiTexts):
                 timestamp=timestamp,
                 wikitext=self.unpack(number, sha1, body),
             )
+
+    # --- what is known of pages: items of Wikidata, dates
+
+    def add_items(self, language: str, items: Mapping[int, str]) -> None:
+        """Keep the item of each page id, such as Q1490; an empty one is not kept."""
+        rows = [(language, page_id, item) for page_id, item in items.items() if item]
+        self.write("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", rows)
+
+    def item(self, language: str, page_id: int) -> str:
+        """Return the item of a page; empty if it is not known."""
+        query = "SELECT item FROM items WHERE language = ? AND page_id = ?"
+        rows = self.read(query, (language, page_id))
+        return str(rows[0][0]) if rows else ""
+
+    def items(self, language: str) -> Iterator[Row]:
+        """Yield page ids in order, each with its known item."""
+        query = "SELECT page_id, item FROM items WHERE language = ? ORDER BY page_id"
+        return self.scan(query, (language,))
+
+    def add_dates(self, language: str, dates: Mapping[int, Dates]) -> None:
+        """Store the dates of each page id; an unknown one changes nothing."""
+        rows = [
+            (language, page_id, page.created, page.promoted)
+            for page_id, page in dates.items()
+            if page != Dates()
+        ]
+        self.write(
+            "INSERT INTO dates VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " created = iif(excluded.created = '', created, excluded.created),"
+            " promoted = iif(excluded.promoted = '', promoted, excluded.promoted)",
+            rows,
+        )
+
+    # --- pages as MediaWiki renders them
+
+    def add_rendered(self, language: str, revision_id: int, html: str, failure: str = "") -> None:
+        """Keep the HTML of a revision, or the reason why there is none."""
+        row = (language, revision_id, failure, sha1_of(html), self.pack(html))
+        self.write("INSERT OR REPLACE INTO rendered VALUES (?, ?, ?, ?, ?)", [row])
+
+    def add_missing_rendered(self, language: str, html: Mapping[int, str]) -> int:
+        """Keep the HTML of each revision id that has none, in one transaction; return how many are new."""
+        rows = [(language, number, sha1_of(text), self.pack(text)) for number, text in html.items()]
+        return self.write(
+            "INSERT INTO rendered VALUES (?, ?, '', ?, ?) ON CONFLICT DO UPDATE SET"
+            " failure = '', sha1 = excluded.sha1, body = excluded.body WHERE failure <> ''",
+            rows,
+        )
+
+    def rendered(self, language: str, revision_id: int) -> str | None:
+        """Return the HTML of a revision; None if there is none."""
+        query = "SELECT sha1, body FROM rendered WHERE language = ? AND revision_id = ? AND failure = ''"
+        rows = self.read(query, (language, revision_id))
+        return self.unpack(revision_id, *rows[0]) if rows else None
+
+    def rendered_sha1s(self, language: str) -> Iterator[Row]:
+        """Yield revision ids in order, with the SHA-1 of their HTML, which is empty if the wiki gave none."""
+        query = (
+            "SELECT revision_id, CASE failure WHEN '' THEN sha1 ELSE '' END AS sha1"
+            " FROM rendered WHERE language = ? ORDER BY revision_id"
+        )
+        return self.scan(query, (language,))
+
+    def counts(self, table: str, language: str) -> dict[str, int]:
+        """Count rows of `rendered` or `expansions`: with a text under the empty reason, others by reason."""
+        query = f"SELECT failure, count(*) FROM {table} WHERE language = ? GROUP BY failure ORDER BY failure"  # noqa: S608
+        return dict(self.read(query, (language,)))
+
+    # --- template calls expanded by MediaWiki, and redirects between templates
+
+    def add_expansions(
+        self,
+        language: str,
+        revision_id: int,
+        expansions: Mapping[str, str],
+        failures: Mapping[str, str] | None = None,
+    ) -> None:
+        """Keep the texts that `expandtemplates` gave for calls in a revision, and why other calls failed."""
+        rows = [(language, revision_id, call, text, "") for call, text in expansions.items()]
+        rows += [(language, revision_id, call, "", reason) for call, reason in (failures or {}).items()]
+        self.write("INSERT OR REPLACE INTO expansions VALUES (?, ?, ?, ?, ?)", rows)
+
+    def expansions(self, language: str, revision_id: int) -> dict[str, str]:
+        """Return the calls of a revision that were expanded, with their texts."""
+        query = "SELECT call, text FROM expansions WHERE language = ? AND revision_id = ? AND failure = ''"
+        return dict(self.read(f"{query} ORDER BY call", (language, revision_id)))
+
+    def failed_expansions(self, language: str, revision_id: int) -> dict[str, str]:
+        """Return the calls of a revision that could not be expanded, with the reasons."""
+        query = "SELECT call, failure FROM expansions WHERE language = ? AND revision_id = ?"
+        return dict(self.read(f"{query} AND failure <> '' ORDER BY call", (language, revision_id)))
+
+    def expansions_digest(self, language: str, revision_ids: Container[int]) -> str:
+        """Return the sha256 of all expansions in some revisions: a dataset depends on them."""
+        digest = hashlib.sha256()
+        query = "SELECT revision_id, call, text FROM expansions WHERE language = ? AND failure = ''"
+        for row in self.scan(f"{query} ORDER BY revision_id, call", (language,)):
+            if row[0] in revision_ids:
+                digest.update(repr(row).encode())
+        return digest.hexdigest()
+
+    def add_template_redirects(self, language: str, redirects: Mapping[str, tuple[str, str]]) -> None:
+        """Keep where names of templates lead, each with the time, ISO 8601 in UTC, of which it is known.
+
+        What is of an earlier time than what the store has changes nothing: dumps come in any order.
+        """
+        self.write(
+            "INSERT INTO template_redirects VALUES (?, ?, ?, ?) ON CONFLICT (language, name)"
+            " DO UPDATE SET target = excluded.target, timestamp = excluded.timestamp"
+            " WHERE excluded.timestamp >= template_redirects.timestamp",
+            [(language, name, target, moment) for name, (target, moment) in redirects.items()],
+        )
+
+    def template_redirects(self, language: str, *, as_of: str = "") -> dict[str, str]:
+        """Return names of templates that the wiki was asked for or a dump had, each with where it leads.
+
+        A template that is no redirect leads to itself. What is known of an earlier time than a template's
+        newest revision up to `as_of` counts no more: a newer redirect would have taken its place. Nor does
+        what is known of a later time, if there is such a revision.
+        """
+        query = (
+            "SELECT name, target FROM template_redirects AS known WHERE language = ? AND NOT EXISTS"
+            " (SELECT 1 FROM templates WHERE language = known.language AND name = known.name"
+            "  AND timestamp <= ? AND (timestamp > known.timestamp OR known.timestamp > ?)) ORDER BY name"
+        )
+        return dict(self.read(query, (language, as_of or LATEST, as_of or LATEST)))
 
     # --- notes: which wiki, how far a listing is, which imports have ended
 
@@ -291,6 +359,26 @@ class Store(WikiTexts):
         """Return the name that the wiki of a language gives itself; empty if no API was asked."""
         return self.note(f"{language} wiki") or ""
 
+    def expect_wiki(self, language: str, name: str, origin: str, *, dumped: bool = False) -> None:
+        """Note which wiki the pages of a language come from, and refuse those of another one.
+
+        Their revision ids mean different texts. A dump names its database, or nothing. An API adds the
+        prefix of the tables, if there is one: `wiki-x_` for the database `wiki`.
+        """
+        if not name:
+            return
+        source, other = ("database", "wiki") if dumped else ("wiki", "database")
+        noted, noted_other = (self.note(f"{language} {kind}") or "" for kind in (source, other))
+        wiki, database = (noted_other, name) if dumped else (name, noted_other)
+        fits = not (wiki and database) or wiki == database or wiki.startswith(f"{database}-")
+        if (noted and noted != name) or not fits:
+            raise BuilderError(
+                f"{self.path}: holds pages of the wiki {noted or noted_other!r}, but {origin} is of {name!r};"
+                " use another --store"
+            )
+        if not noted:
+            self.set_note(f"{language} {source}", name)
+
     def note_listing(self, listing: str, titles: Iterable[str], position: str) -> None:
         """Note the titles that a piece of a listing gave, and where the listing continues."""
         with self.transaction():
@@ -304,72 +392,3 @@ class Store(WikiTexts):
         return sorted(
             title for (title,) in self.read("SELECT title FROM listed WHERE listing = ?", (listing,))
         )
-
-
-def add_items(store: Store, language: str, items: Mapping[int, str]) -> None:
-    """Keep the item of each page id, such as Q1490; an empty one is not kept."""
-    rows = [(language, page_id, item) for page_id, item in items.items() if item]
-    if rows:
-        store.write("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", rows)
-
-
-def item_of(store: Store, language: str, page_id: int) -> str:
-    """The item of a page; empty if it is not known."""
-    query = "SELECT item FROM items WHERE language = ? AND page_id = ?"
-    rows = store.read(query, (language, page_id))
-    return str(rows[0][0]) if rows else ""
-
-
-def items_of(store: Store, language: str) -> Iterator[Row]:
-    """Page ids in order, each with its known item."""
-    query = "SELECT page_id, item FROM items WHERE language = ? ORDER BY page_id"
-    return store.scan(query, (language,))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dates:
-    """Two moments in the past of a page, ISO 8601 in UTC; empty: not known."""
-
-    created: str = ""  # its first revision
-    promoted: str = ""  # since when its category of Good or Featured articles lists it
-
-
-def add_dates(store: Store, language: str, dates: Mapping[int, Dates]) -> None:
-    """Store the dates of each page id; an unknown one changes nothing."""
-    rows = [
-        (language, page_id, one.created, one.promoted) for page_id, one in dates.items() if one != Dates()
-    ]
-    if rows:
-        store.write(
-            "INSERT INTO dates VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-            " created = iif(excluded.created = '', created, excluded.created),"
-            " promoted = iif(excluded.promoted = '', promoted, excluded.promoted)",
-            rows,
-        )
-
-
-def expect_wiki(store: Store, language: str, name: str, origin: str, *, dumped: bool = False) -> None:
-    """Note which wiki the pages of a language come from, and refuse those of another one.
-
-    A dump names its database, or nothing. An API adds the prefix of the tables, if there is one: `wiki-x_`
-    for the database `wiki`.
-    """
-    if not name:
-        return
-    wiki, database = store.wiki(language), store.note(f"{language} database") or ""
-    known = database if dumped else wiki
-    database, wiki = (name, wiki) if dumped else (database, name)
-    fits = not (wiki and database) or wiki == database or wiki.startswith(f"{database}-")
-    if (known and known != name) or not fits:
-        there = known or (wiki if dumped else database)
-        raise BuilderError(
-            f"{store.path}: holds pages of the wiki {there!r}, but {origin} is of {name!r};"
-            " use another --store"
-        )
-    if not known:
-        store.set_note(f"{language} {'database' if dumped else 'wiki'}", name)
-
-
-def check_wiki(store: Store, wikipedia: Wikipedia) -> None:
-    """Refuse to mix two wikis of one language in one store: their revision ids mean different texts."""
-    expect_wiki(store, wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)

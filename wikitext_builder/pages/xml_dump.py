@@ -18,12 +18,11 @@ from xml.parsers import expat
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError, reject
-from wikitext_builder.pages.database import sha1_of
 from wikitext_builder.pages.decompress import THREADS, DumpFile, decompressed
 from wikitext_builder.pages.dumped import ID_EXPECTED, TEXT_LIMIT, DumpedPage, DumpedSite
 from wikitext_builder.pages.lock import ID
+from wikitext_builder.pages.rows import Rejected, sha1_of
 from wikitext_builder.pages.snapshot import SnapshotReader, files_in_tar
-from wikitext_builder.pages.store import Rejected
 from wikitext_builder.wiki.dates import is_timestamp
 
 FIELD_LIMIT = 2**12  # characters of each other field; a title has at most 255 bytes

@@ -16,7 +16,8 @@ from wikitext_builder.building.build import BuildReport
 from wikitext_builder.building.splits import rank_for_test
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import read_attribution
-from wikitext_builder.pages.store import Dates, Store, add_dates
+from wikitext_builder.pages.rows import Dates
+from wikitext_builder.pages.store import Store
 
 MONTHS = {"oct": "2026-10-01..2026-10-31", "nov": "2026-11-01..2026-11-30"}
 
@@ -44,8 +45,8 @@ def dated(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         pages = [one.page_id for one in opened.revisions("en")]
         days = [f"2026-{10 + number // 14}-{1 + number % 14:02}" for number in range(len(pages))]
         dates = {page: Dates(created=f"{day}T12:00:00Z") for page, day in zip(pages, days, strict=True)}
-        add_dates(opened, "en", dates)
-        add_dates(opened, "en", {pages[0]: Dates(promoted="2026-11-01T00:00:00Z")})  # the other one stays
+        opened.add_dates("en", dates)
+        opened.add_dates("en", {pages[0]: Dates(promoted="2026-11-01T00:00:00Z")})  # the other one stays
         assert opened.revisions("en")[0].created == "2026-10-01T12:00:00Z"
     return store
 
@@ -179,6 +180,6 @@ def test_a_month_whose_pages_are_all_rejected_does_not_end_the_series(
     store = store_of(tmp_path / "a.store", [], copy=short)
     with Store.create(store) as opened:  # page 5 has no text
         dates = {5: Dates(created="2026-10-05T00:00:00Z"), 7: Dates(created="2026-11-07T00:00:00Z")}
-        add_dates(opened, "en", dates)
+        opened.add_dates("en", dates)
     found = series(store, tmp_path / "series", "2026-10..2026-11", **options)
     assert [articles is not None for articles in found.values()] == [False, True]

@@ -15,7 +15,7 @@ from tests.wikitext_builder.datasets import LATER, PAGES, build, digests, store_
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import read_lock
-from wikitext_builder.pages.store import Store, expect_wiki
+from wikitext_builder.pages.store import Store
 
 MINE = Recipe(name="mine", train_articles=None, valid_articles=2, test_articles=2, seed='it\'s "mine" \\ {x}')
 FEW = {"train_articles": 9, "valid_articles": 2, "test_articles": 1, "min_count": 2, "sections": "clean"}
@@ -66,7 +66,7 @@ def test_the_commands_of_the_card_build_the_same_bytes(store: Path, tmp_path: Pa
     build(recipe, store, tmp_path / "first", **options)
     another = replace(NEWER[0], title="Another", page_id=10**6, revision_id=10**7)
     with Store.create(store_of(tmp_path / "pages.store", [*NEWER, another], copy=store)) as opened:
-        expect_wiki(opened, "en", "enwiki", "test")
+        opened.expect_wiki("en", "enwiki", "test")
     follow_the_card(tmp_path / "first")
 
 

@@ -26,7 +26,8 @@ from wikitext_builder.article import heading_level
 from wikitext_builder.dataset.plain import PlainArticle, Section
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.pages.store import Dates, Store, add_dates, add_items
+from wikitext_builder.pages.rows import Dates
+from wikitext_builder.pages.store import Store
 from wikitext_builder.tokens.tokenizer import tokenize_article
 
 FORMULA = (
@@ -139,7 +140,7 @@ def test_rows_have_the_dates_that_the_store_knows(tmp_path: Path) -> None:
              2: Dates(created="2021-02-02T00:00:00Z")}  # fmt: skip
     with Store.create(tmp_path / "a.store") as store:
         store.add("en", pages, origin="test")
-        add_dates(store, "en", known)
+        store.add_dates("en", known)
     for form in ("jsonl", "parquet"):
         wb.build("live", tmp_path / "a.store", tmp_path / form, workers=1, articles=form)
         rows = wb.load(tmp_path / form).plain_articles("test")
@@ -156,8 +157,8 @@ def test_the_item_of_wikidata_is_known_if_the_store_has_it(
 ) -> None:
     own = store_of(tmp_path / "pages.store", [], copy=store)
     with Store.create(own) as opened:
-        add_items(opened, "en", {3: "Q42", 21: "Q1490", 4: "", 999: "Q1"})
-        add_items(opened, "de", {5: "Q5"})
+        opened.add_items("en", {3: "Q42", 21: "Q1490", 4: "", 999: "Q1"})
+        opened.add_items("de", {5: "Q5"})
     build("demo", own, tmp_path / "a", articles=("parquet", "jsonl"))
     items = {one.page_id: one.wikidata_id for one in exported(tmp_path / "a")}
     assert {page_id: item for page_id, item in items.items() if item} == {3: "Q42", 21: "Q1490"}

@@ -6,13 +6,13 @@ import click
 
 from wikitext_builder.article import Page
 from wikitext_builder.cli.pages import fetch as command
-from wikitext_builder.pages.database import sha1_of
 from wikitext_builder.pages.expansions import marked, split_at_marks
 from wikitext_builder.pages.fetch import fetch, revisions_to_build
 from wikitext_builder.pages.lock import lock_lines
 from wikitext_builder.pages.lookup import Lookup
+from wikitext_builder.pages.rows import Revision, sha1_of
 from wikitext_builder.pages.selections import SELECTIONS, LockFile
-from wikitext_builder.pages.store import Revision, Store
+from wikitext_builder.pages.store import Store
 from wikitext_builder.progress import WaitingProgress
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.languages import LANGUAGES

@@ -23,8 +23,8 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.dumped import DumpedPage, DumpedSite
 from wikitext_builder.pages.importing import ImportReport, Keep, import_dump, import_into, why_skipped
 from wikitext_builder.pages.reading import StoredTemplates
-from wikitext_builder.pages.store import Rejected, Revision, Store, expect_wiki
-from wikitext_builder.pages.store_languages import add_redirects, redirects_of
+from wikitext_builder.pages.rows import Rejected, Revision
+from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.languages import LANGUAGES
 
@@ -159,13 +159,13 @@ def test_dumps_of_two_wikis_are_not_mixed(tmp_path: Path, names: tuple[str, str]
 def test_a_wiki_is_known_by_its_dumps_and_its_api(tmp_path: Path) -> None:
     dump = of_wiki(tmp_path, "a.xml", "{{good article}} a", "wiki")
     with Store.create(tmp_path / "b") as store:
-        expect_wiki(store, "en", "wiki-x_", "http://localhost/api.php")
+        store.expect_wiki("en", "wiki-x_", "http://localhost/api.php")
     imported(tmp_path / "b", dump)
     imported(tmp_path / "a", dump)
     with Store.create(tmp_path / "a") as store:
         with pytest.raises(BuilderError, match=r"holds pages of the wiki 'wiki', but http.* is of 'enwiki'"):
-            expect_wiki(store, "en", "enwiki", "http://localhost/api.php")
-        expect_wiki(store, "en", "wiki-x_", "http://localhost/api.php")
+            store.expect_wiki("en", "enwiki", "http://localhost/api.php")
+        store.expect_wiki("en", "wiki-x_", "http://localhost/api.php")
 
 
 # --- once
@@ -380,8 +380,8 @@ def test_redirects_of_templates_are_the_newest_in_whatever_order_dumps_come(tmp_
     for order in ((older, newer), (newer, older)):
         with Store.create(tmp_path / f"{order[0]['Qty'][0]}.store") as store:
             for one in order:
-                add_redirects(store, "en", one)
-            assert redirects_of(store, "en") == {"Qty": "Lang"}
+                store.add_template_redirects("en", one)
+            assert store.template_redirects("en") == {"Qty": "Lang"}
 
 
 @pytest.mark.parametrize("is_redirect", [{"2016": True, "2024": False}, {"2016": False, "2024": True}])
@@ -401,7 +401,7 @@ def test_a_template_leads_where_its_newest_revision_up_to_a_date_leads(
         with Store.open(store) as opened:
             for date, year in (("", "2024"), ("2018-01-01T00:00:00Z", "2016")):
                 expected = {"Qty": "Convert"} if is_redirect[year] else {}
-                assert redirects_of(opened, "en", as_of=date) == expected
+                assert opened.template_redirects("en", as_of=date) == expected
 
 
 def test_a_redirect_to_another_namespace_leads_to_no_template(tmp_path: Path) -> None:
@@ -412,7 +412,7 @@ def test_a_redirect_to_another_namespace_leads_to_no_template(tmp_path: Path) ->
     )
     imported(tmp_path / "a", dump)
     with Store.open(tmp_path / "a") as store:
-        assert redirects_of(store, "en") == {"Cvrt": "Convert"}
+        assert store.template_redirects("en") == {"Cvrt": "Convert"}
 
 
 def test_templates_are_kept_by_name_and_counted(tmp_path: Path) -> None:

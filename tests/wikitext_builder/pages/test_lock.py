@@ -19,7 +19,7 @@ from wikitext_builder.pages.lock import (
     read_lock,
     read_titles,
 )
-from wikitext_builder.pages.store import Revision
+from wikitext_builder.pages.rows import Revision
 from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.languages import LANGUAGES
 

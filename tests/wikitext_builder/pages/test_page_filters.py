@@ -17,8 +17,9 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import lock_lines, read_attribution, read_lock
 from wikitext_builder.pages.page_filters import FILTERS, STORED, chosen, parse_rules
 from wikitext_builder.pages.reading import status_of
+from wikitext_builder.pages.rows import Rejected, Revision, Wanted
 from wikitext_builder.pages.rules import First, Past, first_fault, parse_kind
-from wikitext_builder.pages.store import Rejected, Revision, Store, Wanted
+from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.dates import days_before, parse_date, parse_span
 from wikitext_builder.wiki.languages import LANGUAGES

@@ -12,10 +12,9 @@ import wikitext_builder as wb
 from tests.dumps import export_xml, numbered_page, page_xml
 from tests.mediawiki.loopback import by_kind, server
 from wikitext_builder.article import Page
-from wikitext_builder.pages.database import sha1_of
 from wikitext_builder.pages.expansions import names_in
+from wikitext_builder.pages.rows import sha1_of
 from wikitext_builder.pages.store import Store
-from wikitext_builder.pages.store_languages import redirects_of
 
 # {{Convert}} was renamed since our names were written, and {{bda}} is not what ships.
 REDIRECTS = {
@@ -109,7 +108,7 @@ def test_a_fetch_asks_once_where_names_lead(tmp_path: Path, monkeypatch: pytest.
         assert fetched(api, store, renew=True) == 1
         assert len(asked) == 10
     with Store.open(store) as opened:
-        assert redirects_of(opened, "en") == {**REDIRECTS, "Convert units": "Convert units"}
+        assert opened.template_redirects("en") == {**REDIRECTS, "Convert units": "Convert units"}
     assert text_of(store) == f"{TEXT} 3 of the sea."  # {{frm}} has a text in the store alone
 
 

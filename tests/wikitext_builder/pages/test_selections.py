@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.categories import Category
 from wikitext_builder.pages.lookup import Selection, linked_titles, sampled
+from wikitext_builder.pages.rows import Wanted
 from wikitext_builder.pages.selections import (
     ListPage,
     LockFile,
@@ -18,7 +19,6 @@ from wikitext_builder.pages.selections import (
     default_selections,
     parse_selection,
 )
-from wikitext_builder.pages.store import Wanted
 from wikitext_builder.wiki.client import Site
 from wikitext_builder.wiki.languages import LANGUAGES
 

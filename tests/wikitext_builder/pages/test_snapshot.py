@@ -25,7 +25,8 @@ from wikitext_builder.pages import snapshot
 from wikitext_builder.pages.dumped import DumpedPage
 from wikitext_builder.pages.importing import ImportReport, import_dump
 from wikitext_builder.pages.reading import read_page, stored_pages
-from wikitext_builder.pages.store import Rejected, Store
+from wikitext_builder.pages.rows import Rejected
+from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.xml_dump import read_pages
 
 SHARED_HTML = DATA / "html"

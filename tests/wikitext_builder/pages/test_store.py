@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.database import sha1_of
+from wikitext_builder.pages.rows import Rejected, Wanted, sha1_of
 from wikitext_builder.pages.schema import as_builder_error
-from wikitext_builder.pages.store import Rejected, Store, Wanted
+from wikitext_builder.pages.store import Store
 
 
 def page(
@@ -333,7 +333,8 @@ def test_a_revision_that_is_kept_is_no_longer_rejected(tmp_path: Path) -> None:
 MAKE = """
 import sys
 from pathlib import Path
-from wikitext_builder.pages.store import Store, Wanted
+from wikitext_builder.pages.rows import Wanted
+from wikitext_builder.pages.store import Store
 print(flush=True)
 sys.stdin.readline()
 Store.create(Path(sys.argv[1])).want("en", [Wanted(title=sys.argv[2])])

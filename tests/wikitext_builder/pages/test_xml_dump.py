@@ -20,7 +20,7 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.decompress import THREADS
 from wikitext_builder.pages.dumped import TEXT_LIMIT, DumpedPage
-from wikitext_builder.pages.store import Rejected
+from wikitext_builder.pages.rows import Rejected
 from wikitext_builder.pages.xml_dump import Dump, read_pages
 
 SHARED_PAGES = DATA / "pages"
