@@ -24,7 +24,7 @@ COVERED := tests/wikitext_builder/tokens tests/wikitext_builder/dataset tests/ps
 	tests/ps_models/layers tests/ps_models/models/test_pointer_sentinel.py tests/ps_models/models/test_ngram.py \
 	tests/lm_benchmarks/measuring/test_chance.py tests/lm_benchmarks/measuring/test_compare.py \
 	tests/lm_benchmarks/measuring/test_select.py tests/wikitext_builder/stats/test_statistics.py \
-	tests/lm_benchmarks/records tests/lm_benchmarks/test_metrics.py
+	tests/lm_benchmarks/test_records.py tests/lm_benchmarks/test_metrics.py
 
 .PHONY: demo test check lint format docs package fuzz crash mutants coverage figures clean
 .DEFAULT_GOAL := demo

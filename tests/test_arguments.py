@@ -9,11 +9,11 @@ from pathlib import Path
 
 import click
 import pytest
-from lm_benchmarks.record_versions import append_record
+from lm_benchmarks.records import append_record
 
 import wikitext_builder as wb
 from tests.command import COMMAND, COMMANDS, environment, run_program
-from tests.lm_benchmarks.records.test_result import RESULT
+from tests.lm_benchmarks.results import RESULT
 from tests.wikitext_builder.test_help import settings
 from wikitext_builder.cli.options import Output
 from wikitext_builder.sample import SAMPLE_DUMP

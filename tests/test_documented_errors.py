@@ -97,11 +97,6 @@ def edited_task(at: Place) -> Path:
     return at / "tasks"
 
 
-def of_other_conditions(at: Place) -> Path:
-    lb.reproduce("ptb", at.tiny, at / "paper", rows=["KN-5"])
-    return at / "paper"
-
-
 Rows = dict[str, Callable[[Place], object]]
 # By function and error; then by words of its docstring, which are the reason.
 RAISED: dict[str, Rows] = {
@@ -291,17 +286,8 @@ RAISED: dict[str, Rows] = {
         "written": lambda at: lb.report(at.results, at / "file" / "x.md"),
     },
     "lb.reproduce HarnessError": {
-        "with other conditions": lambda at: lb.reproduce(
-            "ptb", at.tiny, of_other_conditions(at), rows=["KN-5"], settings=["epochs=3"]
-        ),
-    },
-    "lb.reproduce StoppedError": {
-        "`hours` stopped it": lambda at: lb.reproduce("ptb", at.tiny, at / "x", rows=["KN-5"], hours=0.0),
-    },
-    "lb.rows HarnessError": {
-        "no folder": lambda at: lb.rows(at / "nowhere", at / "x.md"),
-        "another ending": lambda at: lb.rows(at / "empty", at / "ptb.jsonl"),
-        "written": lambda at: lb.rows(at / "empty", at / "file" / "x.md"),
+        "no such row": lambda at: lb.reproduce("ptb", at.tiny, at / "x", rows=["nobody"]),
+        "an argument cannot be used": lambda at: lb.reproduce("ptb", at.tiny, at / "a,b"),
     },
 }
 
@@ -316,7 +302,6 @@ DATA: Rows = {  # the functions that read a dataset
     "lb.power": lambda at: lb.power(at / "empty", difference=1.0, perplexity=60.0),
     "lb.contamination": lambda at: lb.contamination("kn-5", before=at / "empty", after=at.tiny),
     "lb.measure_conventions": lambda at: lb.measure_conventions("kn-5", at / "empty"),
-    "lb.reproduce": lambda at: lb.reproduce("ptb", at / "empty", at / "x"),
 }
 RAISED |= {f"{name} BuilderError": {"dataset is missing": row} for name, row in DATA.items()}
 

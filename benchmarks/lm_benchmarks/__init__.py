@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from lm_benchmarks.reporting.formats import write_conventions as write_conventions
     from lm_benchmarks.reporting.published import cite as cite
     from lm_benchmarks.reporting.report import report as report
-    from lm_benchmarks.reporting.rows import rows as rows
-    from lm_benchmarks.reproducing.reproduce import reproduce as reproduce
+    from lm_benchmarks.reproducing import reproduce as reproduce
 else:
     _get, __dir__, __all__ = lazy_names(__name__, __file__)
 

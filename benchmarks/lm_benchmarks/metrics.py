@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from functools import reduce
 from importlib.resources import files
 from operator import sub
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 
 from lm_benchmarks.lm_eval import plain_text, word_count
-from lm_benchmarks.record_versions import Int63, Record
 from ps_models.evaluation.signature import Score
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.tokens.detokenizer import detokenize_line
@@ -28,6 +27,13 @@ if TYPE_CHECKING:
     from ps_models.data.dataset import Text
 
 
+Int63 = Annotated[int, msgspec.Meta(ge=-(2**63) + 1, le=2**63 - 1)]  # what every reader of JSON can hold
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a stored measurement: a field that is not known could change what its numbers mean."""
+
+
 class Sums(Record, frozen=True, kw_only=True):
     """How a model predicted a stretch of text, in numbers that add up; 0 if something was not counted.
 
@@ -35,7 +41,6 @@ class Sums(Record, frozen=True, kw_only=True):
     True
     """
 
-    ADDED: ClassVar = frozenset({"file_bytes"})
     nats: float = 0.0  # -log p of the whole stretch
     eos_nats: float = 0.0  # of these, the nats of <eos>
     unknown_nats: float = 0.0  # of these, the nats of <unk>

@@ -1,36 +1,40 @@
 """Stored measurements: a number with all that decided it, and how each checkpoint in it was trained.
 
-A record has enough to train a checkpoint again. The module imports torch only to read one, so that `compare`
-and `report` start at once.
+A file of results has a JSON object per line, is only appended to, and is read whole or refused. A record has
+enough to train a checkpoint again; the texts in it are portable, and of one line. The module imports torch
+only to read a checkpoint, so that `compare` and `report` start at once.
 """
 
 from __future__ import annotations
 
 import csv
+import fcntl
+import json
 import math
+import os
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 
 from lm_benchmarks.choices import BEGINNING, MUST_AGREE, PAPER
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.metrics import METRICS, Sums
-from lm_benchmarks.record_versions import Int63, Record, finite, has_lines, of_line, read_lines
+from lm_benchmarks.metrics import METRICS, Int63, Record, Sums
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Signature
 from ps_models.hyperparameters import TrainingConfig, finished
 from ps_models.training.logs import EPOCHS
+from wikitext_builder.addresses import without_secrets
 
 if TYPE_CHECKING:
-    from ps_models.configs import ModelKind
     from ps_models.training.checkpoint import Checkpoint
 
-ENDS: Final = ("epochs", "patience")  # settings
+FORMAT: Final = 1
+ENDS: Final = ("epochs", "patience")  # settings that decide when a training ends
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 
 
@@ -45,12 +49,11 @@ class Epoch(Record, frozen=True, kw_only=True):
 
 
 class Trained(Record, frozen=True, kw_only=True):
-    """A checkpoint: its preset, what differs from the preset, and how long the training took."""
+    """A checkpoint: its preset, what was set besides it, and how long the training took."""
 
-    ADDED: ClassVar = frozenset({"sessions"})
     recipe: str  # model/preset
     command: str  # trains it again, given the dataset
-    settings: tuple[str, ...]  # key=value, what differs from the preset
+    settings: tuple[str, ...]  # key=value, given besides the preset
     model: Mapping[str, Any]  # configuration
     training: Mapping[str, Any]  # configuration, the seed too
     data: str
@@ -63,48 +66,36 @@ class Trained(Record, frozen=True, kw_only=True):
     sessions: tuple[str, ...] = ()  # by which code and device, in order
 
     def __post_init__(self) -> None:
-        whole = {f"training.{name}": self.training.get(name, 0) for name in (*ENDS, "seed")}
-        for name, found in {**whole, "model.vocab_size": self.model.get("vocab_size", 0)}.items():
-            if not isinstance(found, int) or isinstance(found, bool):
-                raise ValueError(f"{name} is {found!r:.40}, not a whole number")  # noqa: TRY004 - bad content
-        if not isinstance(self.training.get("optimizer_options", {}), Mapping):
-            raise ValueError("training.optimizer_options are no settings")  # noqa: TRY004 - bad content
+        for name in (*ENDS, "seed"):
+            if type(value := self.training.get(name, 0)) is not int:
+                raise ValueError(f"training.{name} is {value!r:.40}, not a whole number")
         try:
-            _ = self.ends
+            _ = self.is_finished
         except ModelError as error:
             raise ValueError(f"training.{error}") from error
 
     @property
     def processes(self) -> int:
         """How many processes trained it in the last session; they score validation in other pieces."""
-        return processes_of(self.sessions)
+        match = re.search(r", (\d{1,9}) processes$", self.sessions[-1]) if self.sessions else None
+        return int(match[1]) if match else 1
 
     @property
     def is_finished(self) -> bool:
         """Returns True if the run came to the end of its settings; else it was stopped before."""
-        return finished(self.ends, losses_of(self.curve))
+        config = TrainingConfig(**{key: self.training[key] for key in ENDS if key in self.training})
+        return finished(config, losses_of(self.curve))
 
     @property
-    def ends(self) -> TrainingConfig:
-        """A configuration that ends when this training does."""
-        return TrainingConfig(**{key: self.training[key] for key in ENDS if key in self.training})
-
-
-def processes_of(sessions: Sequence[str]) -> int:
-    """The number of processes in the last session."""
-    found = re.search(r", (\d{1,9}) processes$", sessions[-1]) if sessions else None
-    return int(found[1]) if found else 1
+    def changes(self) -> frozenset[str]:
+        """The settings that make the run another one than its preset; precision and seed may differ."""
+        return frozenset(one for one in self.settings if one.partition("=")[0] not in {"precision", "seed"})
 
 
 def losses_of(curve: Iterable[Epoch]) -> list[float]:
     """Validation losses by epoch, in nats per token; infinite where there is no perplexity."""
     perplexities = (epoch.valid_perplexity for epoch in curve)
     return [math.log(one) if one is not None and one > 0 else math.inf for one in perplexities]
-
-
-def decisive_settings(settings: Iterable[str]) -> frozenset[str]:
-    """The settings that make a run another one than its preset; precision and seed may differ."""
-    return frozenset(one for one in settings if one.partition("=")[0] not in {"precision", "seed"})
 
 
 def read_curve(folder: Path) -> tuple[Epoch, ...]:
@@ -131,99 +122,47 @@ def read_curve(folder: Path) -> tuple[Epoch, ...]:
         raise HarnessError(f"{path}: {error!r}; expected the log of a run of `ps-models train`") from error
 
 
-def training_of(
-    checkpoint: Checkpoint, path: Path, train_tokens: int | None, kind: ModelKind | None = None
-) -> Trained:
-    """How a checkpoint was trained, of so many tokens if known. The log is in the folder of `path`.
-
-    `kind` is its model, if it is not one of ours.
-    """
-    from ps_models.configs import completed_fields
+def training_of(checkpoint: Checkpoint, path: Path, train_tokens: int | None) -> Trained:
+    """How a checkpoint was trained, of so many tokens if known. The log is in the folder of `path`."""
     from ps_models.training.checkpoint import checkpoint_file
 
     facts = checkpoint.facts
-    model = kind or checkpoint.model
-    preset, settings = _preset_and_settings(checkpoint, model)
-    data = str(facts.get("data", "DATA"))
+    preset, settings, data = facts.get("preset"), facts.get("settings"), str(facts.get("data", "DATA"))
     curve = read_curve(checkpoint_file(path).parent)
     epochs, updates = int(facts.get("epoch", 0)), int(facts.get("update", 0))
-    own = [line for line in curve if line.updates <= updates]
-    line = ["ps-models", "train", checkpoint.model, data]
-    line += ["--preset", preset] if preset else []
-    portable = ("precision=auto" if one == "precision=bf16" else one for one in settings)
-    line += [part for setting in portable for part in ("--set", setting)]
-    if (processes := processes_of(checkpoint.sessions)) > 1:
-        line += ["--processes", str(processes)]
-    return Trained(
+    until = [line for line in curve if line.updates <= updates]
+    how = Trained(
         recipe=f"{checkpoint.model}/{preset}" if preset else checkpoint.model,
-        command=shlex.join([*line, "--out", "RUN"]),
-        settings=settings,
-        model=completed_fields(model, checkpoint.config),
+        command="",
+        settings=_texts(settings) if isinstance(settings, Mapping) else (),
+        model=checkpoint.config,
         training=checkpoint.settings,
         data=data,
         train_sha256=str(facts.get("train_sha256", "")),
         epochs=epochs,
         updates=updates,
         tokens=None if train_tokens is None else epochs * train_tokens,
-        seconds=own[-1].seconds if own else None,
+        seconds=until[-1].seconds if until else None,
         curve=curve,
         sessions=checkpoint.sessions,
     )
+    line = ["ps-models", "train", checkpoint.model, data, *(["--preset", preset] if preset else [])]
+    if how.processes > 1:
+        line[:1] = ["torchrun", "--nproc-per-node", str(how.processes), "-m", "ps_models"]
+    line += [part for setting in how.settings for part in ("--set", setting)]
+    return msgspec.structs.replace(how, command=shlex.join([*line, "--out", "RUN"]))
 
 
-def _preset_and_settings(
-    checkpoint: Checkpoint, model: str | ModelKind
-) -> tuple[str | None, tuple[str, ...]]:
-    """The preset of a run, and what differs from it.
-
-    Settings given one by one can be those of another preset: then it is a run of that one.
-    """
-    from ps_models.configs import kind_of
-
-    named, presets = checkpoint.facts.get("preset"), kind_of(model).presets
-    preset = named if named in presets else None  # its file is not there: what differs from the defaults
-    fields = checkpoint.config, checkpoint.settings
-    settings = settings_of(model, preset, *fields)
-    if decisive_settings(settings):
-        for other in presets:
-            same = settings_of(model, other, *fields)
-            if not decisive_settings(same):
-                return other, same
-    return preset, settings
-
-
-def settings_of(
-    model: str | ModelKind, preset: str | None, config: Mapping[str, Any], training: Mapping[str, Any]
-) -> tuple[str, ...]:
-    """In what two configurations differ from a preset, as `key=value`; all if the preset cannot be made."""
-    from ps_models.configs import NOT_SET, completed_fields, make_configs
-
-    found = {**completed_fields(model, config), **training}
-    options = found.pop("optimizer_options", {})  # each is a setting too
-    try:
-        configs = make_configs(model, preset, (), found.get("vocab_size", 0))
-        wanted = {**asdict(configs[0]), **asdict(configs[1]), **configs[1].optimizer_options}
-    except ModelError:  # of another version
-        wanted = {key: None for key in found if key not in NOT_SET}
-    wanted |= {key: wanted.get(key) for key in options}
-    found |= options
-    return tuple(
-        f"{key}={_setting(found[key])}"
-        for key, value in wanted.items()
-        if key in found and found[key] != (list(value) if isinstance(value, tuple) else value)
-    )
-
-
-def _setting(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+def _texts(settings: Mapping[str, object]) -> tuple[str, ...]:
+    """Settings as they are given: `key=value`."""
+    lists = {key: ",".join(map(str, value)) for key, value in settings.items() if isinstance(value, list)}
+    truths = {key: "yes" if value else "no" for key, value in settings.items() if isinstance(value, bool)}
+    return tuple(f"{key}={value}" for key, value in ({**settings} | lists | truths).items())
 
 
 class TokenGroup(Record, frozen=True, kw_only=True):
     """Tokens of a text that have something in common, and how a model predicted them."""
 
-    ADDED: ClassVar = frozenset({"parts"})
     by: str  # a name in GROUPINGS
     label: str
     tokens: Int63
@@ -235,7 +174,6 @@ class TokenGroup(Record, frozen=True, kw_only=True):
 class Tried(Record, frozen=True, kw_only=True):
     """How many random places of a run were tested for violated invariants."""
 
-    ADDED: ClassVar = frozenset({"unit", "tolerance"})
     seed: Int63
     tokens: Int63  # of the run
     places: Int63  # at each: a sum, a stretch scored again, and a changed future
@@ -281,7 +219,6 @@ which has probably read Wikipedia, has 0.59 on WikiText-2 (docs/which-perplexity
 class Result(Record, frozen=True, kw_only=True):
     """How a model predicted a text, and what is needed to measure it again."""
 
-    ADDED: ClassVar = frozenset({"tried", "specification", "number", "titles", "flops_per_token"})
     model: str  # its name in tables
     recipe: str = ""  # which model of ours it is, see lm_benchmarks.reporting.rows; "": not ours
     signature: Signature
@@ -299,7 +236,6 @@ class Result(Record, frozen=True, kw_only=True):
     specification: str = ""  # what the user called the model, without this machine's folders
     number: float | None = None
     titles: tuple[str, ...] = ()  # of the articles, where the dataset has them
-    flops_per_token: float | None = None  # of matrix products, as torch counts them; None: not counted
 
     @property
     def data(self) -> tuple[str, str]:
@@ -327,13 +263,12 @@ class Result(Record, frozen=True, kw_only=True):
     @property
     def as_presets(self) -> bool:
         """True if each of its checkpoints was trained as its preset says, or nothing was trained."""
-        # Precision and seed may differ.
-        return all(one.is_finished and not decisive_settings(one.settings) for one in self.trained)
+        return all(one.is_finished and not one.changes for one in self.trained)
 
     @property
-    def decisive_settings(self) -> tuple[frozenset[str], ...]:
+    def changes(self) -> tuple[frozenset[str], ...]:
         """The settings in which each of its checkpoints differs from its preset."""
-        return tuple(decisive_settings(one.settings) for one in self.trained)
+        return tuple(one.changes for one in self.trained)
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -346,26 +281,77 @@ def warnings_of(results: Iterable[Result]) -> list[str]:
     return [f"{one.model}, {one.signature['split']}: {one.warning}" for one in results if one.warning]
 
 
+def to_line(result: Result) -> str:
+    """A result in one line of JSON."""
+    fields = msgspec.to_builtins(result, enc_hook=str)  # a signature is its text
+    return json.dumps({"format": FORMAT, **fields}, ensure_ascii=False, allow_nan=False)
+
+
 def from_json(line: str) -> Result:
-    """The result of a line."""
-    result = of_line(line, Result, "a result")
-    unsound = [number for number, article in enumerate(result.articles, start=1) if not article.is_sound]
-    if missing := [name for name in (*MUST_AGREE, "model") if name not in result.signature]:
-        raise ValueError(f"a signature without {', '.join(missing)}")
-    if any(
-        count < 0 for group in result.groups for count in (group.tokens, *(part[0] for part in group.parts))
-    ):
-        raise ValueError("a group has counts below zero")
-    total = result.total
-    if not math.isfinite(total.nats):
-        raise ValueError(f"the nats of all articles sum to {total.nats}")
-    if unsound or not result.articles:
-        raise ValueError(f"article {unsound[0]} has counts below zero" if unsound else "no article")
-    if result.titles and len(result.titles) != len(result.articles):
-        raise ValueError(f"{len(result.titles)} titles of {len(result.articles)} articles")
-    if not total.tokens and (result.groups or result.signature["convention"] == PAPER):
-        raise ValueError("no token")
+    """The result of a line.
+
+    Raises:
+        ValueError: The line is not a result.
+    """
+    fields = msgspec.json.decode(line)
+    if not isinstance(fields, dict) or fields.pop("format", None) != FORMAT:
+        raise ValueError(f"not a result of format {FORMAT}")
+    result = msgspec.convert(fields, Result, dec_hook=_signature)
+    if why := _why_unsound(result):
+        raise ValueError(why)
     return result
+
+
+def _signature(kind: type, value: object) -> object:
+    if kind is not Signature or not isinstance(value, str):
+        raise ValueError(f"expected the text of a signature, found {value!r:.40}")
+    return Signature.parse(value)
+
+
+def _why_unsound(result: Result) -> str:
+    """What no result can be, whatever was measured; "" if there is nothing."""
+    total, groups = result.total, result.groups
+    unsound = [number for number, article in enumerate(result.articles, start=1) if not article.is_sound]
+    missing = [name for name in (*MUST_AGREE, "model") if name not in result.signature]
+    counts = (count for one in groups for count in (one.tokens, *(tokens for tokens, _ in one.parts)))
+    reasons = {
+        f"a signature without {', '.join(missing)}": missing,
+        "a group has counts below zero": any(count < 0 for count in counts),
+        f"the nats of all articles sum to {total.nats}": not math.isfinite(total.nats),
+        f"article {(*unsound, 0)[0]} has counts below zero": unsound,
+        "no article": not result.articles,
+        f"{len(result.titles)} titles of {len(result.articles)} articles": (
+            result.titles and len(result.titles) != len(result.articles)
+        ),
+        "no token": not total.tokens and (groups or result.signature.get("convention") == PAPER),
+    }
+    return next((why for why, holds in reasons.items() if holds), "")
+
+
+def append_record(path: Path, result: Result) -> None:
+    """Append a result to a file, whole or not at all, even if several processes write.
+
+    A last line without an end gets one: who edited the file, or was killed, costs no other record.
+    """
+    content = (to_line(result) + "\n").encode()
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            length = os.fstat(descriptor).st_size
+            if length and os.pread(descriptor, 1, length - 1) != b"\n":
+                content = b"\n" + content
+            try:
+                while content:
+                    content = content[os.write(descriptor, content) :]
+                os.fsync(descriptor)
+            except OSError:
+                os.ftruncate(descriptor, length)
+                raise
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise HarnessError(f"{path}: {error.strerror}; expected a file to add results to") from error
 
 
 def read_results(path: str | Path) -> list[Result]:
@@ -374,9 +360,51 @@ def read_results(path: str | Path) -> list[Result]:
     Raises:
         HarnessError: The file cannot be read, or a line is not a result.
     """
-    return read_lines(Path(path), from_json, writer="lm-benchmarks run")
+    results = []
+    try:
+        with Path(path).open(encoding="utf-8", newline="\n") as file:
+            with suppress(OSError):  # not each file system has locks
+                fcntl.flock(file, fcntl.LOCK_SH)  # the last line may still be written
+            for number, line in enumerate(file, start=1):
+                try:
+                    results.append(from_json(line))
+                except (ValueError, RecursionError) as error:
+                    raise HarnessError(
+                        f"{path}, line {number}: {error}; expected a result as `lm-benchmarks run` writes it."
+                        " Remove the line, or measure again"
+                    ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise HarnessError(f"{path}: {error}; expected a file of results") from error
+    if not results:
+        raise HarnessError(f"{path}: holds no result; measure one with `lm-benchmarks run`")
+    return results
 
 
 def known_results(path: Path | None) -> list[Result]:
     """The results of a file; none if there is none, or if its writer was killed at once."""
-    return read_results(path) if path is not None and has_lines(path) else []
+    has_lines = path is not None and path.exists() and path.stat().st_size > 0
+    return read_results(path) if path is not None and has_lines else []
+
+
+def finite(value: float) -> float | None:
+    """A number as JSON can hold it: None if it is infinite or NaN."""
+    return value if math.isfinite(value) else None
+
+
+def portable(argument: str) -> str:
+    """An argument of a command without the folders of this machine, and without secrets in addresses.
+
+    >>> portable("mix:/data/runs/lstm-small,kn-5+cache"), portable("../shared/data/ptb")
+    ('mix:lstm-small,kn-5+cache', '../shared/data/ptb')
+    >>> portable("mix:/data/my runs/lstm small,/my data/x")
+    'mix:lstm small,x'
+    >>> portable("python /a/b c/x.py /d/y")
+    'python x.py y'
+    >>> portable("command:awk -f '/data/me/x.awk'"), portable("completions:http://me:secret@host/v1/x")
+    ("command:awk -f 'x.awk'", 'completions:http://host/v1/x')
+
+    Bytes that are no UTF-8 are spelled out, because a record cannot hold them.
+    """
+    argument = without_secrets(argument.encode(errors="backslashreplace").decode())
+    no = r"/,:\s" if "command:" in argument else "/,:"  # folders may have spaces; a program's line has words
+    return re.sub(rf"(?<![^:,=\s'\"])/(?:[^{no}]*[^{no}\s]/)+(?=[^{no}])", "", argument)

@@ -6,7 +6,6 @@ import copy
 import io
 import json
 import math
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -19,10 +18,8 @@ from lm_benchmarks.adapters.command import _end, _Process
 from lm_benchmarks.adapters.completions import Endpoint
 from lm_benchmarks.adapters.ngrams import ArpaFile
 from lm_benchmarks.conventions.convention import Window
-from lm_benchmarks.record_versions import to_line
-from lm_benchmarks.records import from_json, read_curve, read_results
+from lm_benchmarks.records import from_json, read_curve, read_results, to_line
 from lm_benchmarks.reporting.report import make_report, report_text
-from lm_benchmarks.reproducing.reproduce import Conditions, Reproduction, expect_conditions
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -35,13 +32,13 @@ from ps_models.training.checkpoint import Checkpoint, read_checkpoint, save_chec
 from ps_models.training.logs import EPOCHS
 from ps_models.training.loop import _restored
 from ps_models.training.update import ONE_PROCESS, Training
-from tests.cases import FOLDER, read
+from tests.cases import read
 from tests.fuzz.target import HERE, Target, target, text_of, written
-from wikitext_builder.article import SPLITS
+from tests.lm_benchmarks.results import RESULT
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import ToolkitError
 
-RECORDS: Final = (FOLDER / "records" / "results.jsonl").read_bytes().splitlines(keepends=True)[:2]
+RECORDS: Final = (f"{to_line(RESULT)}\n".encode(),)
 REFUSES: Final = (ToolkitError,)
 CURVE: Final = read("fuzz")["targets"]["curve"]["seeds"][0].encode()
 WORDS: Final = Vocabulary(("<unk>", "<eos>", "the"))
@@ -68,31 +65,6 @@ def _log(content: bytes) -> str:
     """The log of a run in a report, as `report --log` takes it."""
     report = make_report("t", [], logs=[written(f"log/{EPOCHS}", content).parent])
     return report_text(report, ".csv") + report_text(report, ".html")
-
-
-STATE: Final = ("conditions.jsonl", "ptb.jsonl", f"lstm-zaremba-small-seed1/{EPOCHS}")
-
-
-def _reproduce(content: bytes) -> str:
-    """The folder of `reproduce` with one file of a stranger's; the first byte says which."""
-    folder = HERE / "reproduced"
-    shutil.rmtree(folder, ignore_errors=True)
-    name = STATE[content[0] % len(STATE)] if content else STATE[0]
-    folder.mkdir()
-    written(f"reproduced/{name}", content[1:])
-    made = Reproduction(
-        table="ptb",
-        data=Path("data"),
-        folder=folder,
-        results=folder / "ptb.jsonl",
-        words=3,
-        hashes=dict.fromkeys(SPLITS, "0" * 64),
-        planned=[("KN-5", "kn-5", 1), ("LSTM", "lstm/zaremba-small", 1)],
-        settings=(),
-        threads=1,
-    )
-    expect_conditions(made, keep=False)
-    return f"{made.rows} {made.text} {made.fields()} {[made.command(row) for row in made.rows]}"
 
 
 def _arpa(content: bytes) -> str:
@@ -243,14 +215,6 @@ TARGETS: Final[dict[str, Target]] = {
     "results": target("results", _results, *RECORDS, refuses=REFUSES),
     "curve": target("curve", _curve, refuses=REFUSES),
     "log": target("curve", _log, refuses=REFUSES),
-    "reproduce": target(
-        "reproduce",
-        _reproduce,
-        b"\x00" + to_line(Conditions(table="ptb", settings="", **dict.fromkeys(SPLITS, "0" * 64))).encode(),
-        *(b"\x01" + record for record in RECORDS),
-        b"\x02" + CURVE,
-        refuses=REFUSES,
-    ),
     "arpa": target("arpa", _arpa, refuses=REFUSES),
     "checkpoint": target("checkpoint", _checkpoint, _whole(), refuses=REFUSES),
     "config": target("config", _config, refuses=REFUSES),

@@ -16,8 +16,7 @@ from click.testing import CliRunner
 from lm_benchmarks.cli import commands, main
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.measure import MeasuringError
-from lm_benchmarks.record_versions import append_record, portable
-from lm_benchmarks.records import read_results
+from lm_benchmarks.records import append_record, portable, read_results
 from msgspec.structs import replace
 
 import wikitext_builder as wb
@@ -27,7 +26,7 @@ from tests.command import invoke
 from tests.conftest import ROOT
 from tests.lm_benchmarks.adapters.test_command import UNIFORM
 from tests.lm_benchmarks.adapters.test_ngrams import arpa
-from tests.lm_benchmarks.records.test_result import RESULT
+from tests.lm_benchmarks.results import RESULT
 from tests.lm_benchmarks.tiny_causal import make_causal_model
 from tests.ps_models.tiny import settings_of
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
@@ -59,17 +58,13 @@ def failed(monkeypatch, capsys):
             "run kn-5 --results r --no-resume",
             "what is finished is in r: run it again without --no-resume to resume",
         ),
-        (
-            "reproduce --table ptb --out runs",
-            "what is finished is in runs: run the same command again to resume",
-        ),
         ("check kn-5", "nothing was kept: run the same command again"),
     ],
 )
 def test_control_c_says_what_is_kept(words, kept, data, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["lm-benchmarks", *words.split(), "--data", str(data)])
-    for name in ("measure", "reproduce", "check"):
+    for name in ("measure", "check"):
         monkeypatch.setattr(f"lm_benchmarks.{name}", stop)
     with pytest.raises(SystemExit) as ended:
         main()
@@ -462,7 +457,6 @@ def test_wrong_usage_is_status_2():
         (("conventions", "kn-5", "--data", "."), "--results"),
         (("conventions", "kn-5", "--data", "."), "--out"),
         (("report", "."), "--out"),
-        (("rows", "."), "--out"),
     ],
 )
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path, command, option):

@@ -43,6 +43,5 @@ def _environment(folder: Path, filters: tuple[Callable[..., str], ...]) -> Envir
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
         "kind": "",  # class of the body, for a page's own style
         "own_script": "",  # file of a page's own script
-        "refresh": 0,  # seconds after which a browser reads the page again; 0: never
     }
     return made

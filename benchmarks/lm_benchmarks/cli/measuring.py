@@ -34,7 +34,7 @@ from lm_benchmarks.cli.options import (
 from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.record_versions import finite
+from lm_benchmarks.records import finite
 from ps_models.cli import context_option, precision_option, split_option
 from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.options import (

@@ -15,7 +15,7 @@ from wikitext_builder.cli.options import Decorated, RealRange, WholeRange
 from wikitext_builder.progress import Progress, shown_progress
 
 PROGRAM: Final = "lm-benchmarks"
-KEPT_IN: Final = {"run": "results", "conventions": "results", "reproduce": "out"}  # options, by command
+KEPT_IN: Final = {"run": "results", "conventions": "results"}  # options, by command
 
 
 class ModelCommand(Command):

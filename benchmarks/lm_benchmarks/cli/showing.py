@@ -1,4 +1,4 @@
-"""Commands that compare and show results: compare, power, report, rows, lm-eval-task, reproduce."""
+"""Commands that compare and show results: compare, power, report, lm-eval-task, reproduce."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from lm_benchmarks.metrics import METRICS
 from ps_models.cli import split_option
 from wikitext_builder.cli.options import (
     ANY,
-    COUNT,
     OUTPUT_FILE,
     OUTPUT_FOLDER,
     SEED,
@@ -30,7 +29,6 @@ from wikitext_builder.cli.options import (
     csv_option,
     json_option,
 )
-from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import aligned, csv_text, one_line
 
 LISTED: Final = 10  # models: of more, a terminal does not list the pairs
@@ -254,17 +252,6 @@ def report(columns: str, **options: Any) -> None:
     click.echo(lb.report(**options, columns=[name for one in columns.split(",") if (name := one.strip())]))
 
 
-@click.command(cls=ModelCommand)
-@click.argument("folder", type=ANY)
-@click.option("--out", type=OUTPUT_FILE, required=True, help="Page to write, .md; or only its numbers, .csv.")
-def rows(**options: Any) -> None:
-    """Write the table of all rows (published, small, full, our training) from the records in FOLDER.
-
-    It reads the results of `run` in ptb.jsonl and wikitext-2.jsonl.
-    """
-    click.echo(lb.rows(**options))
-
-
 @click.command("lm-eval-task", cls=ModelCommand)
 @click.argument("data", type=ANY)
 @click.option(
@@ -284,37 +271,19 @@ def task(**options: Any) -> None:
 @click.command(cls=ModelCommand)
 @click.option("--table", type=click.Choice(["ptb", "wikitext-2"]), required=True, help="Table to reproduce.")
 @click.option("--data", type=ANY, required=True, help="Folder with the official dataset files.")
-@click.option("--out", type=OUTPUT_FOLDER, required=True, help="Folder for runs, records and the report.")
+@click.option("--out", type=OUTPUT_FOLDER, required=True, help="Folder for runs and results.")
 @click.option("--size", type=click.Choice(list(SIZES)), default="own", help="Model size for each row.")
 @click.option("--rows", multiple=True, metavar="NAME", help="Train only this row; repeatable.")
 @click.option("--seed", "seeds", type=SEED, multiple=True, default=(1,), help="Training seed; repeatable.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="For all runs; repeatable.")
-@click.option("--workers", default=1, type=COUNT, help="Concurrent training runs.")
-@click.option(
-    "--budget", "hours", default=math.inf, type=RealRange(0, math.inf), help="Stop after this many hours."
-)
-@click.option("--dry-run", is_flag=True, help="Only print progress so far and what is left.")
-@json_option
-@click.pass_context
-def reproduce(context: click.Context, /, *, as_json: bool, **options: Any) -> None:
-    """Train and measure the rows of a published table, in a queue that resumes.
+def reproduce(**options: Any) -> None:
+    """Print the commands that train and measure the rows of a published table, in order.
 
-    Prints the plan: what is done, and the time left for training runs already started. Then trains each row,
-    selects its best checkpoint on valid, and measures it once. Ctrl-C saves and stops; the same command
-    resumes. The folder gets report.html, which shows the progress of the table, and the records for `rows`.
+    A shell runs them: `lm-benchmarks reproduce --table ptb --data ptb --out runs | sh`. They resume what was
+    stopped and skip what is done, so the same line continues after any stop.
     """
-    threads = context.find_root().params["threads"]
-    with shown_progress() as progress:
-        planned = lb.reproduce(**{**options, "dry_run": True}, threads=threads, progress=progress)
-    if not as_json:
-        click.echo(planned.text)
-    if not options["dry_run"]:
-        with shown_progress() as progress:
-            planned = lb.reproduce(**options, threads=threads, progress=progress)
-        if not as_json:
-            click.echo(planned.text)
-    if as_json:
-        click.echo(json.dumps(planned.fields()))
+    for line in lb.reproduce(**options):
+        click.echo(line)
 
 
-COMMANDS: Final = (compare, power, report, rows, task, reproduce)
+COMMANDS: Final = (compare, power, report, task, reproduce)

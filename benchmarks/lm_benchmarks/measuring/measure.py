@@ -24,8 +24,7 @@ from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded, versions
 from lm_benchmarks.measuring.windows import cached_scores
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.record_versions import append_record, portable
-from lm_benchmarks.records import Result, known_results
+from lm_benchmarks.records import Result, append_record, known_results, portable
 from wikitext_builder.addresses import without_secrets
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.errors import ToolkitError, is_short_memory

@@ -34,8 +34,7 @@ from lm_benchmarks.measuring.loaded_model import (
     user_function,
 )
 from lm_benchmarks.measuring.passages import vocabulary_of
-from lm_benchmarks.record_versions import portable
-from lm_benchmarks.records import training_of
+from lm_benchmarks.records import portable, training_of
 from ps_models.data.dataset import Text, read_texts, read_train
 from ps_models.devices import choose_device
 from ps_models.evaluation.signature import Signature, hashed_name, signature_value
@@ -112,7 +111,7 @@ def _checkpoint(specification: str, inputs: Inputs) -> LoadedModel:
     is_folder = inputs.dataset.layout != "file"
     if "train" in inputs.dataset.files and is_folder:
         check_vocabulary(found, inputs.vocabulary, inputs.dataset.name)
-    how = training_of(found, path, _train_tokens(found, inputs.dataset) if is_folder else None, loaded.kind)
+    how = training_of(found, path, _train_tokens(found, inputs.dataset) if is_folder else None)
     preset = how.recipe.partition("/")[2]
     facts = {"preset": signature_value(preset)} if preset else {}
     facts |= {"code": found.source_sha256[:8]} if found.source_sha256 else {}

@@ -23,13 +23,12 @@ from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, raw_file, read_pages, title_of
 from lm_benchmarks.measuring.invariant_checks import Checks, raise_if_broken
-from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, flops_per_token, user_code
+from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, user_code
 from lm_benchmarks.measuring.passages import Passage, groups_of, read_passages, topics_of
 from lm_benchmarks.measuring.run_samples import WatchedReader, try_windows
 from lm_benchmarks.measuring.windows import ScoreCache, measure_windows, window_fields
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
-from lm_benchmarks.record_versions import finite
-from lm_benchmarks.records import Result, TokenGroup, Tried
+from lm_benchmarks.records import Result, TokenGroup, Tried, finite
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.devices import autocast, device_name
 from ps_models.evaluation.evaluate import evaluating, token_nats
@@ -234,7 +233,6 @@ class _Run:
             "checks": checks,
             "tried": None if checks is None else checks.tried,
             "titles": _titles(one.title for one in passages),
-            "flops_per_token": flops_per_token(loaded.model, stream, self.inputs.device),
         }
 
     def _nats(

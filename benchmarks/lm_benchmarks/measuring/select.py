@@ -10,8 +10,7 @@ from typing import Final
 
 from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE, SAME
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.record_versions import portable
-from lm_benchmarks.records import Result, Trained
+from lm_benchmarks.records import Result, Trained, portable
 
 FIELDS: Final = re.compile(r"(?P<name>.+)\[(?P<fields>\s*[a-z_0-9]+=[^\]]*)\]", re.DOTALL)
 SHOWN: Final = 60  # characters of a name in an error
@@ -75,7 +74,7 @@ def _differ_by_seed(runs: Collection[Result]) -> bool:
         return False
     hows = {
         (
-            run.decisive_settings,
+            run.changes,
             len(run.trained),
             *map(run.signature.get, ("precision", "code", "dropout_samples")),
         )

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from lm_benchmarks.record_versions import finite
-from lm_benchmarks.records import warnings_of
+from lm_benchmarks.records import finite, warnings_of
 from wikitext_builder.tables import aligned, csv_text, one_line
 from wikitext_builder.webpages import render as render_template
 

@@ -25,7 +25,6 @@ from wikitext_builder.dataset.load import OFFICIAL_NAMES
 from wikitext_builder.tables import one_line
 
 COUNTED: Final = {"convention": PAPER, "text": "tokens", "context": "carried"}  # as papers do
-TRAINED: Final = re.compile(r"[a-z0-9-]+/[a-z0-9-]+")  # a model with its preset, in a recipe
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

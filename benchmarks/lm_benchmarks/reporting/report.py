@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 from msgspec.structs import replace
@@ -17,14 +17,7 @@ from msgspec.structs import replace
 from lm_benchmarks.choices import TITLE
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.records import (
-    Epoch,
-    Result,
-    Trained,
-    decisive_settings,
-    read_curve,
-    read_results,
-)
+from lm_benchmarks.records import Epoch, Result, Trained, read_curve, read_results
 from lm_benchmarks.reporting.collect import arranged, key_of, tables_of
 from lm_benchmarks.reporting.formats import WORDS, csv_table, render
 from lm_benchmarks.reporting.groups import groupings_of
@@ -36,7 +29,6 @@ from lm_benchmarks.reporting.tables import (
     Table,
     core_hours,
     gpu_hours,
-    megaflops,
     unit_hours,
     value_of,
 )
@@ -52,11 +44,7 @@ from wikitext_builder.stats.plots import rank_frequencies, spaced_ranks
 
 ENDINGS: Final = (".md", ".tex", ".csv", ".html")
 MARKED: Final = 18  # models in a chart of points: each looks different
-COSTS: Final = {
-    "core-hours of training": core_hours,
-    "GPU-hours of training": gpu_hours,
-    "MFLOPs per token": megaflops,
-}
+COSTS: Final = {"core-hours of training": core_hours, "GPU-hours of training": gpu_hours}
 APART: Final = {  # fields of signatures that models of one name can differ by, and how a name says it
     "seed": "seed ",
     "model": "",
@@ -80,8 +68,6 @@ class Report:
     tables: tuple[Table, ...]
     charts: tuple[tuple[str, Chart], ...]  # with their titles
     results: tuple[Result, ...]
-    first: Mapping[str, Any] | None = None  # title, text and frame of a table that stands before the results
-    refresh: int = 0  # seconds after which a browser reads the page again; 0: never
 
     @property
     def signatures(self) -> pd.DataFrame:
@@ -152,7 +138,7 @@ def report_text(report: Report, ending: str) -> str:
     """A report in a format, by the ending of its file. Numbers in CSV are not rounded."""
     if ending == ".csv":
         return csv_table(*(table.numbers for table in report.tables))
-    named = {"title": report.title, "refresh": report.refresh, "ranks": RANKS, "groupings_of": groupings_of}
+    named = {"title": report.title, "ranks": RANKS, "groupings_of": groupings_of}
     return render(f"report{ending}", report=report, metrics=METRICS.values(), **named)
 
 
@@ -243,7 +229,7 @@ def _trained(runs: Iterable[Trained]) -> dict[str, Trained]:
     """The trainings by recipe, and by what else differs where a recipe has several."""
     found: dict[tuple[str, ...], Trained] = {}
     for one in runs:
-        settings = ", ".join(sorted(decisive_settings(one.settings))) or "as it is"
+        settings = ", ".join(sorted(one.changes)) or "as it is"
         found[one.recipe, f", {settings}", f" on {one.data}", f", seed {one.training.get('seed')}"] = one
     named = {}
     for parts, one in found.items():

@@ -243,7 +243,7 @@ class ReportColumn(Column):
 Shown = tuple[ReportColumn, str]  # a column, and the split that it shows
 
 
-# What a number cost: training, speed and FLOPs, from its record; None if the record does not have it.
+# What a number cost: training and speed, from its record; None if the record does not have it.
 THREADS: Final = re.compile(
     r"cpu \([^()]*, (\d{1,9}) threads\)$"
 )  # as `ps_models.devices.device_name` writes it
@@ -279,11 +279,6 @@ def unit_hours(one: Trained) -> tuple[str, float] | None:
     if all(threads):
         return CPU, max(int(found[1]) for found in threads if found) / 3600
     return None if any(threads) or "not recorded" in one.sessions else (GPU, 1 / 3600)
-
-
-def megaflops(result: Result) -> float | None:
-    """Millions of floating-point operations per token."""
-    return None if result.flops_per_token is None else result.flops_per_token / 1e6
 
 
 def tokens_per_second(result: Result) -> float | None:
@@ -362,13 +357,6 @@ COLUMNS: Final[tuple[ReportColumn, ...]] = (
         last=True,
     ),
     ReportColumn(key="invariants", head="invariants", value=lambda cell: cell.row.invariants, words=True),
-    ReportColumn(
-        key="flops_per_token",
-        head="MFLOPs per token",
-        value=lambda cell: cell.result and cell.result.flops_per_token,
-        show=lambda cell: fixed(cell.cost(megaflops), ",.2f"),
-        extra=True,
-    ),
     _cost("tokens_per_second", "tokens/s on {split}", tokens_per_second, ",.0f", last=True),
     _cost("training_core_hours", "training core-hours", core_hours, ",.2f"),
     _cost("training_gpu_hours", "training GPU-hours", gpu_hours, ",.2f"),

@@ -24,7 +24,7 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.loaded_model import LoadedModel
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.windows import AT_ONCE, ScoreCache, cached_scores, measure_windows
-from lm_benchmarks.record_versions import to_line
+from lm_benchmarks.records import to_line
 
 from tests.lm_benchmarks.adapters.test_command import UNIFORM
 from tests.lm_benchmarks.conventions.conftest import make_text

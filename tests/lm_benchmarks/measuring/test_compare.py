@@ -20,8 +20,7 @@ from lm_benchmarks.measuring.compare import (
 )
 from lm_benchmarks.measuring.select import why_unlike
 from lm_benchmarks.metrics import METRICS, Metric, Sums
-from lm_benchmarks.record_versions import append_record
-from lm_benchmarks.records import Result
+from lm_benchmarks.records import Result, append_record
 from msgspec.structs import replace
 
 from ps_models.evaluation.signature import Signature

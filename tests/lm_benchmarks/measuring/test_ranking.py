@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.compare import compare
 from lm_benchmarks.measuring.ranking import compare_all, holm, rank
-from lm_benchmarks.record_versions import append_record
-from lm_benchmarks.records import Result
+from lm_benchmarks.records import Result, append_record
 from msgspec.structs import replace
 
 from tests.conftest import ROOT

@@ -22,8 +22,7 @@ from lm_benchmarks.measuring.passages import (
 )
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
 from lm_benchmarks.metrics import METRICS, Sums
-from lm_benchmarks.record_versions import to_line
-from lm_benchmarks.records import from_json
+from lm_benchmarks.records import from_json, to_line
 from lm_benchmarks.reporting.report import make_report, report_text
 from msgspec.structs import replace
 
@@ -31,7 +30,7 @@ from ps_models.data.dataset import read_stream
 from ps_models.evaluation.frequency import train_counts
 from tests.conftest import data as real_data
 from tests.lm_benchmarks.cheats import Uniform
-from tests.lm_benchmarks.records.test_result import RESULT, signed
+from tests.lm_benchmarks.results import RESULT, signed
 from wikitext_builder.article import SPLITS
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary

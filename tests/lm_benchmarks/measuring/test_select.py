@@ -9,7 +9,7 @@ from lm_benchmarks.records import Result
 from msgspec.structs import replace
 
 from ps_models.evaluation.signature import Signature
-from tests.lm_benchmarks.records.test_result import RESULT, signed
+from tests.lm_benchmarks.results import RESULT, signed
 
 FILE = Path("results.jsonl")
 

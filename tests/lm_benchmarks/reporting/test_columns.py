@@ -9,8 +9,7 @@ import pytest
 from lm_benchmarks.cli import commands
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import Sums
-from lm_benchmarks.record_versions import append_record
-from lm_benchmarks.records import TokenGroup
+from lm_benchmarks.records import TokenGroup, append_record
 from lm_benchmarks.reporting.collect import arranged
 from lm_benchmarks.reporting.groups import groupings_of
 from lm_benchmarks.reporting.published import FILES, OFFICIAL, Published
@@ -18,8 +17,7 @@ from lm_benchmarks.reporting.report import make_report, report_text, write_figur
 from msgspec.structs import replace
 
 from tests.command import invoke
-from tests.lm_benchmarks.records.test_result import signed
-from tests.lm_benchmarks.reporting.test_page import result
+from tests.lm_benchmarks.results import result, signed
 
 MODELS = {"LSTM of a long name": 4.5, "KN-5": 5.4, "KN-5 + cache": 5.3, "unigram": 6.4, "same": 4.5000001}
 LABELS = ("1-9", "10-99", "100-999", "1,000-9,999", "10,000-99,999", "<eos>", "<unk>")

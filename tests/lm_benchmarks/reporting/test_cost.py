@@ -1,4 +1,4 @@
-"""Cost beside quality: hours of training by device, tokens per second, FLOPs, and their charts."""
+"""Cost beside quality: hours of training by device, tokens per second, and their charts."""
 
 import csv
 import io
@@ -10,8 +10,7 @@ from lm_benchmarks.reporting.report import make_report, report_text
 from lm_benchmarks.reporting.tables import core_hours, gpu_hours, tokens_per_second
 from msgspec.structs import replace
 
-from tests.lm_benchmarks.records.test_result import RESULT
-from tests.lm_benchmarks.reporting.test_page import result
+from tests.lm_benchmarks.results import RESULT, result
 
 (TRAINED,) = RESULT.trained
 CODE = "wikitext-builder 0.1.0 5d8ab20, torch 2.13.0+cpu"
@@ -63,7 +62,6 @@ def report():
                 name,
                 nats,
                 seconds=10.0,
-                flops_per_token=2e6 * nats if name != "c" else None,
                 trained=(trained(seconds, ONE),),
             )
             for name, (nats, seconds) in hours.items()
@@ -72,17 +70,16 @@ def report():
 
 
 def test_costs_are_columns_if_one_asks_for_them(report):
-    names = ["parameters", "MFLOPs per token", "tokens/s", "training core-hours", "training GPU-hours"]
+    names = ["parameters", "tokens/s", "training core-hours", "training GPU-hours"]
     (table,) = arranged(report.tables, columns=names, sort="training core-hours")
     assert table.frame.to_numpy().tolist() == [
-        ["b", "1,234,567", "9.60", "613", "0.25", ""],
-        ["a <b>", "1,234,567", "9.00", "613", "1.00", ""],
-        ["c", "1,234,567", "", "613", "", ""],
+        ["b", "1,234,567", "613", "0.25", ""],
+        ["a <b>", "1,234,567", "613", "1.00", ""],
+        ["c", "1,234,567", "613", "", ""],
     ]
-    assert not {"MFLOPs per token", "training core-hours"} & set(report.tables[0].frame.columns)
-    found = arranged(report.tables, columns=["flops_per_token", "training_core_hours"], csv=True)
+    assert "training core-hours" not in report.tables[0].frame.columns
+    found = arranged(report.tables, columns=["training_core_hours"], csv=True)
     lines = list(csv.DictReader(io.StringIO(found[0].numbers.to_csv(index=False))))
-    assert [line["flops_per_token"] for line in lines] == ["9000000.0", "9600000.0", ""]
     assert [line["training_core_hours"] for line in lines] == ["1.0", "0.25", ""]
     assert "training_core_hours" not in report.tables[0].numbers.columns
 
@@ -92,11 +89,10 @@ def test_charts_show_quality_against_each_cost_that_two_models_have(report):
     start = "Perplexity on test of wikitext-2 against"
     assert titles == [
         f"{start} core-hours of training",
-        f"{start} MFLOPs per token",
         "Training by core-hours",
     ]
-    for _, chart in report.charts[:2]:
-        assert re.findall(r'<g class="curve"><title>([^<]*)', chart) == ["a &lt;b&gt;", "b"]
-    assert "against MFLOPs per token" in report_text(report, ".html")
+    chart = report.charts[0][1]
+    assert re.findall(r'<g class="curve"><title>([^<]*)', chart) == ["a &lt;b&gt;", "b"]
+    assert "against core-hours" in report_text(report, ".html")
     alone = make_report("One", [one for one in report.results if one.model != "b"])
     assert not [title for title, _ in alone.charts if "against" in title]

@@ -15,54 +15,21 @@ from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.metrics import METRICS, Sums
-from lm_benchmarks.record_versions import append_record
-from lm_benchmarks.records import Epoch, Result, TokenGroup, read_results
+from lm_benchmarks.records import Epoch, append_record, read_results
 from lm_benchmarks.reporting.collect import tables_of
 from lm_benchmarks.reporting.groups import groupings_of
-from lm_benchmarks.reporting.published import FILES, OFFICIAL, TRAIN, Published
+from lm_benchmarks.reporting.published import OFFICIAL, TRAIN, Published
 from lm_benchmarks.reporting.published import PUBLISHED as PAPERS
 from lm_benchmarks.reporting.report import make_report, report_text
 from lm_benchmarks.reporting.tables import value_of
 from msgspec.structs import replace
 
 from ps_models.data.dataset import vocabulary_hash
-from ps_models.evaluation.signature import Signature
 from tests.conftest import ROOT, data
-from tests.lm_benchmarks.records.test_result import RESULT, signed
+from tests.lm_benchmarks.results import RESULT, result, signed
 from wikitext_builder.dataset.load import load as load_dataset
 
 NASTY = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">|_*&"
-
-
-def result(model, nats, split="test", **changes):
-    signature = Signature(
-        data=f"wikitext-2+{FILES['wikitext-2'].get(split, '1f')}",
-        split=split,
-        convention="paper",
-        text="tokens",
-        passage="article",
-        context="carried",
-        vocabulary=OFFICIAL["wikitext-2"],
-        words="closed",
-        eos="yes",
-        model=re.sub(r"\W", "-", model, flags=re.ASCII),
-    )
-    tallies = tuple(
-        Sums(nats=nats * tokens, tokens=tokens, text_bytes=5 * tokens, eos=1)
-        for tokens in (800, 1200, 950, 400, 2000, 777)
-    )
-    groups = (
-        TokenGroup(by="frequency", label="1-9", tokens=100, nats=nats * 150),
-        TokenGroup(
-            by="frequency",
-            label="<unk>",
-            tokens=600,
-            nats=nats * 600,
-            parts=tuple((100, nats * (100 + place)) for place in (5, -5, 3, -3, 1, -1)),
-        ),
-    )
-    fields = {"articles": tallies, "groups": groups, "checks": {"sum": "", "future": ""}, **changes}
-    return Result(model=model, signature=signature, parameters=1234567, command="lm-benchmarks run", **fields)
 
 
 def counted(nats, split="test"):

@@ -4,11 +4,30 @@ import re
 from collections import Counter
 
 import pytest
-from lm_benchmarks.reporting.published import LATER, PENN_TREEBANK, PUBLISHED, WIKITEXT_2, Published
+from lm_benchmarks.measuring.models import NAMES
+from lm_benchmarks.reporting.collect import tables_of
+from lm_benchmarks.reporting.published import (
+    FILES,
+    LATER,
+    OFFICIAL,
+    PENN_TREEBANK,
+    PUBLISHED,
+    ROWS,
+    TRAIN,
+    WIKITEXT_2,
+    Published,
+    is_trained_on,
+    published_name,
+)
+from msgspec.structs import replace
 
+from ps_models.configs import PRESETS
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
-from tests.conftest import DATA
+from tests.conftest import DATA, data
+from tests.lm_benchmarks.results import RESULT, result, signed
+from wikitext_builder.dataset.load import load as load_dataset
+from wikitext_builder.hashing import file_sha256
 
 
 def rows_of_the_paper(label: str) -> list[list[str]]:
@@ -68,3 +87,82 @@ def test_counts_of_parameters_that_notes_tell(model, size, shown):
     notes = [row.note for row in WIKITEXT_2]
     assert any(shown in note for note in notes)
     assert any(shown in note and tied in note for note in notes)
+
+
+RECIPES = {
+    recipe
+    for row in ROWS
+    for recipe in (row.small, row.full, *row.full_on.values(), *(one.recipe for one in row.own))
+    if recipe
+}
+TRAINED = replace(RESULT.trained[0], train_sha256=TRAIN["ptb"])
+PAPERS = [row for row in PUBLISHED if row.data == "ptb"]
+
+
+def measured(recipe, nats, split="test", **changes):
+    """A result on the official file of Penn Treebank."""
+    fields = {"data": f"ptb+{FILES['ptb'][split]}", "vocabulary": OFFICIAL["ptb"]}
+    fields |= {"model": f"{recipe}+{TRAIN['ptb']}"} if recipe in NAMES else {}
+    return signed(replace(result("any", nats, split=split), recipe=recipe, **changes), **fields)
+
+
+def test_each_recipe_is_a_model_and_a_preset_that_exist():
+    parts = {part for recipe in RECIPES for part in re.sub("^(mix|mc|cache):", "", recipe).split(",")}
+    presets = {f"{model}/{preset}" for model, names in PRESETS.items() for preset in names}
+    assert parts <= presets | set(NAMES)
+
+
+def test_each_row_of_the_paper_and_each_published_one_on_a_dataset_is_there_once():
+    names = [row.name for row in ROWS]
+    assert len(names) == len(set(names))
+    assert {row.model for row in (*PENN_TREEBANK, *WIKITEXT_2)} <= set(names)
+    assert {row.model for row in PUBLISHED if row.data in FILES} <= set(names)
+    assert all(row.full for row in ROWS if row.one_size)
+
+
+def test_the_official_files_are_those_that_are_said():
+    for name, files in FILES.items():
+        dataset = load_dataset(data(name))
+        assert files == {split: file_sha256(dataset.file(split))[:8] for split in files}
+
+
+def test_a_small_size_has_no_published_number_beside_it_and_a_full_size_has():
+    results = [
+        replace(measured("lstm/small", 5.0), model="LSTM Zaremba medium"),
+        measured("lstm/gal-large", 4.0),
+    ]
+    (table,) = tables_of(results, PAPERS)
+    found = {row.model: row.published for row in table.rows if row.results}
+    assert found == {"LSTM Zaremba medium": {}, "any": {"valid": 77.9, "test": 75.2}}
+    assert published_name("", "ptb") == ""
+
+
+def test_a_model_of_another_train_file_has_no_published_number_beside_it():
+    one = measured("kn-5", 5.0)
+    other = signed(one, model="kn-5+ab")
+    trained = replace(measured("lstm/gal-large", 4.0), trained=(replace(TRAINED, train_sha256="ab"),))
+    for found, counts in ((one, True), (other, False), (trained, False)):
+        (table,) = tables_of([found], PAPERS)
+        assert any(row.results and row.published for row in table.rows) == counts
+    mixed = replace(other, recipe="mix:lstm/small,kn-5")
+    assert (is_trained_on(mixed, "ab"), is_trained_on(mixed, TRAIN["ptb"])) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "epochs", "counts"),
+    [
+        ((), 3, True),
+        (("precision=bf16", "seed=7"), 3, True),
+        ((), 2, False),
+        (("input_dropout=0.1",), 3, False),
+        (("epochs=3", "precision=bf16"), 3, False),
+    ],
+)
+def test_a_full_size_is_one_that_was_trained_as_published_to_the_end(settings, epochs, counts):
+    curve = tuple(replace(TRAINED.curve[0], epoch=number + 1) for number in range(epochs))
+    training = {"seed": 1, "epochs": 3, "patience": 0}
+    recipe = "lstm/zoneout-medium"
+    trained = replace(TRAINED, recipe=recipe, settings=settings, curve=curve, training=training, epochs=2)
+    found = measured(recipe, 4.0, trained=(trained,))
+    (table,) = tables_of([found], PAPERS)
+    assert any(row.results and row.published for row in table.rows) == counts

@@ -1,83 +1,37 @@
-"""Results go to a file and come back as they were, also of older versions; what is not one is refused."""
+"""Results go to a file and come back as they were; what is none is refused; how checkpoints were trained."""
 
 import fcntl
 import json
+import math
 import multiprocessing
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict as fields_of
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.metrics import COUNTS, METRICS, Metric, Sums
-from lm_benchmarks.record_versions import append_record, of_line, to_line
+from lm_benchmarks.metrics import COUNTS, METRICS, Sums
 from lm_benchmarks.records import (
     Epoch,
-    Result,
-    TokenGroup,
-    Trained,
-    Tried,
+    append_record,
     from_json,
+    losses_of,
+    read_curve,
     read_results,
+    to_line,
+    training_of,
 )
-from msgspec.structs import asdict, fields, replace
+from msgspec.structs import asdict, replace
 
-from ps_models.evaluation.signature import Signature
+from ps_models.configs import make_configs
+from ps_models.training.checkpoint import BEST, Checkpoint
 from tests.command import small_files
 from tests.conftest import ROOT
-
-RESULT = Result(
-    model="a <b> | model\nof 2 lines",
-    signature=Signature(
-        data="ptb+1f",
-        split="test",
-        convention="paper",
-        passage="article",
-        text="tokens",
-        vocabulary="10+ab",
-        eos="yes",
-        context="carried",
-        model="m",
-    ),
-    articles=(Sums(nats=12.5, eos_nats=0.5, tokens=4, eos=1, pieces=7, bytes=20, text_bytes=18),) * 3,
-    groups=(
-        TokenGroup(by="line", label="0", tokens=3, nats=2.0),
-        TokenGroup(by="line", label="1-9", tokens=3, nats=2.5, parts=((1, 2.0), (2, 0.5))),
-    ),
-    checks={"future": "", "sum": "too much"},
-    parameters=12,
-    seconds=0.25,
-    device="cpu",
-    versions={"python": "3"},
-    command="lm-benchmarks run 'x y'",
-    written="2026-01-01T00:00:00+00:00",
-    recipe="mix:lstm/small,kn-5",
-    tried=Tried(seed=1, tokens=900, places=50, whole=1, fewest=7, deepest=880, predictions=225),
-    trained=(
-        Trained(
-            recipe="lstm/small",
-            command="ps-models train lstm ptb --preset small --out RUN",
-            settings=("epochs=2",),
-            model={"hidden_size": 2, "zoneout": 0.1},
-            training={"seed": 1, "loss": "token"},
-            data="ptb",
-            train_sha256="ab",
-            epochs=2,
-            updates=7,
-            tokens=None,
-            seconds=1.5,
-            curve=(Epoch(epoch=1, updates=4, train_perplexity=None, valid_perplexity=9.5, seconds=0.5),),
-        ),
-    ),
-)
-
-
-def signed(result, **fields):
-    """A result with other fields in its signature."""
-    return replace(result, signature=Signature(**{**result.signature, **fields}))
-
+from tests.lm_benchmarks.results import RESULT
+from wikitext_builder.dataset.vocabulary import Vocabulary
 
 counts = st.fixed_dictionaries({name: st.integers(0, 10**9) for name in COUNTS})
 articles = st.builds(
@@ -116,32 +70,17 @@ def test_broken_laws_are_named():
 
 
 def inside(record, place):
-    """What is at a place of a record, or of the JSON object of one."""
+    """What is at a place of the JSON object of a record."""
     for step in place.split(".") if place else ():
-        if step.isdigit():
-            record = record[int(step)]
-        else:
-            record = record[step] if isinstance(record, dict) else getattr(record, step)
+        record = record[int(step) if step.isdigit() else step]
     return record
 
 
-@pytest.mark.parametrize("place", ["", "articles.0", "groups.0", "tried", "trained.0", "trained.0.curve.0"])
-def test_only_fields_that_were_added_may_be_missing(place):
-    """Older records lack them: they have their defaults."""
-    kind = type(inside(RESULT, place))
-    for field in fields(kind):
-        older = json.loads(to_line(RESULT))
-        del inside(older, place)[field.name]
-        if field.name in kind.ADDED:
-            found = inside(from_json(json.dumps(older)), place)
-            assert getattr(found, field.name) == field.default
-        else:
-            with pytest.raises(ValueError, match=f"a {kind.__name__.lower()} has no field '{field.name}'"):
-                from_json(json.dumps(older))
-
-
 DAMAGE: list[tuple[str, object, str]] = [  # place, value, what the error says
-    ("colour", "red", "unknown field 'colour'"),
+    ("colour", "red", "Object contains unknown field `colour`"),
+    ("articles.0.characters", 3, "unknown field `characters` - at `$.articles[0]`"),
+    ("tried.colour", "red", "unknown field `colour` - at `$.tried`"),
+    ("trained.0.curve.0.colour", "red", "unknown field `colour` - at `$.trained[0].curve[0]`"),
     ("format", 99, "format 1"),
     ("signature", "nothing at all", "signature"),
     ("signature", "self:1|data:x", "a signature without split, convention"),
@@ -162,8 +101,6 @@ DAMAGE: list[tuple[str, object, str]] = [  # place, value, what the error says
     ("groups.0.parts", [[1]], "Expected `array` of length 2"),
     ("trained.0.training.seed", [1], "seed"),
     ("trained.0.training.epochs", "x", "epochs"),
-    ("trained.0.training.optimizer_options", None, "optimizer_options are no settings"),
-    ("trained.0.model.vocab_size", None, "vocab_size is None"),
     ("trained.0.seconds", 1e300, "seconds"),
     ("trained.0.curve.0.seconds", -1, "seconds"),
     ("trained.0.training.epochs", 0, "training.epochs=0: expected 1"),
@@ -268,46 +205,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path):
     assert path.read_bytes() == before
 
 
-CASES = ROOT / "tests" / "cases" / "records"  # of the first format, as they were written; never change them
 KEPT = ROOT / "benchmarks" / "results"
-
-
-class NewerSums(Sums, frozen=True, kw_only=True):
-    ADDED = Sums.ADDED | {"characters"}
-    characters: int = 0
-
-
-class NewerResult(Result, frozen=True, kw_only=True):
-    ADDED = Result.ADDED | {"reviewer"}
-    reviewer: str = "nobody"
-    articles: tuple[NewerSums, ...]
-
-
-def test_records_of_the_first_format_are_read():
-    plain, cached = read_results(CASES / "results.jsonl")
-    assert (plain.model, plain.recipe, plain.specification, plain.trained) == ("KN-5", "kn-5", "", ())
-    assert plain.total.score.perplexity == pytest.approx(141.186, abs=0.001)
-    assert [one.recipe for one in cached.trained] == ["lstm/zoneout-small"]
-
-
-def test_a_new_field_is_read_with_its_default():
-    for line in (CASES / "results.jsonl").read_text(encoding="utf-8").splitlines():
-        found = of_line(line, NewerResult, "a result")
-        assert found.reviewer == "nobody"
-        assert {article.characters for article in found.articles} == {0}
-        metric = Metric(label="c", numerator="n", denominator="d", nats=("nats",), count=("characters",))
-        assert metric.of(found.articles[0]) is None  # it was not counted
-        assert METRICS["perplexity"].of(found.articles[0]) is not None
-
-
-def test_a_record_of_a_newer_version_says_which(tmp_path):
-    record = json.loads((CASES / "results.jsonl").read_text(encoding="utf-8").splitlines()[0])
-    record["articles"][0]["characters"] = 3
-    record["versions"]["wikitext-builder"] = "9.9"
-    path = tmp_path / "results.jsonl"
-    path.write_text(json.dumps(record) + "\n")
-    with pytest.raises(HarnessError, match=r"line 1: .* unknown field 'characters'; wikitext-builder 9\.9"):
-        read_results(path)
 
 
 @pytest.mark.parametrize("path", sorted(KEPT.glob("*.jsonl")), ids=lambda path: path.name)
@@ -317,3 +215,62 @@ def test_every_kept_record_is_read(path: Path):
         assert all(json.loads(line)["seconds"] > 0 for line in lines)
     else:
         assert len(read_results(path)) == len(lines)
+
+
+WORDS = Vocabulary(("<unk>", "<eos>", "the"))
+
+
+def checkpoint(preset="small", settings=(), **facts):
+    """As `train` leaves one, without its weights."""
+    config, training = make_configs("lstm", preset, dict(settings), len(WORDS))
+    made = {"preset": preset, "settings": settings, "training": fields_of(training), "data": "ptb"}
+    stored = json.loads(json.dumps(fields_of(config)))
+    return Checkpoint(model="lstm", config=stored, weights={}, vocabulary=WORDS, facts=made | facts)
+
+
+def test_a_training_has_its_preset_and_what_was_set_besides(tmp_path):
+    (tmp_path / BEST).touch()  # only its place is needed: the log would be beside it
+    given = {"tied": True, "hidden_size": 201, "seed": 2}
+    how = training_of(checkpoint(settings=given, epoch=3), tmp_path, 100)
+    assert (how.recipe, how.settings) == ("lstm/small", ("tied=yes", "hidden_size=201", "seed=2"))
+    assert how.command == (
+        "ps-models train lstm ptb --preset small --set tied=yes --set hidden_size=201 --set seed=2 --out RUN"
+    )
+    assert how.changes == {"tied=yes", "hidden_size=201"}
+    assert (how.training["seed"], how.model["hidden_size"], how.tokens) == (2, 201, 300)
+    plain = training_of(checkpoint(preset=None), tmp_path, None)
+    assert (plain.recipe, plain.settings, plain.seconds) == ("lstm", (), None)
+
+
+def test_the_sessions_of_a_run_are_in_its_record(tmp_path):
+    (tmp_path / BEST).touch()
+    how = training_of(checkpoint(sessions=["wikitext-builder 0.1.0 abc, 2 processes", 7]), tmp_path, None)
+    assert how.sessions == ("wikitext-builder 0.1.0 abc, 2 processes",)
+    assert how.command.startswith("torchrun --nproc-per-node 2 -m ps_models train lstm ptb --preset small")
+    assert from_json(to_line(replace(RESULT, trained=(how,)))).trained == (how,)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "1,1,2.0,3.0,1e300",
+        "1,1,2.0,3.0,nan",
+        "1,1,2.0,3.0,-1",
+        f"1{'0' * 400},1,2.0,3.0,1",
+        f'1,1,2.0,3.0,"{"x" * 140_000}',
+    ],
+    ids=["too long", "nan", "before the start", "too many", "a field without an end"],
+)
+def test_a_log_with_impossible_numbers_is_an_error(tmp_path, line):
+    head = "epoch,updates,train_perplexity,valid_perplexity,training_seconds\n"
+    (tmp_path / "epochs.csv").write_text(head + line + "\n")
+    with pytest.raises(HarnessError, match="expected the log of a run"):
+        read_curve(tmp_path)
+
+
+def test_a_perplexity_that_is_none_is_no_loss():
+    curve = [
+        Epoch(epoch=1, updates=1, train_perplexity=None, valid_perplexity=value, seconds=1.0)
+        for value in (math.e, None, 0.0, -3.0)
+    ]
+    assert losses_of(curve) == [1.0, math.inf, math.inf, math.inf]
