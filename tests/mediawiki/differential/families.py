@@ -120,32 +120,6 @@ def two_days(generator: random.Random) -> list[str]:
     return [*day(generator), *day(generator)]
 
 
-def formula(generator: random.Random) -> list[str]:
-    """A formula of chemistry in one text."""
-    atoms = [
-        "H",
-        "O",
-        "C",
-        "Na",
-        "SO",
-        "Fe",
-        "(OH)",
-        "[Fe(CN)6]",
-        "2 ",
-        " + ",
-        "->",
-        " <-> ",
-        "*",
-        "\\s",
-        "\\d",
-        "^{14}",
-    ]
-    ends = ["", "+", "2+", "(2-)", "3", "4", "(aq)", "-", "_{n}"]
-    return [
-        "".join(generator.choice(atoms) + generator.choice(ends) for _ in range(generator.randrange(1, 5)))
-    ]
-
-
 @cache
 def codes(prefix: str) -> list[str]:
     """What follows a prefix in the names of the real templates."""
@@ -216,7 +190,6 @@ PARTS: dict[str, Make] = {
     "one written date": lambda generator: written_dates(generator)[:1],
     "two written dates": lambda generator: [*written_dates(generator), *written_dates(generator)][:2],
     "number": lambda generator: [some_number(generator)],
-    "formula": formula,
     "tag": lambda generator: [
         generator.choice(["ru", "fa-Latn", "en-GB", "sr-Cyrl", "ja", "de", "grc", "zh-Hant"])
     ],

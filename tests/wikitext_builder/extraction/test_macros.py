@@ -7,7 +7,7 @@ from tests.cases import each
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.macros.call import Call
-from wikitext_builder.extraction.macros.numbers import in_words, ordinal_in_words
+from wikitext_builder.extraction.macros.numbers import in_words
 from wikitext_builder.extraction.macros.parser_functions import PARSER_FUNCTIONS
 from wikitext_builder.extraction.macros.registry import MACROS
 from wikitext_builder.extraction.markers import LeftOut
@@ -91,7 +91,7 @@ CODES = st.builds(
 )
 
 
-@given(st.lists(NUMBERS, min_size=1, max_size=2), CODES, CODES, st.sampled_from(["Convert", "Pop density"]))
+@given(st.lists(NUMBERS, min_size=1, max_size=2), CODES, CODES, st.sampled_from(["Convert", "Cvt"]))
 def test_no_unit_is_too_large_or_too_small_to_compute_with(values, source, target, name):
     arguments = {str(number): value for number, value in enumerate([*values, source, target], 1)}
     assert isinstance(call(name, arguments), str | None)
@@ -101,8 +101,6 @@ def test_what_numbers_give_at_their_limits():
     assert call("padleft", {"1": "a", "2": "9" * 10_000}) == "0" * 499 + "a"
     assert call("padleft", {"1": "a", "2": "501"}) == "0" * 499 + "a"
     assert call("Spaces", {"1": "9" * 10_000}) == "&nbsp;" * 20
-    assert call("Start date", {"1": "2000", "2": "1", "3": "9" * 10}) is None
-    assert call("Birth year and age", {"1": "1950"}) == "1950 (age 65–66)"
     assert call("Höhe", {"1": "1493,5", "2": "DE-NHN"}) == "1,493.5 m above sea level (NHN)"
     assert call("US patent", {"1": "1781541"}) == "U.S. Patent 1,781,541"
     assert call("US patent", {"1": "1" * 500}) == "U.S. Patent " + "1" * 500
@@ -113,4 +111,3 @@ def test_numbers_in_words_are_words(number):
     words = in_words(str(number))
     assert not any(char.isdigit() for char in words)
     assert "  " not in words
-    assert ordinal_in_words(number % 1000)[-2:] in {"st", "nd", "rd", "th"}

@@ -26,7 +26,6 @@ def first(template: Template) -> str:
         pytest.param({"convert": first}, "A {{Convert|5|m}}.", "A 5.", id="before ours; small first letter"),
         pytest.param({"Convert": first}, "A {{conv|5|m}}.", "A 5.", id="a redirect"),
         pytest.param({"Convert": first, "Conv": lambda _: "x"}, "A {{conv|5|m}}.", "A x.", id="its own"),
-        pytest.param({"Convert": first}, "A {{hand|15}}.", "A 15 hands (60 inches, 152 cm).", id="others"),
         pytest.param({"Infobox ship": lambda t: str(t.get("name").value)}, "A {{Infobox ship|name=b}}.",
                      "A b.", id="one that is removed"),
         pytest.param({"Template:My_own": first}, "A {{my own|b}}.", "A b.", id="a title"),

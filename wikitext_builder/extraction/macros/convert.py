@@ -10,7 +10,6 @@ from wikitext_builder.extraction.macros.call import Call, changed, macro
 from wikitext_builder.extraction.macros.convert_arguments import Between, Options, Rest, Value, value_of
 from wikitext_builder.extraction.macros.convert_rounding import Result, Source, Task
 from wikitext_builder.extraction.macros.convert_units import Output, Several, Unit, find_unit
-from wikitext_builder.extraction.macros.php import whole_number
 
 THEN, TODAY = {ord("‑"): "-"}, str.maketrans("·µ", "⋅μ")  # signs in symbols
 SHOWN_BY_NAME = frozenset(["br", "br()", "or", "slash"])
@@ -31,12 +30,9 @@ def by_name(unit: Unit, options: Options, side: str) -> bool:
 
 def identity(unit: Unit, options: Options, value: Result, *, named: bool) -> str:
     """The name of a unit after a value if it is `named`, else its symbol."""
-    if "values" in options.flags:
-        return ""
     if not named:
-        return "hh" if unit.built_in == "hand" and "hh" in options.flags else unit.symbol
-    singular = 0 < abs(value.rounded) < 1.0001 if "singular" in options.flags else value.singular
-    return unit.name if options.adjective or (singular and not unit.power) else unit.plural
+        return unit.symbol
+    return unit.name if options.adjective or (value.singular and not unit.power) else unit.plural
 
 
 def hyphenated(name: str) -> str:
@@ -54,24 +50,21 @@ def hyphenated(name: str) -> str:
     return name.replace(" ", "-")
 
 
-def placed(unit: Unit, options: Options, name: str, *, named: bool, middle: str, before: str) -> str:
-    """What follows a value: a space or a hyphen, words before the unit, the unit, words after it."""
-    if not name:
-        return before
+def placed(options: Options, name: str, *, named: bool, middle: str) -> str:
+    """What follows a value: a space or a hyphen, the unit, words after it."""
     if named and options.adjective:
-        return before + "-" + hyphenated(name) + middle
-    space = " " if (named or unit.spaced) and not before and name[0] != "/" else ""
-    return before + space + name + middle
+        return f"-{hyphenated(name)}{middle}"
+    return (" " if name[0] != "/" else "") + name + middle
 
 
 def decorated(text: str, unit: Unit, options: Options, side: str, *, last: bool = True) -> str:
-    """A value with the thousands or millions of its unit, as words only after the last, and its currency."""
+    """A value with the thousands or millions of its unit, as words only after the last."""
     if unit.power:
         if options.abbreviated in {"on", side} and "words" not in options.flags:
             text += f"×10{unit.power}"
         elif last:
             text += ("-" if options.adjective else " ") + convert_units.POWERS[unit.power]
-    return (options.currency or unit.currency if unit.currency else "") + text
+    return text
 
 
 # --- values with their units
@@ -85,37 +78,21 @@ def all_outputs(task: Task, outputs: tuple[Output, ...]) -> list[str] | None:
     denominators = [task.options.denominator]
     if len(outputs) > 1:
         denominators = [_denominator(task, output) for output in outputs]
-        first, second = outputs[:2]
-        in_hands = isinstance(first, Unit) and first.built_in == "hand"
-        if in_hands and isinstance(second, Unit) and second.exact == "below":
-            denominators[1] = convert_rounding.of_inches(task, denominators[0])
-    sides = ["in" if "first" in task.options.flags and len(outputs) > 1 else "out"] + ["out"] * len(outputs)
-    shown = [_output(task, *one) for one in zip(outputs, denominators, sides, strict=False)]
+    shown = [_output(task, *pair) for pair in zip(outputs, denominators, strict=True)]
     texts = [text for text in shown if text is not None]
     return texts if len(texts) == len(outputs) else None
 
 
 def _denominator(task: Task, output: Output) -> int:
-    if isinstance(output, Unit) and output.built_in != "hand" and output.prefixes:
-        return 0
-    built_in = isinstance(output, Unit) and output.built_in == "hand"
-    return 0 if task.precision is not None and not built_in else task.options.denominator
+    has_prefixes = isinstance(output, Unit) and output.prefixes
+    return 0 if has_prefixes or task.precision is not None else task.options.denominator
 
 
-def _output(task: Task, unit: Output, denominator: int, side: str) -> str | None:
-    options = task.options
+def _output(task: Task, unit: Output, denominator: int) -> str | None:
     if isinstance(unit, Several):
         return _several(task, unit, denominator)
-    if side == "in" and unit.code == task.source.unit.code:
-        return _input(task)
-    if unit.built_in == "hand":
-        results = _in_hands(task, unit, denominator)
-        unit = unit if options.asked else replace(unit, named=True)
-    else:
-        results = convert_rounding.results_of(task, unit, denominator)
-        if task.source.unit.built_in == "hand" and unit.exact == "below" and not options.asked:
-            unit = replace(unit, named=True)
-    return measured(task, unit, results, side) if results is not None else None
+    results = convert_rounding.results_of(task, unit, denominator)
+    return measured(task, unit, results, "out") if results is not None else None
 
 
 def measured(task: Task, unit: Unit, values: list[Result], side: str) -> str:
@@ -123,23 +100,15 @@ def measured(task: Task, unit: Unit, values: list[Result], side: str) -> str:
     options = task.options
     named = by_name(unit, options, side)
     names = [identity(unit, options, value, named=named) for value in values]
-    named = named and bool(names[0])
-    if options.flags & {"unit", "unit2"}:
-        return task.before + (hyphenated(names[0]) if named and options.adjective else names[0])
-    if unit.built_in == "mach" and names[0]:
-        texts = [f"{names[0]} {value.shown}" for value in values[:2]]
-        return task.before + _joined(task, texts, side, named=named)
-    ending = placed(unit, options, names[-1], named=named, middle=task.middle, before=task.before)
-    ending = "" if side == "out" and "number" in options.flags else ending
+    ending = placed(options, names[-1], named=named, middle=task.middle)
     last = len(values) - 1
     texts = [
         decorated(value.shown, unit, options, side, last=place == last) for place, value in enumerate(values)
     ]
     if any(between.each(options, side, named=named) for between in task.between) and (
-        not (named and options.adjective) and ending
+        not (named and options.adjective)
     ):
-        space = " " if named or unit.spaced else ""
-        texts[:-1] = [text + space + name for text, name in zip(texts, names[:-1], strict=False)]
+        texts[:-1] = [f"{text} {name}" for text, name in zip(texts, names[:-1], strict=False)]
     return _joined(task, texts, side, named=named) + ending
 
 
@@ -165,20 +134,6 @@ def _several(task: Task, output: Several, denominator: int) -> str | None:
     return _joined(task, texts, "out", named=named) + task.middle
 
 
-def _in_hands(task: Task, unit: Unit, denominator: int) -> list[Result] | None:
-    """Hands and inches with a point between them: 15.2 is 15 hands 2 inches."""
-    inch = replace(unit, size=unit.size / 4, built_in="", exact="")
-    found = convert_rounding.results_of(task, inch, convert_rounding.of_inches(task, denominator))
-    return (
-        [convert_rounding.hands_of(result, task.options, task.precision) for result in found]
-        if found is not None
-        else None
-    )
-
-
-HANDS = re.compile(r"[0-9]{1,3}(?:\.[0-3](?:[0-9]{1,3})?)?")
-
-
 @macro("Convert", "Cvt")
 def convert(call: Call) -> str | None:
     """The text of a conversion; None where the module shows an error.
@@ -192,6 +147,8 @@ def convert(call: Call) -> str | None:
     ('204-metre-high (669 ft)', '500 PS (370 kW; 490 hp)')
     """
     options = convert_arguments.parse_options(call)
+    if options is None or "$" in call.arguments:
+        return None
     if today := call.page is not None and changed(call, "convert"):
         options = replace(options, flags=options.flags | {"today"})
     numbered: list[str] = []
@@ -228,28 +185,22 @@ def _converted(
     flipped = "flip" in options.flags
     task = Task(
         values=values, between=between, source=source, options=options, precision=rest.precision,
-        middle=rest.middle if flipped else "", before=rest.before[1],
+        middle=rest.middle if flipped else "",
     )  # fmt: skip
-    texts = [""] if "unit" in options.flags else all_outputs(task, outputs)
+    texts = all_outputs(task, outputs)
     if texts is None:
         return None
-    if rest.middle or rest.before != ("", ""):
-        task = task._replace(middle="" if flipped else rest.middle, before=rest.before[0])
-    shown = _input(task)
-    if "first" in options.flags and len(texts) > 1:
-        shown, texts = texts[0], texts[1:]
-    return _laid_out(shown, texts, options, rest, "" if source.parts else f" &#91;{unit.symbol}&#93;")
+    shown = _input(task._replace(middle="" if flipped else rest.middle))
+    return _laid_out(shown, texts, options, rest)
 
 
-def _laid_out(shown: str, outputs: list[str], options: Options, rest: Rest, symbol: str) -> str:
+def _laid_out(shown: str, outputs: list[str], options: Options, rest: Rest) -> str:
     """The input and the outputs, in order, with the text between them."""
     before, after, between = options.joins
     if rest.joins:
         before, after = rest.joins
-    if options.flags & {"output", "number", "unit2", "unit"}:
+    if "output" in options.flags:
         before = after = ""
-    elif "symbol" in options.flags and before in {" (", " &#91;"} and "flip" not in options.flags:
-        before = symbol + before
     converted = between.join(outputs)
     left, right = (converted, shown) if "flip" in options.flags else (shown, converted)
     left = left[:1].upper() + left[1:] if "upper" in options.flags else left
@@ -259,9 +210,7 @@ def _laid_out(shown: str, outputs: list[str], options: Options, rest: Rest, symb
 def _source(
     values: list[Value], between: list[Between], unit: Unit, arguments: list[str], options: Options
 ) -> tuple[Source, list[str]]:
-    """The measure with the smaller units or the altitude that follow, and the other arguments."""
-    if unit.built_in == "mach" and arguments and (altitude := value_of(arguments[0], options)):
-        return Source(unit=unit, altitude=altitude.number), arguments[1:]
+    """The measure with the smaller units that follow, and the other arguments."""
     parts = [(unit, values[0])]
     default, last = "", unit
     while last.below and not between and len(arguments) > 1:
@@ -277,7 +226,7 @@ def _source(
         last, arguments = smaller, arguments[2:]
     if len(parts) == 1:
         return Source(unit=unit), arguments
-    measure = replace(last, default=default or unit.default, zero=None, built_in="", inverse=0)
+    measure = replace(last, default=default or unit.default, zero=None, inverse=0)
     return Source(unit=measure, parts=tuple(parts)), arguments
 
 
@@ -294,7 +243,7 @@ def _total(source: Source) -> Value:
 
 def _input(task: Task) -> str:
     options, unit = task.options, task.source.unit
-    if options.flags & {"output", "number", "unit2"}:
+    if "output" in options.flags:
         return ""
     if not task.source.parts:
         shown = [Result(shown=one.shown, singular=one.singular, rounded=one.number) for one in task.values]
@@ -305,48 +254,5 @@ def _input(task: Task) -> str:
     for one, value in task.source.parts:
         size = Result(shown="", singular=value.singular, rounded=value.number)
         name = identity(one, options, size, named=by_name(one, options, "in"))
-        texts.append(name if "unit" in options.flags else f"{value.shown}{inner}{name}")
-    if "unit" in options.flags:
-        text = " ".join(texts)
-        return task.before + (hyphenated(text) if named and options.adjective else text)
+        texts.append(f"{value.shown}{inner}{name}")
     return inner.join(texts) + task.middle
-
-
-@macro("Height")
-def height(call: Call) -> str | None:
-    """`1.85 m (6 ft 1 in)` of `{{height|m=1.85}}`."""
-    for unit in ("m", "cm"):
-        if value := call.get(unit):
-            return _short(call, value, unit, "ftin")
-    feet = call.get("ft")
-    return _short(call, feet, "ft", call.get("in") or "0", "in", "m") if feet else None
-
-
-def _short(call: Call, *values: str) -> str | None:
-    arguments = {str(number): value for number, value in enumerate(values, 1)}
-    return convert(replace(call, name="Cvt", arguments=arguments))
-
-
-@macro("Pop density")
-def population_density(call: Call) -> str | None:
-    """`5.7/km2 (14.8/sq mi)` of a population and an area."""
-    values = call.positional()
-    numbers = (
-        [value_of(value, convert_arguments.NO_OPTIONS) for value in values[:2]] if len(values) >= 3 else []
-    )
-    population, area = numbers if len(numbers) == 2 else (None, None)
-    if population is None or area is None or not area.number:
-        return None
-    density = f"{population.number / area.number:.{whole_number(call.get('prec'), digits=2) or 0}f}"
-    return _short(call, density, f"PD/{values[2]}", f"PD/{values[3]}" if len(values) > 3 else "")
-
-
-@macro("Hands")
-def hands(call: Call) -> str | None:
-    """`15.2 hands (62 inches, 157 cm)`: the height of horses; the decimal counts inches, four per hand."""
-    values = call.given()[:2]
-    if not values or not all(HANDS.fullmatch(value) for value in values):
-        return None
-    arguments = {"1": " to ".join(values), "2": "hand", "3": "in cm"}
-    shown = convert(replace(call, name="Convert", arguments=arguments))
-    return shown and shown.replace("; ", ", ")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from wikitext_builder.extraction.macros import read_table
 from wikitext_builder.extraction.macros.call import Call
-from wikitext_builder.extraction.macros.numbers import fraction_in_words, in_words
+from wikitext_builder.extraction.macros.numbers import in_words
 from wikitext_builder.extraction.macros.php import thousands
 
 ABBREVIATED = frozenset(["Cvt", "Convert abbreviated"])
@@ -25,6 +24,7 @@ JOINS = {
     "slash": (" / ", "", "; "), "slash-nosp": ("/", "", "; "),
     "(or)": (" (", ")", " or "), "br": ("<br/>", "", "; "),
 }  # fmt: skip
+RARE = "?"  # the effect of values whose text is not known
 WHOLE = re.compile(r"[-+]?[0-9]{1,7}(?:\.0*)?(?:[eE]\+?[0-9])?")
 SWAPPED = {"in": "out", "out": "in"}
 
@@ -40,8 +40,6 @@ class Options:
     joins: tuple[str, str, str] = JOINS[""]
     digits: int = 0  # significant ones; 0 without a wish
     denominator: int = 0  # of the fractions that outputs are rounded to; 0 for decimals
-    stacked: bool = False  # fractions with a horizontal bar
-    currency: str = ""  # instead of the unit's own
 
     @property
     def american(self) -> bool:
@@ -58,8 +56,8 @@ WITHOUT_NAMED = {name: Options(asked="on", abbreviated="on") for name in ABBREVI
 NO_OPTIONS = Options()
 
 
-def parse_options(call: Call) -> Options:
-    """The options of one call; unknown ones are ignored, as the module does."""
+def parse_options(call: Call) -> Options | None:
+    """The options of one call; unknown ones are ignored, as the module does. None if it has a rare one."""
     named = tuple(item for item in call.arguments.items() if not item[0].isdecimal())
     if not named:  # the most frequent case
         return WITHOUT_NAMED.get(call.name, NO_OPTIONS)
@@ -67,22 +65,24 @@ def parse_options(call: Call) -> Options:
 
 
 @lru_cache(maxsize=512)
-def _parsed(abbreviated: bool, arguments: tuple[tuple[str, str], ...]) -> Options:
+def _parsed(abbreviated: bool, arguments: tuple[tuple[str, str], ...]) -> Options | None:
     named = {name: value.strip() for name, value in arguments}
     adjective = named.get("adj", named.get("sing", ""))
     if "adj" not in named and adjective == "yes":
         adjective = "on"
     asked = {**named, "adj": adjective}
     effects = " ".join(VALUES[name].get(asked[name], "") for name in VALUES if name in asked).split()
+    denominator = _number(named.get("frac", ""))
+    if RARE in effects or denominator < 0:
+        return None
     flags = {effect[1:] for effect in effects if effect.startswith("+")}
-    abbreviation = _word("abbr", asked) or ("on" if "hh" in flags or abbreviated else "")
+    abbreviation = _word("abbr", asked) or ("on" if abbreviated else "")
     if {"spellin", "flip"} <= flags and "spellout" not in flags:
         flags = flags - {"spellin"} | {"spellout"}
     display = _word("disp", asked)
     joins = JOINS.get(display, JOINS[""])
     if display == "slash" and abbreviation in {"on", "off", "mos"}:
         joins = JOINS["slash-nosp"]
-    denominator = _number(named.get("frac", ""))
     swapped = SWAPPED if "flip" in flags else {}
     return Options(
         flags=frozenset(flags),
@@ -91,9 +91,7 @@ def _parsed(abbreviated: bool, arguments: tuple[tuple[str, str], ...]) -> Option
         display=display,
         joins=joins,
         digits=max(_number(named.get("sigfig", "")), 0),
-        denominator=abs(denominator) if abs(denominator) > 1 else 0,
-        stacked=denominator < -1,
-        currency=named.get("$", "").replace("euro", "€"),
+        denominator=denominator if denominator > 1 else 0,
     )
 
 
@@ -113,11 +111,10 @@ MINUS = "−"
 MAX_CHARACTERS = 40  # of a number; a longer one is not a measure, and may be too large for a float
 MAX_VALUES = 30  # in one range
 MAX_SPLITS = 20  # arguments that can hold several numbers
-ROUNDED = frozenset(["ri0", "ri1", "ri2", "ri3"])  # input values, to so many decimals
 NUMBER = re.compile(r"\s*(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,9})?\s*")
 FRACTION = re.compile(
     r"\s*(?P<plus>\+?)\s*(?:(?P<whole>[0-9]+(?:\.[0-9])?)\s*(?P<sign>[-+ ]|&nbsp;))??"
-    r"\s*(?P<over>[0-9]+)\s*(?P<slash>/+|⁄)\s*(?P<under>[0-9]+)\s*"
+    r"\s*(?P<over>[0-9]+)\s*(?:/|⁄)\s*(?P<under>[0-9]+)\s*"
 )
 
 
@@ -129,7 +126,6 @@ class Value(NamedTuple):
     shown: str
     singular: bool = False
     denominator: int = 0
-    in_hands: float = 0.0  # the number if its fraction is one of inches: 12.1+3/4 is 12 hands 1.75 inches
     change: bool = False  # the value follows a ±
 
 
@@ -239,8 +235,6 @@ def _plain_value(clean: str, sign: str, options: Options, *, negative: bool) -> 
     if number == float("inf"):
         return None
     shown, power, exponent = clean.lower().partition("e")
-    for flag in options.flags & ROUNDED:
-        shown = f"{float(shown) + 2e-14:.{flag[2]}f}"
     singular = number == 1 if power else float(shown) == 1
     shown = sign + with_separators(shown, options)
     if "spellin" in options.flags:
@@ -248,36 +242,30 @@ def _plain_value(clean: str, sign: str, options: Options, *, negative: bool) -> 
     elif power:
         shown += f"×10{exponent.replace('-', MINUS)}" if "today" in options.flags else power + exponent
     number = -number if negative and number else number
-    return Value(number=number, clean=clean, shown=shown, singular=singular, in_hands=number)
+    return Value(number=number, clean=clean, shown=shown, singular=singular)
 
 
 def _fraction_value(clean: str, options: Options, *, negative: bool) -> Value | None:
     match = FRACTION.fullmatch(clean)
-    if match is None or (negative and match["plus"]) or not int(match["under"]):
+    if match is None or "spellin" in options.flags or (negative and match["plus"]) or not int(match["under"]):
         return None
     if match["whole"] and match["sign"] == ("+" if negative else "-"):
         return None
     whole, over, under = match["whole"] or "", int(match["over"]), int(match["under"])
     number = float(whole or 0) + over / under
-    in_hands = float(whole or 0) + over / (under * 10)
-    shown = fraction(
-        match["plus"] + whole, match["over"], match["under"], options, stacked=len(match["slash"]) > 1
-    )
-    if "spellin" in options.flags:
-        shown = fraction_in_words(whole, over, under, american=options.american)
-    return Value(
-        number=-number if negative else number, clean=clean, shown=(MINUS if negative else "") + shown,
-        singular=number <= 1, denominator=under, in_hands=-in_hands if negative else in_hands,
-    )  # fmt: skip
+    shown = fraction(match["plus"] + whole, match["over"], match["under"], options)
+    if negative:
+        number, shown = -number, MINUS + shown
+    return Value(number=number, clean=clean, shown=shown, singular=abs(number) <= 1, denominator=under)
 
 
-def fraction(whole: str, over: str, under: str, options: Options, *, stacked: bool = False) -> str:
+def fraction(whole: str, over: str, under: str, options: Options) -> str:
     """A fraction after a whole number, which may be absent.
 
     >>> fraction("1234", "1", "2", Options())
     '1,234 1⁄2'
     """
-    return f"{with_separators(whole, options)} {over}{'/' if stacked else '⁄'}{under}".strip()
+    return f"{with_separators(whole, options)} {over}⁄{under}".strip()
 
 
 def with_separators(text: str, options: Options) -> str:
@@ -287,10 +275,8 @@ def with_separators(text: str, options: Options) -> str:
     ('1,234.5678', '12,345')
     """
     text = text.removesuffix(".")
-    last = len(text.partition(".")[0])
-    if "nocomma" in options.flags or last < 4 or (last == 4 and "comma5" in options.flags):
-        return text
-    return thousands(text[:last], "" if "gaps" in options.flags else ",") + text[last:]
+    whole, point, decimals = text.partition(".")
+    return text if "nocomma" in options.flags else thousands(whole) + point + decimals
 
 
 # --- what follows the unit
@@ -304,16 +290,12 @@ class Rest(NamedTuple):
     outputs: str = ""  # code
     precision: int | None = None
     middle: str = ""
-    before: tuple[str, str] = ("", "")  # the units of the input and of the outputs
     joins: tuple[str, str] | None = None  # own words around the outputs
-
-
-WITH_WORDS = frozenset(["mid", "before", "befores"])  # flags: words follow the outputs
 
 
 def parse_rest(arguments: list[str], options: Options) -> Rest:
     """Outputs, precision and words that follow the unit, in this order."""
-    if len(arguments) < 2 and not (options.flags & WITH_WORDS or options.display == "x"):
+    if len(arguments) < 2 and not ("mid" in options.flags or options.display == "x"):
         last = arguments[0].strip() if arguments else ""
         if not PRECISION.fullmatch(last.replace(",", "")):
             return Rest(outputs=last)
@@ -330,33 +312,10 @@ def parse_rest(arguments: list[str], options: Options) -> Rest:
     outputs = "" if number else take().strip()
     number = number or take_number()
     middle = take() if "mid" in options.flags else ""
-    before = _before(take, options)
     joins = (take(), take()) if options.display == "x" else None
     if joins and not joins[0].strip():
         joins = (f" &#91; {joins[0]}", f" &#93;{joins[1]}")
     number = number or take_number()
     precision = int(float(number)) if WHOLE.fullmatch(number) else None
     middle = middle if middle.startswith("-") or not middle.strip() else f" {middle}"
-    return Rest(outputs=outputs, precision=precision, middle=middle, before=before, joins=joins)
-
-
-def _before(take: Callable[[], str], options: Options) -> tuple[str, str]:
-    """Words of the call before the units: `adj=pre|imperial`, `disp=preunit`."""
-    if "befores" in options.flags:
-        one, two = take(), take()
-        if not one.strip() and not two.strip():
-            return "", ""
-        one = with_spaces(one)
-        return one, {"": one, "&#32;": ""}.get(two.strip(), with_spaces(two))
-    first = take() if "before" in options.flags else ""
-    first = with_spaces(first, both=True) if first.strip() else ""
-    return ("", first) if "flip" in options.flags else (first, "")
-
-
-def with_spaces(text: str, *, both: bool = False) -> str:
-    """A text with a space before it, and perhaps after it, unless there is one or a hyphen."""
-    if text.strip() == "+":
-        return "+ "
-    if not text.startswith((" ", "-", "+", "&")):
-        text = f" {text}"
-    return text if not both or text[0] == "&" or text.endswith((" ", "-", "&nbsp;")) else f"{text} "
+    return Rest(outputs=outputs, precision=precision, middle=middle, joins=joins)

@@ -6,7 +6,6 @@ import re
 from math import floor, gcd, isfinite, log10, modf
 from typing import NamedTuple
 
-from wikitext_builder.extraction.macros import read_table
 from wikitext_builder.extraction.macros.convert_arguments import (
     MINUS,
     Between,
@@ -16,7 +15,7 @@ from wikitext_builder.extraction.macros.convert_arguments import (
     with_separators,
 )
 from wikitext_builder.extraction.macros.convert_units import Several, Unit
-from wikitext_builder.extraction.macros.numbers import fraction_in_words, in_words
+from wikitext_builder.extraction.macros.numbers import in_words
 
 MAX_DIGITS = 14  # significant ones of a result
 MAX_PRECISION = 99
@@ -24,28 +23,14 @@ LARGEST = 1e150  # of a result; what is larger, or smaller than one part in it, 
 TO_STEPS = {f"round{step}": float(step) for step in ("0.5", "5", "10", "25", "50")}
 FUDGE = 1e-14  # Module:Convert adds it to logarithms
 ROUNDING_FUDGE = 2e-14  # and this to results before it rounds them
-# Miles per hour of sound at -15,000 feet, -10,000 feet, and so on up to 300,000 feet.
-SOUND = [float(speed) for _feet, speed in read_table("convert/sound")]
 DIGITS = re.compile(r"([0-9]*)(\.?)([0-9]*)(?:[eE]([-+]?[0-9]+))?")
 
 
 class Source(NamedTuple):
-    """What is converted: a unit, the units of a measure of several, how high a plane flies."""
+    """What is converted: a unit, or the units of a measure of several."""
 
     unit: Unit
     parts: tuple[tuple[Unit, Value], ...] = ()  # of a measure in several units; `unit` is then the smallest
-    altitude: float = 0.0  # feet
-
-
-class Converted(NamedTuple):
-    """A result before rounding, and what its number of digits depends on."""
-
-    size: float
-    given: float
-    clean: str  # digits of the input
-    shown: str = ""  # if the result is exact
-    adjust: float | None = None
-    least: int | None = None
 
 
 class Result(NamedTuple):
@@ -60,26 +45,13 @@ class Result(NamedTuple):
     fraction: tuple[str, str, str] | None = None  # whole number, numerator, denominator
 
 
-def speed_of_sound(feet: float) -> float:
-    """Metres per second at an altitude."""
-    step = floor(abs(feet) / 5000 + 0.5)
-    return SOUND[min(max(-step if feet < 0 else step, -3), 60) + 3] * 0.44704
-
-
-def converted(value: Value, source: Source, target: Unit) -> Converted | None:
+def converted(value: Value, unit: Unit, target: Unit) -> float | None:
     """A value in the output unit; None if it is too large or too small to compute with."""
-    unit = source.unit
-    given = value.in_hands if unit.built_in == "hand" else value.number
     try:
-        if not (unit.built_in or target.built_in):
-            result = Converted(size=_simply(value, unit, target), given=given, clean=value.clean)
-        elif unit.built_in == "hand":
-            result = _from_hands(given, value, unit, target)
-        else:
-            result = _of_sound(Converted(size=0.0, given=given, clean=value.clean), source, target)
+        result = _simply(value, unit, target)
     except (OverflowError, ZeroDivisionError):
         return None
-    size = abs(result.size)
+    size = abs(result)
     return result if not size or (isfinite(size) and 1 / LARGEST < size < LARGEST) else None
 
 
@@ -92,50 +64,24 @@ def _simply(value: Value, unit: Unit, target: Unit) -> float:
     return value.number * (unit.size / target.size)
 
 
-def _of_sound(plain: Converted, source: Source, target: Unit) -> Converted:
-    unit = source.unit
-    if unit.built_in == target.built_in:
-        return Converted(size=plain.given, given=plain.given, clean=plain.clean)
-    if unit.built_in == "mach":
-        size, adjust = plain.given * (speed_of_sound(source.altitude) / target.size), target.size / 0.1
-    else:
-        size, adjust = plain.given * (unit.size / speed_of_sound(0)), 0.1 / unit.size
-    return Converted(size=size, given=plain.given, clean=plain.clean, adjust=log10(adjust) + log10(2))
-
-
-def _from_hands(given: float, value: Value, unit: Unit, target: Unit) -> Converted:
-    """The decimals of hands are inches, four per hand."""
-    decimals, whole = modf(given)
-    inches = 4 * whole + 10 * decimals
-    factor = unit.size / target.size
-    if factor == 4 and "e" not in f"{abs(inches):g}":
-        return Converted(size=inches, given=inches, clean=f"{abs(inches):g}", shown=f"{abs(inches):g}")
-    digits = len(value.clean.partition(".")[2])
-    clean = f"{inches:.{max(digits - 1, 0)}f}"
-    return Converted(size=(whole + 2.5 * decimals) * factor, given=inches, clean=clean, least=0)
-
-
-def default_decimals(result: Converted, value: Value, source: Source, target: Unit) -> int:
+def default_decimals(size: float, value: Value, source: Source, target: Unit) -> int:
     """The number of decimals of a result: as exact as the input, at least two digits; negative for zeros."""
-    size = abs(result.size)
-    exact = _exactness(result.clean, value.denominator, composed=bool(source.parts))
-    unit = source.unit
+    size, given, unit = abs(size), value.number, source.unit
+    exact = _exactness(value.clean, value.denominator, composed=bool(source.parts))
     if unit.thermometer and target.thermometer and unit.zero is not None:
-        kelvins = abs((result.given - unit.zero) * unit.size)
+        kelvins = abs((given - unit.zero) * unit.size)
         adjust, least = 0.0, 2 if kelvins < 1e-8 else 2 - floor(log10(kelvins) + FUDGE)
-    elif not result.given or not size:
+    elif not given or not size:
         return 0
     else:
-        if target.exact == "wholes" and floor(result.given) == result.given:
+        if target.exact == "wholes" and floor(given) == given:
             adjust = -log10(unit.size) if unit.size else 0.0
         elif source.parts and unit.exact == "below":
             adjust = log10(target.size) + 2
         else:
-            adjust = log10(abs(result.given / size))
+            adjust = log10(abs(given / size))
         adjust += log10(2)
         least = 1 - floor(log10(size) + FUDGE)
-    adjust = result.adjust if result.adjust is not None else adjust
-    least = result.least if result.least is not None else least
     return max(floor(exact + adjust), least)
 
 
@@ -157,7 +103,6 @@ class Task(NamedTuple):
     options: Options
     precision: int | None
     middle: str  # words after the unit, if the output comes first
-    before: str  # words before the unit
 
 
 def results_of(task: Task, target: Unit, denominator: int = 0) -> list[Result] | None:
@@ -166,7 +111,7 @@ def results_of(task: Task, target: Unit, denominator: int = 0) -> list[Result] |
     Without a wish of the call, all results have the same number of decimals: the largest that one needs.
     """
     values, source, options, precision = task.values, task.source, task.options, task.precision
-    sizes = [size for value in values if (size := converted(value, source, target))]
+    sizes = [size for value in values if (size := converted(value, source.unit, target)) is not None]
     if len(sizes) < len(values):
         return None
     decimals: list[int | None] = [precision] * len(sizes)
@@ -174,17 +119,16 @@ def results_of(task: Task, target: Unit, denominator: int = 0) -> list[Result] |
         needed = [
             default_decimals(size, value, source, target) for size, value in zip(sizes, values, strict=True)
         ]
-        decimals = [*needed] if "each" in options.flags else [max(needed)] * len(needed)
+        decimals = [max(needed)] * len(needed)
     results = [
-        _result(size, options, None if size.shown and precision is None else digits, denominator)
-        for size, digits in zip(sizes, decimals, strict=True)
+        _result(size, options, digits, denominator) for size, digits in zip(sizes, decimals, strict=True)
     ]
     found = [result for result in results if result]
     return found if len(found) == len(values) else None
 
 
-def _result(size: Converted, options: Options, decimals: int | None, denominator: int) -> Result | None:
-    negative, value = size.size < 0, abs(size.size)
+def _result(size: float, options: Options, decimals: int | None, denominator: int) -> Result | None:
+    negative, value = size < 0, abs(size)
     if denominator:
         return _in_fractions(value, options, denominator, negative=negative)
     exponent = None
@@ -194,13 +138,10 @@ def _result(size: Converted, options: Options, decimals: int | None, denominator
         shown, exponent = _with_decimals(value, decimals)
     elif options.digits:
         shown, exponent = _with_digits(value, options.digits)
-    elif steps := options.flags & TO_STEPS.keys():
-        step = TO_STEPS[min(steps)]
-        shown = (
-            f"{floor(value / step + 0.5) * step:g}" if step < 1 else f"{floor(value / step + 0.5) * step:.0f}"
-        )
     else:
-        shown = size.shown
+        step = TO_STEPS[min(options.flags & TO_STEPS.keys())]
+        stepped = floor(value / step + 0.5) * step
+        shown = f"{stepped:g}" if step < 1 else f"{stepped:.0f}"
     return _formatted(shown, exponent, value, options, negative=negative)
 
 
@@ -270,7 +211,7 @@ def _formatted(shown: str, exponent: int | None, value: float, options: Options,
     return Result(text, value, sign, float(shown), one)
 
 
-def _in_fractions(value: float, options: Options, denominator: int, *, negative: bool) -> Result:
+def _in_fractions(value: float, options: Options, denominator: int, *, negative: bool) -> Result | None:
     """The nearest fraction in lowest terms."""
     if value > 1e8:
         return _formatted(f"{value:.2f}", None, value, options, negative=negative)
@@ -282,10 +223,9 @@ def _in_fractions(value: float, options: Options, denominator: int, *, negative:
         return _formatted(f"{whole:.0f}", None, value, options, negative=negative)
     divisor = gcd(over, denominator)
     pieces = (f"{whole:.0f}" if whole else "", str(over // divisor), str(denominator // divisor))
-    shown = fraction(*pieces, options, stacked=options.stacked)
     if "spellout" in options.flags:
-        whole_text, over, denominator = pieces[0], over // divisor, denominator // divisor
-        shown = fraction_in_words(whole_text, over, denominator, american=options.american)
+        return None
+    shown = fraction(*pieces, options)
     sign = MINUS if negative else ""
     return Result(sign + shown, value, sign, value, singular=value <= 1, fraction=pieces)
 
@@ -330,27 +270,5 @@ def _name_of(unit: Unit, size: float, options: Options, *, over: bool) -> str:
     elif over:
         one = False
     else:
-        one = 0 < size < 1.0001 if "singular" in options.flags else size == 1
+        one = size == 1
     return unit.name if one else unit.plural
-
-
-def hands_of(result: Result, options: Options, precision: int | None) -> Result:
-    """A result in inches as hands and inches with a point between them."""
-    inches = floor(result.size if result.fraction else result.size + 0.5)
-    hands, rest = divmod(inches, 4)
-    text = f".{rest}"
-    if precision is not None and precision <= 0:
-        hands, text = floor(result.size / 4 + 0.5), ""
-    elif result.fraction:
-        text = "." + fraction(
-            str(rest), result.fraction[1], result.fraction[2], options, stacked=options.stacked
-        )
-    shown = result.sign + with_separators(str(hands), options) + text
-    return result._replace(shown=shown, rounded=hands + rest / 4)
-
-
-def of_inches(task: Task, denominator: int) -> int:
-    """The denominator of the fractions of inches in hands."""
-    if denominator or task.precision is None or task.precision <= 1:
-        return denominator
-    return 2 if task.precision == 2 else 4

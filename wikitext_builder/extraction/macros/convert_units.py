@@ -18,7 +18,6 @@ MAX_CHARACTERS = 80  # of a code
 PREFIXES = {prefix: (name, int(power)) for prefix, name, power in read_table("convert/prefixes")}
 POWERS = {3: "thousand", 6: "million", 9: "billion", 12: "trillion", 15: "quadrillion"}
 MULTIPLE = re.compile(r"e(3|6|9|12|15)(?=\D)(.*)")
-CURRENCIES = frozenset("$£")
 # `v * 4.5 < 10 ! t ! kilotonne`, perhaps with a common end of both codes.
 CONDITION = re.compile(r"\s*v\s*(?:\*\s*([\d.]+))?\s*([<>]=?)\s*([\d.]+)\s*")
 
@@ -55,9 +54,6 @@ class Unit:
     thermometer: bool = False  # one of the common temperatures
     inverse: int = 0  # litres per 100 km: less is more; units with 1 and -1 are inverse to each other
     exact: str = ""  # wholes: whole numbers become more exact; below: so as the smaller unit of a measure
-    built_in: str = ""  # hand or mach
-    currency: str = ""
-    spaced: bool = True  # False: no space before the symbol, as in 5/km2
     below: tuple[tuple[str, Below], ...] = ()
 
 
@@ -173,7 +169,6 @@ def _row(code: str, american: bool) -> Unit:
         prefixes=int(values.get("prefixes", 0)), inverse=int(values.get("inverse", 0)),
         zero=float(values["zero"]) if "zero" in values else None,
         exact=next((mark.removeprefix("exact-") for mark in marks if mark.startswith("exact-")), ""),
-        built_in=next((mark for mark in marks if mark in {"hand", "mach"}), ""),
         below=tuple(_below(*mark) for mark in below),
     )  # fmt: skip
 
@@ -213,29 +208,27 @@ def _alias(code: str, american: bool) -> Unit | None:
 
 def _ratio(code: str, american: bool) -> Unit | None:
     kind, above, below, times, symbol, default, marks = _table("ratios")[code]
-    currency = above if above in CURRENCIES else ""
     american = american or "american" in marks
-    top, bottom = None if currency else _find(above, american), _find(below, american)
-    if bottom is None or (top is None and not currency):
+    top, bottom = _find(above, american), _find(below, american)
+    if bottom is None or top is None:
         return None
-    if not american and (bottom.american or (top is not None and top.american)):
+    if not american and (bottom.american or top.american):
         return _ratio(code, american=True)
     inverse = re.search(r"inverse=(-?1)", marks)
     unit = _quotient(code, kind, top, bottom, float(times or 1))
-    unit = replace(unit, default=default, currency=currency, inverse=int(inverse[1]) if inverse else 0)
+    unit = replace(unit, default=default, inverse=int(inverse[1]) if inverse else 0)
     return replace(unit, symbol=symbol, british=symbol) if symbol else unit
 
 
-def _quotient(code: str, kind: str, top: Unit | None, bottom: Unit, times: float = 1.0) -> Unit:
-    """One unit per another; without the first one, `per acre`."""
-    above, below = (top.symbol, top.british) if top else ("", "")
+def _quotient(code: str, kind: str, top: Unit, bottom: Unit, times: float = 1.0) -> Unit:
+    """One unit per another."""
     first, last = "()" if "·" in bottom.symbol else ("", "")
     return Unit(
-        code=code, kind=kind, size=(top.size if top else 1.0) * times / bottom.size, default="",
-        symbol=f"{above}/{first}{bottom.symbol}{last}", british=f"{below}/{first}{bottom.british}{last}",
-        name=f"{top.name} per {bottom.name}" if top else f"per {bottom.name}",
-        plural=f"{top.plural} per {bottom.name}" if top else f"per {bottom.name}",
-        american=bottom.american, spaced=top is not None,
+        code=code, kind=kind, size=top.size * times / bottom.size, default="",
+        symbol=f"{top.symbol}/{first}{bottom.symbol}{last}",
+        british=f"{top.british}/{first}{bottom.british}{last}",
+        name=f"{top.name} per {bottom.name}", plural=f"{top.plural} per {bottom.name}",
+        american=bottom.american,
     )  # fmt: skip
 
 
@@ -243,7 +236,7 @@ def _multiplied(code: str, american: bool) -> Unit | None:
     """Thousands and millions of a unit: `e6acre`."""
     match = MULTIPLE.fullmatch(code)
     unit = _find(match[2], american) if match else None
-    if match is None or unit is None or unit.power or unit.built_in or unit.zero is not None:
+    if match is None or unit is None or unit.power or unit.zero is not None:
         return None
     power = int(match[1])
     return replace(unit, size=unit.size * 10.0**power, power=power, key=code)

@@ -29,11 +29,6 @@ def month_number(value: str) -> int | None:
     return NUMBERED.get(value[:3].lower()) if value.isalpha() and len(value) >= 3 else None
 
 
-def day_first(call: Call) -> bool:
-    """True if the call asks for `1 May 2000`, not `May 1, 2000`."""
-    return call.get("df", "dayfirst") not in {"", "no", "n", "0"} and call.get("mf") in {"", "no", "n"}
-
-
 def written(year: str, month: str, day: str, *, day_comes_first: bool) -> str | None:
     """A date in words, without the parts that are empty; None if the month is invalid.
 
@@ -76,63 +71,6 @@ def today(call: Call) -> date:
     return date.fromisoformat(timestamp[:10]) if timestamp else datetime.now(UTC).date()
 
 
-@macro("Start date", "End date", "Film date", "Launch date")
-@macro("Birth date", "Death date", "Birth year", "Death year")
-def single_date(call: Call) -> str | None:
-    """`{{start date|1976|12|23}}`: the date, and the time if there is one."""
-    year, month, day = call.numbered(3)
-    result = written(year, month, day, day_comes_first=day_first(call))
-    if result is None:
-        return year if not call.get("2") else None
-    hour, minute = call.numbered(5, 4)
-    return f"{hour.zfill(2)}:{minute}, {result}" if hour and minute else result
-
-
-@macro("Start-date", "End-date", "Birth-date", "Death-date", "Date")
-def free_date(call: Call) -> str | None:
-    """`{{start-date|7 December 1941}}`: the date as written; an ISO date in words."""
-    value = call.get("1")
-    iso = re.fullmatch(r"(\d{4})-(\d\d)(?:-(\d\d))?", value)
-    if iso is None or call.get("2").lower() == "iso":
-        return value
-    style = call.get("2").lower()
-    return written(iso[1], iso[2], iso[3] or "", day_comes_first=style != "mdy") or value
-
-
-@macro("Birth date and age", "Birth date and age2")
-def birth_and_age(call: Call) -> str | None:
-    """`May 1, 1950 (age 65)`, the age on the day of the revision."""
-    year, month, day = call.get("1", "year"), call.get("2", "month"), call.get("3", "day")
-    shown, born = written(year, month, day, day_comes_first=bool(call.get("df"))), as_date(year, month, day)
-    if shown is None or born is None:
-        return None
-    years = years_between(born, today(call))
-    return f"{shown} (age {years})" if years > 1 else None  # months, of a child
-
-
-@macro("Death date and age")
-def death_and_age(call: Call) -> str | None:
-    """`May 1, 1950 (aged 65)`: death first, then birth."""
-    values = call.numbered(6)
-    shown = written(*values[:3], day_comes_first=day_first(call))
-    died, born = as_date(*values[:3]), as_date(*values[3:])
-    latest = as_date(values[3], values[4] or "12", values[5] or "28")
-    if shown is None or died is None or born is None or latest is None:
-        return None
-    years = dict.fromkeys(str(years_between(one, died)) for one in (latest, born))
-    return f"{shown} (aged {'–'.join(years)})"
-
-
-@macro("Start date and age")
-def start_and_age(call: Call) -> str | None:
-    """`May 1, 1950; 65 years ago`."""
-    shown = single_date(call)
-    began = as_date(*call.numbered(3))
-    if shown is None or began is None:
-        return shown
-    return f"{shown}; {_plural(years_between(began, today(call)), 'year')} ago"
-
-
 def _plural(count: int, unit: str) -> str:
     return f"{count} {unit}{'' if count == 1 else 's'}"
 
@@ -170,16 +108,6 @@ def parts_of(text: str) -> list[str]:
     return [match["y"], match["m"], match["d"]] if match else [text, "", ""]
 
 
-@macro("Age", "Age in years")
-def age(call: Call) -> str | None:
-    """The years between two dates, or up to the day of the revision."""
-    dates = two_dates(call)
-    if dates is None:
-        return None
-    years = years_between(min(dates[:2]), max(dates[:2]))
-    return f"−{years}" if years and dates[1] < dates[0] else str(years)
-
-
 @macro("As of")
 def as_of(call: Call) -> str | None:
     """`As of May 2000`, with the words that its switches choose."""
@@ -192,13 +120,6 @@ def as_of(call: Call) -> str | None:
     words = "" if call.get("bare") else words if call.get("lc", "LC") else words.capitalize()
     before = [words, call.get("pre") if words else "", when]
     return " ".join(filter(None, before)) + call.get("post")
-
-
-@macro("Dash year")
-def span(call: Call) -> str | None:
-    """`1943–45` of `{{dash year|1943|1945}}`."""
-    start, end = call.get("1"), call.get("2")
-    return f"{start}–{end[2:] if start[:2] == end[:2] and len(end) == 4 else end}"
 
 
 @macro("Dts")
@@ -226,36 +147,6 @@ def sortable_date(call: Call) -> str | None:
     if short if call.get("abbr") == "" else call.get("abbr") not in {"off", "no"}:
         shown = re.sub("|".join(MONTHS), lambda name: name[0][:3], shown)
     return shown.strip(", ") + (" BC" if before and year else "")
-
-
-@macro("Duration")
-def duration(call: Call) -> str | None:
-    """`3:45` of hours, minutes and seconds."""
-    hours, minutes, seconds = call.get("h", "1"), call.get("m", "2"), call.get("s", "3")
-    minutes = (minutes or "0").zfill(2 if hours else 1)
-    return ":".join(filter(None, (hours, minutes, seconds.zfill(2))))
-
-
-@macro("Time ago")
-def time_ago(call: Call) -> str | None:
-    """`205 years ago`, `5 months ago` on the day of the revision."""
-    then = as_date(*call.numbered(3))
-    if then is None or then > (now := today(call)):
-        return None
-    years, months = years_between(then, now), (now.year - then.year) * 12 + now.month - then.month
-    return f"{_plural(years, 'year') if years else _plural(months, 'month')} ago"
-
-
-@macro("Birth year and age", "Death year and age")
-def year_and_age(call: Call) -> str | None:
-    """`1950 (age 65–66)`, `1950 (aged 65–66)`: without a month two ages are possible."""
-    died = call.name.startswith("Death")
-    year = call.get("1")
-    number, other = whole_number(year), whole_number(call.get("2")) if died else today(call).year
-    if number is None or other is None:
-        return None
-    years = number - other if died else other - number
-    return f"{year} ({'aged' if died else 'age'} {max(years - 1, 0)}–{years})"
 
 
 UNITS = {"y": "years", "m": "months", "w": "weeks", "d": "days"}
@@ -321,7 +212,8 @@ def _later(day: date, months: int) -> date:
 
 
 for _name, _units, _joint in (
-    ("Age in days", "d", ""), ("Age in months", "m", ""), ("Age in years and days", "yd", ", "),
+    ("Age", "y", ""), ("Age in years", "y", ""), ("Age in days", "d", ""), ("Age in months", "m", ""),
+    ("Age in years and days", "yd", ", "),
     ("Age in years and months", "ym", ", "), ("Age in years, months and days", "ymd", " and "),
     ("Time interval", "", " and "),
 ):  # fmt: skip

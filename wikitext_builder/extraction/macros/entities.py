@@ -1,16 +1,14 @@
-"""Places and what moves between them, sports; identifiers of works, verses, laws and pages of other sites."""
+"""Coordinates, heights, ships, seasons and verses."""
 
 from __future__ import annotations
 
 import re
 from math import floor
 
-from wikitext_builder.extraction.macros import lookup
 from wikitext_builder.extraction.macros.call import Call, macro
 from wikitext_builder.extraction.macros.php import whole_number
 from wikitext_builder.extraction.markers import GONE
 
-ROADS = lookup("road")
 NUMBER = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,40})?")
 MARKS = ("°", "′", "″")
 ZERO = {"S": "N", "W": "E"}
@@ -73,24 +71,6 @@ def _in_parts(values: list[str], parts: int) -> str:
         shown = f"{part:02d}{mark}{shown}"
     letter = values[1].upper()
     return f"{rest}°{shown}{letter if float(values[0]) else ZERO.get(letter, letter)}"
-
-
-@macro("Jct")
-def road(call: Call) -> str | None:
-    """`I-5 / US 101 in Los Angeles`: kinds and numbers of roads alternate, then towns and directions."""
-    values = call.positional()
-    pieces = []
-    for index, (kind, number) in enumerate(zip(values[::2], values[1::2], strict=False), 1):
-        if not number:
-            continue
-        before = "To " if index == 1 and call.get("to1") else ""
-        direction = f" {call.get(f'dir{index}')}" if call.get(f"dir{index}") else ""
-        pieces.append(f"{before}{ROADS.get(kind, kind + ' ')}{number}{direction}")
-    if not pieces:
-        return None
-    towns = [call.get(f"city{index}", f"location{index}") for index in range(1, 4)]
-    shown = " / ".join(pieces)
-    return f"{shown} – {', '.join(town for town in towns if town)}" if any(towns) else shown
 
 
 @macro("Höhe")
@@ -168,17 +148,3 @@ def bible(call: Call) -> str | None:
 def bible_verses(call: Call) -> str | None:
     """`13:1`: the verses alone."""
     return next((value for value in call.positional()[1:3] if value[:1].isdecimal()), call.get("2"))
-
-
-@macro("URL", shared=True)
-def url(call: Call) -> str | None:
-    """The label of a web address, or the address without its protocol, as Module:URL shows it.
-
-    >>> url(Call(name="URL", arguments={"1": "https://www.Example.org/A/?"}, page=None))
-    'www.example.org/A/'
-    """
-    if call.get("2") or not call.get("1"):
-        return call.get("2")
-    address = re.sub("(?i)^https?:/{0,2}", "", call.get("1"))
-    host, slash, path = re.sub("[?#]$", "", address).partition("/")
-    return host.lower() + (slash + path if path else "")

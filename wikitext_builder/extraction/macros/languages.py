@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
 
 from wikitext_builder.extraction.macros import lookup, read_table
-from wikitext_builder.extraction.macros.call import Call, Macro, changed, macro, series
+from wikitext_builder.extraction.macros.call import Call, changed, macro
 from wikitext_builder.extraction.markers import GONE
 
 # English names of languages by their codes, as {{lang-…}} shows them; and those of Module:Lang by tags.
@@ -18,12 +17,6 @@ TAG = re.compile("([a-z]{2,3})(?:-[A-Z][a-z]{3})?(?:-(?:[A-Z]{2}|[0-9]{3}))?", r
 ZH_LABELS = lookup("zh label")
 NAMED = lookup("language template")
 OWN = {"Lang-zh", "Lang-rus"}  # not named by their code alone
-LETTERS = {greek: unicodedata.normalize("NFD", latin) for greek, latin in lookup("greek letter").items()}
-LETTER = re.compile("([^\u0300-\u036f])([\u0300-\u036f]*)")
-
-
-ACUTE, GRAVE, CIRCUMFLEX, MACRON, DIAERESIS = "\u0301", "\u0300", "\u0342", "\u0304", "\u0308"
-SMOOTH, ROUGH, IOTA = "\u0313", "\u0314", "\u0345"
 
 
 def language_name(tag: str) -> str | None:
@@ -104,22 +97,6 @@ def zh(call: Call) -> str | None:
     return "; ".join(pieces) or GONE
 
 
-@macro("Ety")
-def etymology(call: Call) -> str | None:
-    """`from Greek ἄλλος, meaning 'other', and τρόπος, meaning 'manner'`: words and glosses alternate."""
-    values = [*call.positional(), ""]
-    name = {"gre": "Greek", "la": "Latin", "gr": "Greek"}.get(values[0], LANGUAGE_NAMES.get(values[0]))
-    if name is None:
-        return None
-    rest = [*values[1:], ""]
-    words = []
-    for word, gloss in zip(rest[::3] if len(rest) > 3 else rest[:1], rest[1::3], strict=False):
-        meaning = f"meaning '{gloss}'" if gloss else ""
-        words.append(", ".join(piece for piece in (word, meaning) if piece))
-    shown = ", and ".join(word for word in words if word)
-    return f"from {name}, {shown}" if not rest[0] else f"from {name} {shown}".strip()
-
-
 @macro("Hebrew Name", "Hebrew Name 2")
 def hebrew_name(call: Call) -> str | None:
     """`Hebrew: אַחְאָב, Modern Aẖ'av Tiberian ʼAḥʼāḇ ; "Brother of the father"`; the second has two of each."""
@@ -132,64 +109,11 @@ def hebrew_name(call: Call) -> str | None:
     return f"{labelled}; {meaning}" if meaning else labelled
 
 
-def labelled(labels: Mapping[str, str]) -> Macro:
-    """Arguments, each after its label: `Korean: 한국; Hanja: 韓國`, `traditional Chinese: 道; Hangul: 도`."""
-
-    def macro(call: Call) -> str | None:
-        pieces = [f"{label}: {call.get(key)}" for key, label in labels.items() if call.get(key)]
-        return "; ".join(pieces) or None
-
-    return macro
-
-
-macro("Korean")(labelled(lookup("korean label")))
-macro("CJKV")(labelled(lookup("cjkv label")))
-
-
 @macro(*(f"{code.capitalize()} icon" for code in LANGUAGE_NAMES if len(code) == 2), "Language icon")
 def language_icon(call: Call) -> str | None:
     """`(German)`: the language of a linked page, by the name of the template or the argument."""
     code = call.get("1") or call.name.partition(" ")[0].lower()
     return f"({LANGUAGE_NAMES.get(code, code)})"
-
-
-@macro("In lang")
-def in_languages(call: Call) -> str | None:
-    """`(in German and French)`."""
-    names = [LANGUAGE_NAMES.get(code, code) for code in call.given()]
-    return f"(in {series(names)})" if names else None
-
-
-@macro("Grc-tr")
-def romanized(call: Call) -> str | None:
-    """`Ártemis` of `Ἄρτεμις`; None with a chi or a single upsilon, which are written in more than one way."""
-    letters = LETTER.findall(unicodedata.normalize("NFD", call.get("1")))
-    latin: list[str] = []
-    for place, (letter, marks) in enumerate(letters):
-        before = letters[place - 1][0].lower() if place else ""
-        after = letters[place + 1][0] if place + 1 < len(letters) else ""
-        second = before in set("αεηο") and letter in "ιυ" and DIAERESIS not in marks
-        written = _written(letter.lower(), second=second, nasal=after in set("γκξχ"))
-        if written is None or IOTA in marks:
-            return None
-        if CIRCUMFLEX in marks:
-            written = written.replace(MACRON, "")
-        written += marks.replace(SMOOTH, "").replace(ROUGH, "").replace(CIRCUMFLEX, "\u0302")
-        latin.append(written.capitalize() if letter.isupper() else written)
-        if ROUGH in marks and letter in "ρΡ":
-            latin[-1] += "h"
-        elif ROUGH in marks:
-            first = -2 if second else -1  # of a diphthong
-            latin[first] = "H" + latin[first].lower() if latin[first][0].isupper() else "h" + latin[first]
-    return unicodedata.normalize("NFC", "".join(latin)) or None
-
-
-def _written(letter: str, *, second: bool, nasal: bool) -> str | None:
-    if letter == "υ":
-        return "u" if second else None
-    if letter == "γ" and nasal:
-        return "n"
-    return LETTERS.get(letter, None if letter.isalpha() else letter)
 
 
 # --- pronunciations: IPA, and respelling for English readers
@@ -200,8 +124,6 @@ SOUND_FILE = re.compile(r"\.(?:ogg|oga|wav|mp3|flac)$", re.IGNORECASE)
 OWN_IPA = {"IPA-all", "IPA-en", "IPA-eng", "IPA-hns", "IPA-ur", "IPA-lzz"}  # not named by their code alone
 OLD_CODES = {"tu": "tr"}  # in names of templates; not a code of a language
 PLACES_OF_IPA = lookup("ipa place")
-HINDUSTANI = lookup("hindustani label")
-DELIMITERS = frozenset(["--", "[-", "-]", "//", "/-", "-/"])  # before and after; - is none
 
 
 @macro("IPA text", shared=True)
@@ -234,13 +156,6 @@ def ipa_of_language(call: Call) -> str | None:
     return f"{label} &#91;{call.get('1')}&#93;".lstrip() if call.get("1") else None
 
 
-@macro("IPA-hns")
-def ipa_hindustani(call: Call) -> str | None:
-    """`Urdu: [paːkɪstaːn]`: Hindi and Urdu in one template."""
-    label = HINDUSTANI.get(call.arguments.get("2", "?").strip(), "Hindustani pronunciation: ")
-    return f"{label}&#91;{call.get('1')}&#93;" if call.get("1") else None
-
-
 @macro("IPAc-en")
 def ipa_english(call: Call) -> str | None:
     """`/bɜːrˈlɪn/`, with the words for where it is pronounced so."""
@@ -255,26 +170,6 @@ def ipa_english(call: Call) -> str | None:
     label = " ".join(word for word in labels if word)
     prefix = f"{label} " if label else ""
     return f"{prefix}/{''.join(sounds)}/" if sounds else None
-
-
-def spelled(sounds: Mapping[str, str]) -> Macro:
-    """A pronunciation from letters of a language: `[kɔˈʐɨpski]`; None if a letter is not known."""
-
-    def macro(call: Call) -> str | None:
-        values = call.positional()
-        mark = values[0] if values else ""
-        audio = mark.endswith("AUD")  # then a file follows
-        mark = mark.removesuffix("AUD")
-        before, after = (one.strip("-") for one in mark) if mark in DELIMITERS else "[]"
-        rest = values[2 if audio else mark in DELIMITERS :]
-        shown = [sounds.get(value, None if value.isascii() else value) for value in rest]
-        return None if not shown or None in shown else f"{before}{''.join(map(str, shown))}{after}"
-
-    return macro
-
-
-macro("IPAc-pl")(spelled(lookup("ipa polish")))
-macro("IPAc-fr")(spelled(lookup("ipa french")))
 
 
 @macro("Respell", "USdict", "Pronunciation-")

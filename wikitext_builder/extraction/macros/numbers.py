@@ -7,7 +7,6 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
 from wikitext_builder.extraction.macros import lookup, words
 from wikitext_builder.extraction.macros.call import Call, changed, macro
-from wikitext_builder.extraction.macros.php import whole_number
 
 MAX_CHARACTERS = 1_000  # of a number: far more digits than articles have
 EXPONENT = re.compile(r"[eE]([-+−]?[0-9]{1,4})$")
@@ -118,14 +117,6 @@ def percentage(call: Call) -> str | None:
     return shown.replace("-", "−") + (call.get("%") or "%")
 
 
-@macro("Round", "Decimals", shared=True)
-def rounded(call: Call) -> str | None:
-    """A number rounded to the given number of decimals."""
-    value = number(call.get("1"))
-    result = None if value is None else round_half_up(value, call.get("2") or "0")
-    return None if result is None else grouped(f"{result:f}")
-
-
 def ordinal(value: str) -> str:
     """A number and the ending of its ordinal.
 
@@ -181,7 +172,7 @@ def price(call: Call) -> str | None:
 # --- in words
 
 UNDER_TWENTY = words("numbers under twenty")
-TENS, ORDINALS = words("tens"), lookup("ordinal")
+TENS = words("tens")
 SCALES = {1000**power: SIZES[power].strip() for power in (4, 3, 2, 1)} | {100: "hundred"}
 WRITTEN_NUMBER = re.compile(r"(?P<sign>[-−]?)(?P<whole>\d{1,3}(?:,\d{3})*|\d+)(?:\.(?P<decimals>\d+))?")
 
@@ -201,18 +192,6 @@ def in_words(shown: str, *, american: bool = False) -> str:
     return ("negative " if match["sign"] else "") + words
 
 
-def fraction_in_words(whole: str, over: int, under: int, *, american: bool = False) -> str:
-    """A fraction in words, after a whole number that may be absent.
-
-    >>> fraction_in_words("", 1, 2), fraction_in_words("2", 3, 4), fraction_in_words("", 5, 8)
-    ('one half', 'two and three quarters', 'five eighths')
-    """
-    named = {2: "half", 4: "quarter"}.get(under) or ordinal_in_words(under)
-    plural = "halves" if named == "half" else f"{named}s"
-    text = f"{whole_in_words(over, american=american)} {named if over == 1 else plural}"
-    return f"{in_words(whole, american=american)} and {text}" if whole else text
-
-
 def whole_in_words(number: int, *, american: bool) -> str:
     """A whole number below 10¹⁵ in words; British English has an `and` before the last two digits."""
     if number < 20:
@@ -227,46 +206,10 @@ def whole_in_words(number: int, *, american: bool) -> str:
     return shown + joint + whole_in_words(rest, american=american) if rest else shown
 
 
-@macro("Number to word")
-def number_in_words(call: Call) -> str | None:
-    """`twenty-one` of 21, or `twenty-first`; Module:ConvertNumeric."""
-    value = number(call.get("1"))
-    ordinal = call.get("ord") in {"on", "yes"}
-    if value is None or (ordinal and value != int(value)):
-        return None
-    american = call.get("sp") == "us"
-    shown = in_words(f"{value:f}", american=american)
-    shown = ordinal_in_words(int(value), american=american) if ordinal else shown
-    shown = shown.replace(" ", "-") if call.get("adj") == "on" else shown
-    return shown[:1].upper() + shown[1:] if call.get("case") in {"u", "U"} else shown
-
-
-def ordinal_of_digits(value: str) -> str:
-    """`twenty-first` of `21`; empty for other texts than digits."""
-    plain = whole_number(value, digits=15) if value.isascii() else None
-    return "" if plain is None else ordinal_in_words(plain)
-
-
-def ordinal_in_words(number: int, *, american: bool = False) -> str:
-    """`twenty-first` of 21.
-
-    >>> ordinal_in_words(21), ordinal_in_words(40), ordinal_in_words(6)
-    ('twenty-first', 'fortieth', 'sixth')
-    """
-    words = whole_in_words(number, american=american)
-    last = re.split("[^a-z]", words)[-1]
-    head = words.removesuffix(last)
-    if last in ORDINALS:
-        return head + ORDINALS[last]
-    return f"{head}{last[:-1]}ieth" if last.endswith("y") else f"{head}{last}th"
-
-
 ELEMENTS = lookup("element")
-MUSIC, REACTIONS = lookup("music"), lookup("chem2")
+MUSIC = lookup("music")
 STARTS = lookup("geology")
 CHARGE = re.compile(r"\(?([0-9]*)-\)?")
-# In one text, as in {{chem2|SO4(2-)}}: arrows, signs, what stands above or below, a charge in parentheses.
-PIECE = re.compile(r"<->|->|\\[hm](?:\{(\d+)\})?|\\.|[_^]\{([^}]*)\}|\((\d*[-+])\)|\*|-")
 SAME = {"early": "lower", "mid": "middle", "late": "upper"}
 NUMBER = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
 
@@ -276,18 +219,6 @@ def chemical(call: Call) -> str | None:
     """`SO42−` of `{{chem|SO|4|2-}}`: without spaces, as in the official files; a charge has a minus sign."""
     values = [CHARGE.sub(r"\1−", value) if CHARGE.fullmatch(value) else value for value in call.positional()]
     return "".join(values) or None
-
-
-@macro("Chem2", shared=True)
-def chemical_text(call: Call) -> str | None:
-    """`SO42−` of `{{chem2|SO4(2-)}}`."""
-    return PIECE.sub(_of_formula, call.get("1").replace("−", "-").replace("–", "-"))
-
-
-def _of_formula(piece: re.Match[str]) -> str:
-    inner = "".join(filter(None, piece.groups()))
-    sign = REACTIONS.get(piece[0][:2] if piece[0][0] == "\\" else piece[0], "" if inner else piece[0][1:])
-    return sign + inner.replace("-", "−") + ("−" if sign in "ημ" and inner and sign else "")
 
 
 @macro("Chemical formula", shared=True)

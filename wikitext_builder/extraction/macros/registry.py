@@ -50,8 +50,6 @@ FILTERS: dict[str, Callable[[str], str]] = {
     "formula": formula,
     "base": lambda value: value.partition(" (")[0],
     "ordinal": lambda value: numbers.ordinal(value) if value.isdecimal() else "",
-    "in words": numbers.in_words,
-    "ordinal in words": numbers.ordinal_of_digits,
     "ordinal below zero": lambda value: numbers.ordinal(value[1:]) if BELOW_ZERO.fullmatch(value) else "",
     "decade": lambda value: f"{value[:-1]}0s" if value.isdecimal() else "",
     "math": lambda value: formula(value) if "\\" in value else value,

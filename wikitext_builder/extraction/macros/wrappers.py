@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import unquote
 
-from wikitext_builder.extraction.macros import lookup
 from wikitext_builder.extraction.macros.call import Call, Macro, macro, series
 from wikitext_builder.extraction.macros.php import at_most
 
-ENDS_OF_MARRIAGES = lookup("marriage")
-YEAR = re.compile(r"\b\d{4}\b")
 ITEM = re.compile(r"\n[*#:]+\s*")
 
 
@@ -18,13 +14,6 @@ ITEM = re.compile(r"\n[*#:]+\s*")
 def _spaces(call: Call) -> str:
     count = at_most(20, call.get("1"))
     return "&nbsp;" * (1 if count is None else count)
-
-
-@macro("Verse translation", shared=True)
-def verse(call: Call) -> str | None:
-    """A verse and its translation, on a line each."""
-    lines = [call.get("1", "lang1"), call.get("2", "lang2")]
-    return "\n\n" + "\n\n".join(line.replace("\n", "<br>") for line in lines if line) + "\n\n"
 
 
 @macro("Interlanguage link", shared=True)
@@ -48,23 +37,6 @@ def tag(call: Call) -> str | None:
     ending = f"{inner}&lt;/{name}&gt;"
     shown = {"p": f"{start}&gt;{ending}", "o": f"{start}&gt;{inner}", "c": ending}
     return (shown | dict.fromkeys("esv", f"{start} /&gt;")).get(kind) if name else None
-
-
-@macro("Marriage")
-def marriage(call: Call) -> str | None:
-    """`Jane Doe (m. 1990; div. 2000)`: only the years of the dates."""
-    spouse, start, end = call.get("1"), _year(call.get("2")), _year(call.get("3"))
-    reason = call.get("end", "reason").lower()
-    reason = "wid" if reason in {"w", "w."} else reason
-    if not start or not end:
-        return f"{spouse} (m. {start})" if start else spouse
-    ended = next((short for word, short in ENDS_OF_MARRIAGES.items() if reason.startswith(word)), "")
-    return f"{spouse} (m. {start}; {ended} {end})" if ended else f"{spouse} (m. {start}–{end})"
-
-
-def _year(value: str) -> str:
-    years = YEAR.findall(value)
-    return years[-1] if years else value
 
 
 @macro("Sic", shared=True)
@@ -105,19 +77,6 @@ def one_per_line(call: Call) -> str | None:
     return "".join(f"\n* {item}" for item in items) + "\n" if items else ""
 
 
-@macro("Slink")
-def section_link(call: Call) -> str | None:
-    """`Town § History`, `Town §§ History and Sights`, as Module:Section link shows sections of a page."""
-    values = [unquote(value.replace("_", " ")) for value in call.positional()] or [call.page.title]
-    page, mark, section = values[0].partition("#")
-    sections = [*filter(None, [section] if mark else []), *filter(None, values[1 + bool(mark) :])] or [
-        "Notes"
-    ]
-    page = "" if call.get("nopage") in {"y", "yes", "true", "1", "on"} else page
-    last = ", and " if len(sections) > 2 else " and "
-    return f"{page} {'§' * min(len(sections), 2)} {series(sections, last)}".strip()
-
-
 def on_one_line(separator: str) -> Macro:
     """The items on one line."""
 
@@ -130,30 +89,9 @@ def on_one_line(separator: str) -> Macro:
     return macro
 
 
-@macro("Enum")
-def words(call: Call) -> str | None:
-    """`a, b, and c`."""
-    return series(call.given())
-
-
-@macro("Collapsible list", shared=True)
-def collapsible(call: Call) -> str | None:
-    """The title and the items of a collapsible list."""
-    title = call.get("title")
-    return (f"\n\n{title}" if title else "") + (one_per_line(call) or "")
-
-
-@macro("Species list", "Taxon list", shared=True)
-def names_and_authors(call: Call) -> str | None:
-    """`Genus species Linnaeus, 1758`, one per line: names and authors alternate."""
-    values = call.positional()
-    pairs = zip(values[::2], [*values[1::2], ""], strict=False)
-    return "".join(f"\n* {name} {author}" for name, author in pairs if name) + "\n"
-
-
 for _name, _form in (("txt", "{names} ({year})"), ("nb", "{names} {year}"), ("", "({names} {year})")):
     macro(f"Harv{_name}", shared=True)(harvard_reference(_form))
     macro(f"Harvcol{_name}", shared=True)(harvard_reference(_form, colon=True))
 _COMMAS = macro("Comma separated entries", shared=True)(on_one_line(", "))
 _BREAKS = macro("Br separated entries", shared=True)(on_one_line("<br>"))
-LISTS = frozenset([_COMMAS, _BREAKS, words])  # the mark of a list in front of their text makes one
+LISTS = frozenset([_COMMAS, _BREAKS])  # the mark of a list in front of their text makes one
