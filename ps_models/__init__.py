@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ps_models.analysis.frequency import compare as compare
     from ps_models.analysis.page import Explanation as Explanation
     from ps_models.analysis.page import explain as explain
-    from ps_models.citation import cite as cite
     from ps_models.evaluation.signature import Score as Score
     from ps_models.evaluation.signature import Signature as Signature
     from ps_models.invariants import BrokenLawError as BrokenLawError

@@ -25,13 +25,13 @@ from wikitext_builder.cli.command_line import Program, run
 from wikitext_builder.cli.options import (
     ANY,
     COUNT,
+    FOLDER,
     OUTPUT_FILE,
-    OUTPUT_FOLDER,
     PARALLEL,
     SEED,
     WHOLE,
     RealRange,
-    add_cite_option,
+    cite_option,
     json_option,
     trust_option,
     version_option,
@@ -44,7 +44,12 @@ from wikitext_builder.tables import spelled_out
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 threads_option = click.option(
-    "--threads", type=PARALLEL, show_default="by size of the model", help="CPU threads."
+    "--threads",
+    type=PARALLEL,
+    show_default="by size of the model",
+    envvar="WIKITEXT_THREADS",
+    show_envvar=True,
+    help="CPU threads.",
 )
 context_option = click.option(
     "--context", type=click.Choice(CONTEXTS), default="carried", help="Context before each article."
@@ -58,6 +63,7 @@ device_option = click.option("--device", default="auto", help="auto, cpu, cuda o
 @click.group(
     "ps-models", cls=Program, about=Path(__file__).with_name("commands.toml"), context_settings=SETTINGS
 )
+@cite_option
 @version_option
 @threads_option
 @trust_option(lambda path: pm.trust(path))
@@ -68,9 +74,6 @@ def commands(threads: int | None) -> None:
     a file. CHECKPOINT is a checkpoint file, or a run's folder, whose best checkpoint is used.
     """
     use_processor(threads)
-
-
-add_cite_option(commands, lambda path: pm.cite(path), "a checkpoint or a dataset")
 
 
 def model_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -115,7 +118,7 @@ def list_models(*, model: str | None, as_json: bool) -> None:
 @commands.command()
 @click.argument("model", callback=model_name, metavar="MODEL")
 @click.argument("data", type=ANY)
-@click.option("--out", type=OUTPUT_FOLDER, required=True, help="Folder for checkpoints and logs.")
+@click.option("--out", type=FOLDER, required=True, help="Folder for checkpoints and logs.")
 @click.option("--preset", help="Named hyperparameters, see `ps-models list` (default: the model's own).")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One hyperparameter; repeatable.")
 @click.option("--resume", is_flag=True, expose_value=False, help="Not needed: the same command resumes.")
@@ -244,7 +247,7 @@ def explain(*, out: Path, **options: Any) -> None:
 
 @commands.command()
 @click.argument("model", type=ANY, metavar="CHECKPOINT")
-@click.option("--out", type=OUTPUT_FOLDER, required=True, help="Folder to create.")
+@click.option("--out", type=FOLDER, required=True, help="Folder to create.")
 def export(**options: Any) -> None:
     """Export the Transformer in CHECKPOINT as a folder that the library `transformers` loads."""
     click.echo(pm.export(**options))

@@ -1,25 +1,33 @@
-"""What all three command lines have: `python -m`, --quiet and --verbose, completion by the shell."""
+"""What all three command lines have: help, `python -m`, --quiet, --verbose, completion, variables, errors."""
 
 import ast
 import logging
+import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from tests.command import COMMANDS, PROGRAMS, run_program
+import wikitext_builder as wb
+from tests.command import COMMAND, COMMANDS, PROGRAMS, environment, run_program
 from tests.conftest import ROOT, SOURCES
+from tests.documents import check_command
 from tests.ps_models.tiny import SETTINGS, make_dataset
+from wikitext_builder.cli.command_line import Program
 from wikitext_builder.progress import PACKAGES, is_quiet, set_verbosity
+from wikitext_builder.sample import SAMPLE_DUMP
 
-wikitext_builder, ps_models, lm_benchmarks = (group for _, group in PROGRAMS.values())
+WIDTH = 80
 ROOTS = [ROOT / "wikitext_builder", ROOT / "ps_models", ROOT / "benchmarks" / "lm_benchmarks"]
+wikitext_builder, ps_models, lm_benchmarks = (group for _, group in PROGRAMS.values())
 
 
 @pytest.fixture(autouse=True)
@@ -39,16 +47,50 @@ def module(name: str, *arguments: str, **environment: str) -> str:
     ).stdout
 
 
+def help_of(name: str, *arguments: str) -> str:
+    return CliRunner().invoke(PROGRAMS[name][1], [*arguments, "--help"], terminal_width=WIDTH).stdout
+
+
+# --- help
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_help_lists_each_command_once_with_an_example_that_can_be_typed(name: str) -> None:
+    program = PROGRAMS[name][1]
+    assert isinstance(program, Program)
+    assert program.about.keys() == program.commands.keys()
+    lines, faults = help_of(name).splitlines(), []
+    faults += [line for line in lines if len(line) > WIDTH]
+    for command, about in program.about.items():
+        if sum(line.split() == [command, *about["summary"].split()] for line in lines) != 1:
+            faults.append(f"{command} is not listed once")
+        if not help_of(name, command).endswith(f"Example:\n\n    $ {about['example']}\n"):
+            faults.append(f"{command} does not end with its example")
+        example = about["example"].removeprefix('eval "$(').removesuffix(')"').partition(" > ")[0]
+        program_of_example, *words = shlex.split(example)
+        if (program_of_example, words[0]) != (name, command):
+            faults.append(f"the example of {command} is of another command")
+        check_command(words, name)
+    assert faults == []
+
+
+def test_no_summary_is_cut() -> None:
+    faults = []
+    for path in COMMANDS:
+        name, *words = path.split()
+        lines = help_of(name, *words).split("Example:")[0].splitlines()
+        faults += [line for line in lines[1:] if line.endswith("...")]
+    assert faults == []
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_python_m_runs_each_program(program: str, tmp_path: Path) -> None:
     name = program.replace("-", "_")
     assert module(name, "--version").startswith(f"{program}, version ")
-    assert module(name, "--help").startswith(f"Usage: {program} [OPTIONS] COMMAND")
     words = {"COMP_WORDS": f"{program} ", "COMP_CWORD": "1", "HOME": str(tmp_path)}
     completed = module(name, **{f"_{name.upper()}_COMPLETE": "bash_complete", **words})
     group = PROGRAMS[program][1]
-    shown = [one for one in group.list_commands(click.Context(group)) if not group.commands[one].hidden]
-    assert completed.splitlines() == [f"plain,{one}" for one in shown]
+    assert completed.splitlines() == [f"plain,{one}" for one in group.list_commands(click.Context(group))]
 
 
 def test_the_shell_completes_choices_and_options() -> None:
@@ -59,13 +101,69 @@ def test_the_shell_completes_choices_and_options() -> None:
 
     assert completed("wikitext-builder build wiki") == ["wikitext-2", "wikitext-103"]
     assert completed("wikitext-builder fetch --sel") == ["--select"]
+    for name in PROGRAMS:
+        for shell in ("bash", "zsh", "fish"):
+            printed = run_program(name, "completion", shell).stdout
+            assert f"_{name.replace('-', '_')}_COMPLETE".upper() in printed
 
 
-@pytest.mark.parametrize("path", [path for path, one in COMMANDS.items() if not isinstance(one, click.Group)])
-def test_every_command_can_be_quiet_and_verbose(path: str) -> None:
-    spellings = [spelling for one in COMMANDS[path].params for spelling in (*one.opts, *one.secondary_opts)]
-    for spelling in ("--verbose", "-v", "--quiet", "-q"):
-        assert spellings.count(spelling) == 1, path
+# --- options
+
+
+def test_every_command_can_be_quiet_and_verbose() -> None:
+    faults = []
+    for path, command in COMMANDS.items():
+        spellings = [name for option in command.params for name in (*option.opts, *option.secondary_opts)]
+        faults += [
+            f"{path} {name}" for name in ("--verbose", "-v", "--quiet", "-q") if spellings.count(name) != 1
+        ]
+    assert faults == []
+
+
+def test_numbers_are_in_ranges_that_the_libraries_take() -> None:
+    """Larger ones were tracebacks; 99999 threads ended the process; "nan" is a float, but in no range."""
+    faults = []
+    for path, command in COMMANDS.items():
+        for option in command.params:
+            is_whole = isinstance(option.type, click.IntRange)
+            if not (is_whole or isinstance(option.type, click.FloatRange)):
+                continue
+            refused = [str(10**20)] if is_whole else ["nan", *["inf"] * (option.default != math.inf)]
+            least = getattr(option.type, "min", None) or 0
+            for value in (*refused, str(least + 1 if is_whole else max(least, 0.5) + 0.25)):
+                try:
+                    option.type.convert(value, option, None)
+                    is_refused = False
+                except click.BadParameter:
+                    is_refused = True
+                if is_refused != (value in refused):
+                    faults.append(f"{path} {option.name} {value}")
+    assert faults == []
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "says"),
+    [
+        (["wikitext-builder", "status"], {"WIKITEXT_STORE": "nowhere.store"}, "nowhere.store"),
+        (["wikitext-builder", "status", "--store", "a.b"], {"WIKITEXT_STORE": "nowhere.store"}, "a.b"),
+        (["ps-models", "list"], {"WIKITEXT_THREADS": "many"}, "'--threads'"),
+        (["lm-benchmarks", "run", "kn-5"], {"WIKITEXT_DATA": "nowhere"}, "'--data'"),
+    ],
+)
+def test_variables_are_defaults(words: list[str], variables: dict[str, Any], says: str) -> None:
+    done = run_program(*words, **variables)
+    assert done.returncode in (1, 2)
+    assert says in done.stderr
+
+
+def test_a_file_in_a_missing_folder_is_refused_before_the_work(tmp_path: Path) -> None:
+    words = ("plot", "zipf", "x", "--out", tmp_path / "nowhere" / "a.png")
+    done = run_program("wikitext-builder", *words)
+    assert done.returncode == 2
+    assert f"there is no folder '{tmp_path / 'nowhere'}'" in done.stderr
+
+
+# --- what is printed
 
 
 def test_verbose_says_what_models_do(tmp_path: Path) -> None:
@@ -101,6 +199,17 @@ def test_the_volume_holds_before_and_after_the_name_of_a_command(arguments: list
     assert is_quiet() == (level == logging.ERROR)
 
 
+def test_closed_streams_are_no_traceback(tmp_path: Path) -> None:
+    """As of `>&-`: files that are opened later must not get the numbers of these streams."""
+    words = shlex.join([*COMMAND, "import", str(SAMPLE_DUMP), "--store", str(tmp_path / "a.store")])
+    done = subprocess.run(["sh", "-c", f"{words} <&- >&- 2>&-"], env=environment(), check=False)
+    assert done.returncode == 0
+    assert wb.status(tmp_path / "a.store")[0].pages == 28
+
+
+# --- errors
+
+
 def messages() -> Iterator[tuple[str, str]]:
     """The texts of the three packages that are not docstrings: a file and line, and the literal parts."""
     for path in (one for root in ROOTS for one in sorted(root.rglob("*.py"))):
@@ -113,15 +222,13 @@ def messages() -> Iterator[tuple[str, str]]:
 
 def test_errors_name_options_and_commands_that_exist() -> None:
     options = {spelling for one in COMMANDS.values() for option in one.params for spelling in option.opts}
+    faults = []
     for place, text in messages():
-        assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+\b", text)) <= options, (place, text)
-        for command in re.findall(r"`((?:wikitext-builder|ps-models|lm-benchmarks) [a-z-]+)", text):
-            assert command in COMMANDS, (place, command)
-
-
-def test_a_model_that_nobody_knows_is_told_where_the_known_ones_are(tmp_path: Path) -> None:
-    result = CliRunner().invoke(lm_benchmarks, ["run", "nosuch", "--data", str(make_dataset(tmp_path))])
-    assert str(result.exception).endswith("module:function; run `lm-benchmarks list` for what each one is")
+        names = re.findall(r"(?<![\w-])--[a-z][a-z-]+\b", text)
+        faults += [(place, name) for name in names if name not in options]
+        commands = re.findall(r"`((?:wikitext-builder|ps-models|lm-benchmarks) [a-z-]+)", text)
+        faults += [(place, command) for command in commands if command not in COMMANDS]
+    assert faults == []
 
 
 @pytest.mark.parametrize("words", [["{}"], ["check", "kn-5", "--data", "{}"]])

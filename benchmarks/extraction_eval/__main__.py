@@ -45,7 +45,7 @@ def evaluate(pages: tuple[Path, ...], page: Path | None, worst: int, as_json: bo
     """
     from extraction_eval.measure import measure
 
-    with shown_progress(as_json=as_json) as progress:
+    with shown_progress() as progress:
         found = measure(pages, page=page, progress=progress, **options)
     if page:
         click.echo(str(page), err=True)

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from lm_benchmarks.records import Result as Result
     from lm_benchmarks.records import read_results as read_results
     from lm_benchmarks.reporting.formats import write_conventions as write_conventions
-    from lm_benchmarks.reporting.published import cite as cite
     from lm_benchmarks.reporting.report import report as report
     from lm_benchmarks.reproducing import reproduce as reproduce
 else:

@@ -70,7 +70,6 @@ def test_without_torch_results_can_be_read(tmp_path, monkeypatch):
     few = tmp_path / "few.jsonl"
     few.write_bytes(b"".join((STORED / "ptb.jsonl").read_bytes().splitlines(keepends=True)[:6]))
     for status, out, err in without_torch(
-        ("--cite", few),
         ("compare", few, "unigram", "kn-5", "--split", "test"),
         ("compare", few, "--all"),
         ("report", few, "--out", "report.html"),

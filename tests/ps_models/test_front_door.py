@@ -16,7 +16,6 @@ WITHOUT_TORCH = "import sys; sys.modules['torch'] = None; "
 NEEDING_TORCH = (
     ("list",),
     ("--threads", "2", "list"),
-    ("--cite", "x.safetensors"),
     ("train", "lstm", ".", "--out", "run"),
     ("evaluate", ".", "."),
     ("generate", "."),

@@ -16,7 +16,7 @@ from typing import IO, Any
 import pytest
 
 from tests.cases import each
-from tests.command import COMMAND, Completed, environment, refused, run, start
+from tests.command import COMMAND, Completed, environment, refused, run, run_program, start
 from tests.conftest import hear_control_c
 from tests.dumps import export_xml, numbered_page, page_xml
 from tests.wikitext_builder.datasets import SPLITS, built, store_of, titles_file
@@ -229,7 +229,7 @@ def test_an_interrupted_build_is_reported_with_what_was_found(store: Path, tmp_p
     with pytest.raises(KeyboardInterrupt):
         built(store, tmp_path / "a", runner=Interrupted())
     result = call("build", "demo", "--store", store, "--out", tmp_path / "a", "--workers", "1")
-    assert "extract: 0/28 pages, resumes: 1 shards are already done" in result.stderr
+    assert "extract: 0/28, resumes: 1 shards are already done" in result.stderr
     assert "found      1 shards" in result.stdout
     assert "MB/s" not in result.stdout, "no page was extracted, so there is no speed"
 
@@ -281,6 +281,26 @@ def test_stats_as_table_and_json(dataset: Path) -> None:
 # --- the program
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("wikitext-builder extract --store {sample}/pages.store --title octopus", "did you mean 'Octopus'?"),
+        ("wikitext-builder stats {sample}/dmo", "did you mean 'demo'?"),
+        ("ps-models train lstn {sample}/demo --out new", "did you mean 'lstm'?"),
+        ("ps-models train lstm {sample}/demo --out new --preset tinny", "did you mean 'tiny'?"),
+        ("lm-benchmarks run kn5 --data {sample}/demo", "did you mean 'kn-5'?"),
+        ("lm-benchmarks run nosuch --data {sample}/demo", "run `lm-benchmarks list` for what each one is"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_right_one(
+    sample: Path, tmp_path: Path, words: str, says: str
+) -> None:
+    name, *arguments = words.format(sample=sample).split()
+    done = run_program(name, *arguments, place=tmp_path)
+    assert done.returncode in (1, 2)
+    assert says in done.stderr
+
+
 def pipes(process: subprocess.Popen[str]) -> tuple[IO[str], IO[str], IO[str]]:
     assert process.stdin is not None
     assert process.stdout is not None
@@ -329,7 +349,7 @@ def test_output_is_utf_8_whatever_the_locale() -> None:
 def test_lines_without_a_terminal_and_a_bar_on_one(store: Path, tmp_path: Path) -> None:
     build = ("build", "demo", "--store", store, "--workers", "1", "--out")
     lines = call(*build, tmp_path / "a").stderr
-    assert "extract: 28/28 pages\n" in lines
+    assert "extract: 28/28\n" in lines
     assert BAR not in lines
     assert "\x1b" not in lines
     command, wide = (

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from wikitext_builder.building.exports import LINES, TABLES
 from wikitext_builder.building.licence import ADDRESS, GFDL, licences_of
 from wikitext_builder.building.plan import Plan
-from wikitext_builder.citation import cited_manifest
+from wikitext_builder.citation import dataset_entry
 from wikitext_builder.dataset.manifest import CARD, CROISSANT, Manifest
 from wikitext_builder.dataset.plain import ARTICLES
 
@@ -49,7 +49,7 @@ def write_croissant(directory: Path, plan: Plan, manifest: Manifest, days: Seque
         "url": index.removesuffix("w/index.php"),
         "license": [*map(ADDRESS.format, licences_of(days)), GFDL],
         "creator": {"@type": "sc:Organization", "name": f"The editors of {host}"},
-        "citeAs": cited_manifest(manifest, days[-1]).entry,
+        "citeAs": dataset_entry(manifest, days[-1]),
         "version": f"1.0.0+{manifest.source[:8]}",
         "datePublished": days[-1],  # of its newest revision
         "temporalCoverage": f"{days[0]}/{days[-1]}",

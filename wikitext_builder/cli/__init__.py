@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
-import wikitext_builder as wb
 from wikitext_builder.cli import analysis, datasets, pages
 from wikitext_builder.cli.command_line import Program, run
-from wikitext_builder.cli.options import add_cite_option, version_option
+from wikitext_builder.cli.options import cite_option, version_option
 
 STOPPED = "stopped; run the same command again to resume it"
 
@@ -20,6 +19,7 @@ STOPPED = "stopped; run the same command again to resume it"
     about=Path(__file__).with_name("commands.toml"),
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100},
 )
+@cite_option
 @version_option
 def cli() -> None:
     """Regenerate the WikiText datasets from Wikipedia.
@@ -28,7 +28,6 @@ def cli() -> None:
     """
 
 
-add_cite_option(cli, lambda path: wb.cite(path), "a dataset")
 for _command in (datasets.demo, *pages.COMMANDS, *datasets.COMMANDS, *analysis.COMMANDS):
     cli.add_command(_command)
 

@@ -11,7 +11,7 @@ import click
 
 import wikitext_builder as wb
 from wikitext_builder.article import SPLITS
-from wikitext_builder.cli.command_line import Program, command
+from wikitext_builder.cli.command_line import Program
 from wikitext_builder.cli.options import (
     ANY,
     COUNT,
@@ -41,7 +41,7 @@ measure_option = click.option(
 raw_option = click.option("--raw", is_flag=True, help="Portrait of the text before rare words became <unk>.")
 
 
-@command()
+@click.command()
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
 @click.option("--all", "everything", is_flag=True, help="Print the portrait: all statistics.")
 @measure_option
@@ -115,7 +115,7 @@ def plot_statistic(measure: str, directories: tuple[Path, ...], **options: Any) 
     click.echo(wb.plot_statistic(measure, *directories, **options))
 
 
-@command()
+@click.command()
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
 @click.option("--out", type=OUTPUT_FILE, required=True, help="Page to write, ending in .html.")
 @name_option
@@ -128,7 +128,7 @@ def describe(directories: tuple[Path, ...], **options: Any) -> None:
     click.echo(wb.describe(*directories, **options))
 
 
-@command()
+@click.command()
 @click.argument("dataset", type=ANY)
 @click.option(
     "--against",

@@ -1,163 +1,47 @@
-"""What the three command lines are made of: programs, their commands, the user's settings, and errors."""
+"""What the three command lines are made of: programs that list their commands by stage, and their errors."""
 
 from __future__ import annotations
 
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from io import StringIO, TextIOWrapper
-from itertools import permutations
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from wikitext_builder.addresses import without_secrets
-from wikitext_builder.cli.options import DependentOption, Output
-from wikitext_builder.errors import BuilderError, RejectedError, ToolkitError, is_short_memory
+from wikitext_builder.errors import RejectedError, ToolkitError, is_short_memory
 from wikitext_builder.progress import set_verbosity
 
-# Options that are always the same for a user: each can stand in the file of settings, or in a variable.
-SETTINGS: Final = ("store", "contact", "language", "data", "threads")
 
-HINT: Final = (
-    f"{', '.join(SETTINGS[:-1])} and {SETTINGS[-1]}, where they are always the same, can stand in"
-    " ~/.config/wikitext-builder/config.toml, or in variables such as WIKITEXT_STORE."
-)
-
-
-def _settings_file() -> Path:
-    return Path(click.get_app_dir("wikitext-builder")) / "config.toml"
-
-
-def _settings() -> dict[str, Any]:
-    """What the user's file of settings says; nothing if there is none."""
-    path = _settings_file()
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BuilderError(f'{path}: {error}; expected lines such as store = "wikipedia.store"') from error
-    for name, value in found.items():
-        kinds = (int, str) if name == "threads" else (str,)
-        if name not in SETTINGS or type(value) not in kinds or value == "":
-            wanted = ", ".join(SETTINGS)
-            raise BuilderError(f"{path}: {name} = {value!r}; expected a text, or a number, for {wanted}")
-    return found
-
-
-class Command(click.Command):
-    """A command whose arguments fit together: no text is empty, and no file is written over another."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments; what is wrong of them is said before anything is done."""
-        if not ctx.resilient_parsing:
-            self._expect_sense(ctx, self.make_parser(ctx).parse_args(args=list(args))[0])
-        try:
-            rest = super().parse_args(ctx, args)
-        except click.BadParameter as error:
-            if error.param and (origin := _origin(ctx, error.param)):
-                said = f"{error.message} It is said in {origin}."
-                raise click.BadParameter(said, ctx, error.param) from None
-            raise
-        if not ctx.resilient_parsing:
-            self._expect_sense(ctx, ctx.params)  # now with what the settings say
-            for one in self.params:
-                if isinstance(one, DependentOption):
-                    one.expect_other(ctx)
-        return rest
-
-    def _expect_sense(self, ctx: click.Context, given: Mapping[str, Any]) -> None:
-        """Refuse empty texts, often variables of a script that were not set, and one file for two things."""
-        typed = [(one, given.get(one.name or "")) for one in self.params]
-        texts = [
-            (one, text)
-            for one, found in typed
-            for text in (found if isinstance(found, list | tuple) else (found,))
-            if isinstance(text, str | Path)
-        ]
-        for one, text in texts:
-            if text == "" and one.default != "":
-                raise click.BadParameter("is empty; give a value, or leave it out.", ctx, one)
-        paths = [(one, _place(Path(text))) for one, text in texts if isinstance(one.type, click.Path)]
-        for (one, place), (other, same) in permutations(paths, 2):
-            if isinstance(one.type, Output) and place is not None and place == same:
-                both = f"{other.get_error_hint(ctx)} is the same file; give another."
-                raise click.BadParameter(both, ctx, one)
-
-
-def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
-    """Make a command of a function."""
-    return click.command(name, cls=Command)
-
-
-def _origin(context: click.Context, parameter: click.Parameter) -> str:
-    """Where a value is from that was not typed; "" if it was."""
-    source = context.get_parameter_source(parameter.name or "")
-    if source is ParameterSource.ENVIRONMENT:
-        return f"the variable {parameter.envvar}"
-    return str(_settings_file()) if source is ParameterSource.DEFAULT_MAP else ""
-
-
-def _place(path: Path) -> object:
-    """What a path leads to, whatever it is called; None: a device or a pipe, which two can write to."""
-    try:
-        found = path.stat()
-    except OSError:
-        return os.path.realpath(path)
-    return (found.st_dev, found.st_ino) if path.is_file() or path.is_dir() else None
-
-
-class Program(Command, click.Group):
+class Program(click.Group):
     """A group that lists its commands by stage, with summaries and examples from a file.
 
-    It and all its commands have --verbose and --quiet. The user's settings are the defaults of its options.
+    It and all its commands have --verbose and --quiet.
     """
-
-    command_class = Command
 
     def __init__(self, *arguments: Any, about: Path | None = None, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.about = tomllib.loads(about.read_text(encoding="utf-8")) if about else {}
-        self._settle(self)
+        self.params.append(_verbosity_option())
         if about:
-            self.epilog = HINT
             self.add_command(_completion(self))
-
-    def _settle(self, command: click.Command) -> None:
-        """Add what all commands have: --verbose and --quiet, and variables for settings."""
-        command.params.append(_verbosity_option())
-        for option in command.params:
-            if (setting := _setting(option)) and isinstance(option, click.Option):
-                option.envvar, option.show_envvar = f"WIKITEXT_{setting.upper()}", True
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         """Add a command, with its summary and its example."""
         if not isinstance(cmd, Program):
-            self._settle(cmd)
+            cmd.params.append(_verbosity_option())
         if about := self.about.get(name or cmd.name or ""):
             cmd.short_help = about["summary"]
             cmd.epilog = f"Example:\n\n\b\n  $ {about['example']}"
         super().add_command(cmd, name)
 
-    def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
-        """The context of a call, in which the user's settings are defaults."""
-        if self.about:
-            found = _settings()
-            extra["default_map"] = _defaults(self, found) | {
-                name: _defaults(command, found) for name, command in self.commands.items()
-            }
-        return super().make_context(*arguments, **extra)
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the commands, in the order of the file."""
-        del ctx
-        places = {name: place for place, name in enumerate(self.about)}
-        return sorted(self.commands, key=lambda name: places.get(name, len(places)))
+        return list(self.about) or super().list_commands(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands by stage."""
@@ -165,25 +49,14 @@ class Program(Command, click.Group):
             super().format_commands(ctx, formatter)
         for stage in dict.fromkeys(about["stage"] for about in self.about.values()):
             with formatter.section(stage):
-                own = ((name, about) for name, about in self.about.items() if about["stage"] == stage)
-                formatter.write_dl([(name, about["summary"]) for name, about in own])
-
-
-def _setting(option: click.Parameter) -> str | None:
-    """The setting that an option takes, by its name on the command line."""
-    return next((name for name in SETTINGS if f"--{name}" in option.opts), None)
-
-
-def _defaults(command: click.Command, found: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's settings for a command, by the names of its parameters."""
-    settings = ((option.name, _setting(option)) for option in command.params)
-    return {name: found[setting] for name, setting in settings if name and setting and setting in found}
+                rows = [(name, about) for name, about in self.about.items() if about["stage"] == stage]
+                formatter.write_dl([(name, about["summary"]) for name, about in rows])
 
 
 def _completion(program: click.Group) -> click.Command:
     """The command that prints what a shell needs to complete names of a program."""
 
-    @command()
+    @click.command()
     @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
     def completion(shell: str) -> None:
         """Print code that completes commands, options and choices, for your shell's startup file."""

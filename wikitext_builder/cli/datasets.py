@@ -19,7 +19,6 @@ import click
 
 import wikitext_builder as wb
 from wikitext_builder.article import INCOMPLETE, SECTIONS, SPLITS
-from wikitext_builder.cli.command_line import command
 from wikitext_builder.cli.options import (
     COUNT,
     FILE,
@@ -27,11 +26,10 @@ from wikitext_builder.cli.options import (
     INCOMPLETE_HELP,
     SECTIONS_HELP,
     WHOLE,
-    DependentOption,
+    filter_options,
     json_option,
     listed,
     store_option,
-    stored_filters,
     stored_language_option,
 )
 from wikitext_builder.dataset.recipes import ARTICLES, RECIPES, SOURCES
@@ -44,7 +42,7 @@ if TYPE_CHECKING:
     from wikitext_builder.building.build import BuildReport
 
 
-@command()
+@click.command()
 @click.argument("file", type=click.File("rb"), default="-")
 @click.option("--language", default="en", help="Code of a language that the Moses tokenizer supports.")
 def tokenize(file: Iterator[bytes], language: str) -> None:
@@ -61,19 +59,17 @@ def tokenize(file: Iterator[bytes], language: str) -> None:
         raise BuilderError(f"{name}: {error}; expected text in UTF-8, see `iconv`") from error
 
 
-@command()
+@click.command()
 @click.argument("recipe", type=click.Choice(list(RECIPES)))
 @store_option
 @click.option("--out", type=FOLDER, required=True, help="Folder to create.")
 @stored_language_option
 @click.option("--as-of", help="Use the store's newest revisions on or before this date.")
 @click.option("--lock", type=FILE, help="Use exactly the revisions in this lock file.")
-@stored_filters
+@filter_options("lock:FILE or created-since:DATE", "dataset:FOLDER or titles:FILE")
 @click.option("--months", help="FROM..TO, such as 2026-08..2026-10: a dataset per month, below OUT.")
 @click.option(
     "--by",
-    cls=DependentOption,
-    needs="months",
     type=click.Choice(PAGE_DATES),
     default="created",
     help="With --months: the date that assigns a page to a month.",
@@ -120,7 +116,7 @@ def build(
     in valid and test. The recipe `live` makes only a test set, of all pages.
     """
     reports: dict[str, BuildReport | None]
-    with shown_progress(as_json=as_json) as progress:
+    with shown_progress() as progress:
         options["progress"] = progress
         if months:
             reports = wb.build_months(recipe, store_path, out, months=months, by=by, **options)
@@ -166,7 +162,7 @@ def _work_done(report: BuildReport) -> Iterator[str]:
         yield f"expanded   {report.expanded:,} template calls from templates of the store"
 
 
-@command()
+@click.command()
 @click.argument("directory", type=FOLDER)
 @json_option
 def verify(directory: Path, as_json: bool) -> None:
@@ -218,7 +214,7 @@ PARTS = {
 }
 
 
-@command()
+@click.command()
 @click.option("--out", type=FOLDER, default="demo", help="Folder for all output.")
 @click.option("--part", type=click.Choice(list(PARTS)), help="Only this part.  [default: both, with torch]")
 def demo(out: Path, part: str | None) -> None:

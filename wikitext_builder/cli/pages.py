@@ -14,21 +14,17 @@ import click
 
 import wikitext_builder as wb
 from wikitext_builder.article import INCOMPLETE, SECTIONS
-from wikitext_builder.cli.command_line import command
 from wikitext_builder.cli.options import (
     COUNT,
     FILE,
     INCOMPLETE_HELP,
     SECTIONS_HELP,
     SEED,
-    DependentOption,
     RealOrOff,
-    SelectOption,
+    filter_options,
     json_option,
     language_option,
     listed,
-    page_filters,
-    store_argument,
     store_option,
     stored_language_option,
 )
@@ -41,12 +37,26 @@ if TYPE_CHECKING:
     from wikitext_builder.pages.fetch import FetchPlan, FetchReport, PagesReport
 
 
-@command()
+class SelectOption(click.Option):
+    """An option whose help names all kinds of selections, which are imported only to show it."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The option and its help, with `{kinds}` replaced."""
+        from wikitext_builder.pages.selections import SELECTIONS
+
+        record = super().get_help_record(ctx)
+        kinds = ", ".join(SELECTIONS)
+        return record and (record[0], record[1].format(kinds=kinds))
+
+
+@click.command()
 @store_option
 @click.option(
     "--contact",
     default="",
     show_default=False,
+    envvar="WIKITEXT_CONTACT",
+    show_envvar=True,
     help="Your email or web address, which the wiki sees; required by Wikimedia's wikis.",
 )
 @click.option("--api", help="URL of a wiki's api.php, to use instead of the language's Wikipedia.")
@@ -57,11 +67,11 @@ if TYPE_CHECKING:
     multiple=True,
     help="{kinds}; repeatable.  [default: good and featured]",
 )
-@page_filters
+@filter_options("words:300-, bytes:MIN-MAX or lock:FILE", "stubs, lock:FILE or titles:FILE")
 @click.option("--as-of", help="Fetch the newest revisions on or before this date (one request per page).")
 @click.option("--limit", type=COUNT, help="Fetch only the first N titles.")
 @click.option("--sample", type=COUNT, help="Fetch a random sample of N titles.")
-@click.option("--seed", cls=DependentOption, needs="sample", type=SEED, default=0, help="Seed for --sample.")
+@click.option("--seed", type=SEED, default=0, help="Seed for --sample.")
 @click.option(
     "--maxlag",
     type=RealOrOff(min=0),
@@ -82,7 +92,7 @@ if TYPE_CHECKING:
 @json_option
 def fetch(store_path: Path, as_json: bool, **options: Any) -> None:
     """Fetch Good and Featured articles from the Wikipedia API into a store."""
-    with shown_progress(as_json=as_json) as progress:
+    with shown_progress() as progress:
         report = wb.fetch(store_path, progress=progress, **options)
     if as_json:
         parts: dict[str, Any] = {"fetch": report.pages, "expand": report.expansions, "rendered": report.html}
@@ -139,7 +149,7 @@ def _print_expanded(expanded: int, failed: Mapping[str, int]) -> None:
     click.echo(f"  expanded  {expanded:,} template calls; not expanded: {listed(failed)}")
 
 
-@command("import")
+@click.command("import")
 @click.argument(
     "dumps", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
 )
@@ -147,7 +157,7 @@ def _print_expanded(expanded: int, failed: Mapping[str, int]) -> None:
 @language_option
 @click.option("--all", "everything", is_flag=True, help="Keep every article, not only Good and Featured.")
 @click.option("--as-of", help="For dumps with history: the newest revision on or before this date.")
-@page_filters
+@filter_options("words:300-, bytes:MIN-MAX or lock:FILE", "stubs, lock:FILE or titles:FILE")
 @click.option("--workers", type=COUNT, show_default="one per core", help="Processes for several files.")
 @json_option
 def import_(
@@ -159,7 +169,7 @@ def import_(
     `build --source rendered` uses.
     """
     options |= {"language": language, "keep": "all" if everything else "marked"}
-    with shown_progress(as_json=as_json) as progress:
+    with shown_progress() as progress:
         report = wb.import_dump(store_path, *dumps, progress=progress, **options)
     if as_json:
         click.echo(json.dumps(asdict(report)))
@@ -186,8 +196,8 @@ def import_(
         )
 
 
-@command()
-@store_argument
+@click.command()
+@store_option
 @json_option
 def status(store_path: Path, as_json: bool) -> None:
     """Show what a store contains, what is missing, and what was rejected and why."""
@@ -211,8 +221,8 @@ def status(store_path: Path, as_json: bool) -> None:
             click.echo(f"  templates {one.templates:,} from dumps")
 
 
-@command()
-@store_argument
+@click.command()
+@store_option
 @stored_language_option
 @click.option("--as-of", help="Use the store's newest revisions on or before this date.")
 def lock(store_path: Path, language: str | None, as_of: str | None) -> None:
@@ -225,8 +235,8 @@ def lock(store_path: Path, language: str | None, as_of: str | None) -> None:
     sys.stdout.writelines(lines_of_lock(store_path, language=language, as_of=as_of))
 
 
-@command()
-@store_argument
+@click.command()
+@store_option
 @stored_language_option
 @click.option("--title", required=True, help="Title of the article, as on Wikipedia.")
 @click.option("--sections", type=click.Choice(SECTIONS), default=SECTIONS[0], help=SECTIONS_HELP)

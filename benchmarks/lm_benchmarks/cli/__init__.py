@@ -7,16 +7,16 @@ from pathlib import Path
 
 import click
 
-import lm_benchmarks as lb
 import ps_models as pm
 from lm_benchmarks.cli import measuring, showing
 from lm_benchmarks.cli.options import PROGRAM
 from ps_models.cli import SETTINGS, threads_option
 from wikitext_builder.cli.command_line import Program, run
-from wikitext_builder.cli.options import add_cite_option, trust_option, version_option
+from wikitext_builder.cli.options import cite_option, trust_option, version_option
 
 
 @click.group(PROGRAM, cls=Program, about=Path(__file__).with_name("commands.toml"), context_settings=SETTINGS)
+@cite_option
 @version_option
 @threads_option
 @trust_option(lambda path: pm.trust(path))
@@ -30,7 +30,6 @@ def commands(threads: int | None) -> None:
     del threads  # `ModelCommand` sets them, after the help
 
 
-add_cite_option(commands, lambda path: lb.cite(path), "results, a checkpoint or a dataset")
 for _command in (*measuring.COMMANDS, *showing.COMMANDS):
     commands.add_command(_command)
 

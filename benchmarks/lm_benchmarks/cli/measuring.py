@@ -27,6 +27,7 @@ from lm_benchmarks.cli.options import (
     Bars,
     ModelCommand,
     check_option,
+    data_option,
     level_option,
     model_options,
     window_model_options,
@@ -41,8 +42,6 @@ from wikitext_builder.cli.options import (
     ANY,
     COUNT,
     OUTPUT_FILE,
-    RECORDS_FILE,
-    DependentOption,
     WholeRange,
     json_option,
 )
@@ -74,8 +73,8 @@ def list_models(*, as_json: bool) -> None:
 
 @click.command(cls=ModelCommand)
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
-@click.option("--data", type=ANY, required=True, help="The dataset.")
-@click.option("--results", type=RECORDS_FILE, help="File of JSON lines to append the results to.")
+@data_option("The dataset.")
+@click.option("--results", type=OUTPUT_FILE, help="File of JSON lines to append the results to.")
 @click.option(
     "--split",
     "splits",
@@ -94,8 +93,6 @@ def list_models(*, as_json: bool) -> None:
 @click.option("--name", "names", multiple=True, help="Name of a model; repeat for each, in order.")
 @click.option(
     "--resume/--no-resume",
-    cls=DependentOption,
-    needs="results",
     default=True,
     help="Skip what the results already contain.",
 )
@@ -117,7 +114,7 @@ def run(*, models: tuple[str, ...], as_json: bool, **options: Any) -> None:
 
 @click.command(cls=ModelCommand)
 @click.argument("model")
-@click.option("--data", type=ANY, required=True, help="The dataset to check the model on.")
+@data_option("The dataset to check the model on.")
 @split_option("test")
 @click.option("--tokens", default=CHECKED, type=COUNT, help="Tokens that the model reads.")
 @model_options
@@ -166,7 +163,7 @@ def _print_result(result: Result, *, as_json: bool) -> None:
 
 @click.command(cls=ModelCommand)
 @click.argument("model")
-@click.option("--data", type=ANY, required=True, help="The dataset, including its raw files.")
+@data_option("The dataset, including its raw files.")
 @split_option("test")
 @click.option(
     "--convention",
@@ -175,7 +172,7 @@ def _print_result(result: Result, *, as_json: bool) -> None:
     multiple=True,
     help="Use only this convention; repeatable.",
 )
-@click.option("--results", type=RECORDS_FILE, help="File of JSON lines to append to and resume from.")
+@click.option("--results", type=OUTPUT_FILE, help="File of JSON lines to append to and resume from.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="Format of the table.")
 @click.option("--out", type=OUTPUT_FILE, help="Write the table to this file.")
 @precision_option

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, Final
@@ -10,15 +11,14 @@ import click
 
 from lm_benchmarks.choices import LEVEL, OPTIONS, ModelOption
 from ps_models.errors import needed_packages
-from wikitext_builder.cli.command_line import Command
-from wikitext_builder.cli.options import Decorated, RealRange, WholeRange
+from wikitext_builder.cli.options import ANY, Decorated, RealRange, WholeRange
 from wikitext_builder.progress import Progress, shown_progress
 
 PROGRAM: Final = "lm-benchmarks"
 KEPT_IN: Final = {"run": "results", "conventions": "results"}  # options, by command
 
 
-class ModelCommand(Command):
+class ModelCommand(click.Command):
     """A command that runs models: it sets up the processor, and says after Ctrl-C what is kept.
 
     Its help needs no torch.
@@ -72,6 +72,14 @@ window_model_options: Final = partial(model_options, windows=False)
 level_option: Final = click.option(
     "--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Confidence level."
 )
+
+
+def data_option(about: str) -> Callable[[Decorated], Decorated]:
+    """The dataset of a command, which can also stand in a variable."""
+    return click.option(
+        "--data", type=ANY, required=True, envvar="WIKITEXT_DATA", show_envvar=True, help=about
+    )
+
 
 check_option: Final = click.option("--check/--no-check", default=True, help="Check the invariants of models.")
 

@@ -16,14 +16,15 @@ import lm_benchmarks as lb
 from lm_benchmarks.choices import COMPARE_ONLY, ENOUGH, MUST_AGREE, SIZES, SKEWED, TITLE
 from lm_benchmarks.cli.options import (
     ModelCommand,
+    data_option,
     level_option,
 )
 from lm_benchmarks.metrics import METRICS
 from ps_models.cli import split_option
 from wikitext_builder.cli.options import (
     ANY,
+    FOLDER,
     OUTPUT_FILE,
-    OUTPUT_FOLDER,
     SEED,
     RealRange,
     csv_option,
@@ -237,9 +238,7 @@ def _rounded_up(number: float) -> str:
 @click.option("--log", "logs", type=ANY, multiple=True, help="Training run of ps-models to plot; repeatable.")
 @click.option("--columns", metavar="A,B,…", default="", help="Table columns to show, by their printed names.")
 @click.option("--sort", metavar="COLUMN", default="", help="Sort ascending; -COLUMN: descending.")
-@click.option(
-    "--figures", type=OUTPUT_FOLDER, help="Also save each chart in this folder, as .png, .svg and .pdf."
-)
+@click.option("--figures", type=FOLDER, help="Also save each chart in this folder, as .png, .svg and .pdf.")
 def report(columns: str, **options: Any) -> None:
     """Write a report of all RESULTS with tables, charts and signatures, best model first.
 
@@ -254,9 +253,7 @@ def report(columns: str, **options: Any) -> None:
 
 @click.command("lm-eval-task", cls=ModelCommand)
 @click.argument("data", type=ANY)
-@click.option(
-    "--out", type=OUTPUT_FOLDER, required=True, help="Folder for tasks; the new task is a subfolder."
-)
+@click.option("--out", type=FOLDER, required=True, help="Folder for tasks; the new task is a subfolder.")
 @split_option("test")
 def task(**options: Any) -> None:
     """Write an lm-evaluation-harness task for a split of DATA, and print the command that runs it.
@@ -270,8 +267,8 @@ def task(**options: Any) -> None:
 
 @click.command(cls=ModelCommand)
 @click.option("--table", type=click.Choice(["ptb", "wikitext-2"]), required=True, help="Table to reproduce.")
-@click.option("--data", type=ANY, required=True, help="Folder with the official dataset files.")
-@click.option("--out", type=OUTPUT_FOLDER, required=True, help="Folder for runs and results.")
+@data_option("Folder with the official dataset files.")
+@click.option("--out", type=FOLDER, required=True, help="Folder for runs and results.")
 @click.option("--size", type=click.Choice(list(SIZES)), default="own", help="Model size for each row.")
 @click.option("--rows", multiple=True, metavar="NAME", help="Train only this row; repeatable.")
 @click.option("--seed", "seeds", type=SEED, multiple=True, default=(1,), help="Training seed; repeatable.")

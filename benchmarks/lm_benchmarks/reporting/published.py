@@ -10,19 +10,14 @@ measured ones.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.resources import files
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from lm_benchmarks.choices import PAPER
-from lm_benchmarks.records import Result, read_results
-from ps_models.citation import cited
-from wikitext_builder.citation import Cited, bibtex, sources, sources_of
-from wikitext_builder.dataset.load import OFFICIAL_NAMES
-from wikitext_builder.tables import one_line
+from lm_benchmarks.records import Result
 
 COUNTED: Final = {"convention": PAPER, "text": "tokens", "context": "carried"}  # as papers do
 
@@ -152,36 +147,3 @@ def is_papers(result: Result) -> bool:
     is_official = FILES.get(data, {}).get(result.signature["split"]) == file
     counted = {**COUNTED, "vocabulary": OFFICIAL.get(data)}
     return is_official and counted.items() <= dict(result.signature).items()
-
-
-def cite(*paths: str | Path) -> str:
-    """Return BibTeX for this software, the paper, and results, checkpoints and datasets.
-
-    A comment for each result has its signature.
-
-    Args:
-        paths: Files of results that `measure` wrote, checkpoints, or datasets.
-
-    Raises:
-        ToolkitError: A path is none of them.
-    """
-    return bibtex(one for path in paths for one in _cited(Path(path)))
-
-
-def _has_results(path: Path) -> bool:
-    """Whether a file begins as those of results do, whatever it is called."""
-    if not path.is_file():
-        return path.suffix == ".jsonl"
-    with path.open("rb") as file:
-        return file.read(1) == b"{" or path.suffix == ".jsonl"
-
-
-def _cited(path: Path) -> Iterator[Cited]:
-    if not _has_results(path):
-        yield cited(path)
-        return
-    for result in read_results(path):
-        # A model that is not ours has no keys: its user knows them. Nor has a dataset that is not official.
-        title = OFFICIAL_NAMES.get(result.data[0], "")
-        keys = (*sources_of(result.recipe), *sources()["dataset"].get(title, ()))
-        yield Cited(about=f"{one_line(result.model)}: {result.signature}", keys=keys)

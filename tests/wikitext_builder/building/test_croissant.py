@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from tests.test_citation import entries
 from tests.wikitext_builder.datasets import PAGES, SPLITS, build, store_of, verified
-from wikitext_builder.citation import cite
 from wikitext_builder.dataset.load import load
 from wikitext_builder.dataset.manifest import CARD, CROISSANT
 from wikitext_builder.dataset.plain import read_plain_articles
@@ -37,6 +37,7 @@ def test_it_says_what_manifest_card_and_citation_say(dataset: Path) -> None:
     verified(dataset)
     found, manifest = described(dataset), load(dataset).manifest
     assert manifest
+    articles = sum(split.articles for split in manifest.splits.values())
     files = [one for one in found["distribution"] if one["@type"] == "cr:FileObject"]
     assert {one["contentUrl"]: (one["sha256"], one["contentSize"]) for one in files} == {
         name: (entry.sha256, f"{entry.bytes} B")
@@ -49,7 +50,15 @@ def test_it_says_what_manifest_card_and_citation_say(dataset: Path) -> None:
         "https://creativecommons.org/licenses/by-sa/4.0/",
         "https://www.gnu.org/licenses/fdl-1.3.html",
     ]
-    assert found["citeAs"] in cite(dataset)
+    assert entries(found["citeAs"]) == {
+        f"wikitext-demo-{manifest.source[:8]}": {
+            "title": f"{{wikitext-demo}}: {articles} articles of the en Wikipedia",
+            "author": "{Wikipedia contributors}",
+            "year": "2023",
+            "note": found["citeAs"].partition("note   = {")[2].removesuffix("}\n}"),
+        }
+    }
+    assert f"source:{manifest.source[:8]}" in found["citeAs"]
     assert found["url"] == "https://en.wikipedia.org/"
     assert found["datePublished"] == "2023-06-07"
     assert found["temporalCoverage"] == "2016-01-01/2023-06-07"
