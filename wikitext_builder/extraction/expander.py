@@ -18,8 +18,8 @@ from wikitext_builder.extraction.macros.parser_functions import (
     Context,
 )
 from wikitext_builder.extraction.macros.php import ERROR, trimmed
-from wikitext_builder.extraction.nodes import Braced, Nodes, Part, included, parse, redirect_target
-from wikitext_builder.extraction.preprocessor import STARTS_LINE
+from wikitext_builder.extraction.nodes import Braced, Nodes, included, parse, redirect_target
+from wikitext_builder.extraction.preprocessor import STARTS_LINE, Part
 from wikitext_builder.extraction.templates import TemplateReader, UserMacroError
 from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.languages import Language, language_of
@@ -112,7 +112,7 @@ class Expander:
             raise RejectedError("limit", f"calls nested over {MAX_DEPTH} deep")
         pieces = []
         for node in nodes:
-            piece = node if isinstance(node, str) else self._braced(node, frame)
+            piece = self._braced(node, frame) if isinstance(node, Braced) else node
             self._spend(len(piece))
             pieces.append(piece)
         self._depth -= 1
@@ -125,8 +125,10 @@ class Expander:
             raise RejectedError("limit", "the calls of the page expand to too much")
 
     def _braced(self, node: Braced, frame: Frame) -> str:
-        """Return the text of a call or a parameter."""
+        """Return the text of a call or a parameter; a link stays."""
         head = self.text(node.parts[0].pieces, frame)
+        if node.opener == "[":
+            return self._literal(head, node, frame)
         if node.width == 3:
             value = self._argument(trimmed(head), frame)
             if value is None and len(node.parts) > 1:
@@ -139,9 +141,10 @@ class Expander:
         return f"\n{result}" if result.startswith(STARTS_LINE) and not node.starts_line else result
 
     def _literal(self, head: str, node: Braced, frame: Frame) -> str:
-        """Return a call or parameter as text, because nothing can have its name."""
+        """Return a link as it is, or a call or parameter because nothing can have its name."""
         parts = [head, *(self.text(part.pieces, frame) for part in node.parts[1:])]
-        return f"{'{' * node.width}{'|'.join(parts)}{'}' * node.width}"
+        closer = "]" if node.opener == "[" else "}"
+        return f"{node.opener * node.width}{'|'.join(parts)}{closer * node.width}"
 
     def _argument(self, name: str, frame: Frame) -> str | None:
         if name in frame.values or name not in frame.arguments:
@@ -172,9 +175,12 @@ class Expander:
 
     def _later(self, part: Part, frame: Frame) -> parser_functions.Argument:
         """Return an argument of a parser function, expanded when it is asked for."""
-        name = None if part.name is None else partial(self.text, part.name, frame)
-        whole, value = partial(self.text, part.pieces, frame), partial(self.text, part.value, frame)
-        return parser_functions.Argument(whole, value, name)
+        name, value = part.split()
+        return parser_functions.Argument(
+            text=partial(self.text, part.pieces, frame),
+            value=partial(self.text, value, frame),
+            name=None if name is None else partial(self.text, name, frame),
+        )
 
     def _template(self, name: str, parts: list[Part], frame: Frame) -> str:
         """Return the text of a template: that of our macro, or of its wikitext."""
@@ -197,12 +203,12 @@ class Expander:
         arguments: dict[str, Argument] = {}
         number = 0
         for part in parts:
-            if part.name is None:
+            name, value = part.split()
+            if name is None:
                 number += 1
-                arguments[str(number)] = Argument(frame, part.value, named=False)
+                arguments[str(number)] = Argument(frame, value, named=False)
             else:
-                name = trimmed(self.text(part.name, frame))
-                arguments[name] = Argument(frame, part.value, named=True)
+                arguments[trimmed(self.text(name, frame))] = Argument(frame, value, named=True)
         return arguments
 
     def _exists(self, title: str) -> bool:

@@ -1,17 +1,15 @@
 """Template pages: what one gives to the pages that call it, as text, calls and parameters.
 
-`included` takes the text, and `parse` matches its braces as MediaWiki's preprocessor does: braces close only
-what is on top of the stack, and what is never closed is text. Inside `[[ ]]` bars and equals signs separate
-nothing.
+`included` takes the text, and `parse` reads it as `preprocessor` reads a page, but keeps what it reads as a
+tree: a template is evaluated each time that a page calls it.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.preprocessor import MAX_OPEN
+from wikitext_builder.extraction.preprocessor import Frame, Part, Resolved, Resolver
 from wikitext_builder.extraction.trim import CONTROLS, OPAQUE_TAGS, REMOVED_TAGS
 from wikitext_builder.wiki.classify import ClosingTags
 
@@ -27,7 +25,11 @@ MARK = re.compile(
 MAX_INDENT = 100  # spaces before a comment that has its line alone
 COMMENTS = re.compile(r"(?:<!--(?:(?!-->).)*+-->[ \t]*)*+\n", re.DOTALL)
 REDIRECT = re.compile(r"\s*+[#＃][^\s\[\]]+\s*+:?\s*+\[\[([^\[\]|{}#\n]++)[^\[\]\n]*+\]\]")
-TOKEN = re.compile(rf"\{{\{{+|\}}\}}+|\[\[+|\]\]+|\||=|<(?P<tag>{NAMES})(?=[\s/>])[^<>]*>", re.IGNORECASE)
+TOKEN = re.compile(
+    r"\[\[[^\[\]{}<]*\]\]|\{\{[^\[\]{}<]*\}\}|\{\{+|\}\}+|\[\[+|\]\]|\||"
+    rf"<(?P<tag>{NAMES})(?=[\s/>])[^<>]*>",
+    re.IGNORECASE,
+)
 
 
 def included(wikitext: str) -> str:
@@ -94,143 +96,75 @@ def redirect_target(wikitext: str) -> str | None:
     return match[1].strip() if match else None
 
 
-@dataclass(slots=True)
-class Part:
-    """The text between two bars, and where its first equals sign is."""
+class Braced(Resolved):
+    """A template call in two braces, a parameter in three, or a link; as a piece of text it is empty."""
 
-    pieces: Nodes = field(default_factory=list)
-    equals: int = -1  # the index of the piece; -1: there is none
-
-    @property
-    def name(self) -> Nodes | None:
-        """What stands before the equals sign; None without one."""
-        return None if self.equals < 0 else self.pieces[: self.equals]
-
-    @property
-    def value(self) -> Nodes:
-        """What stands after the equals sign, or everything."""
-        return self.pieces[self.equals + 1 :]
-
-
-@dataclass(slots=True)
-class Braced:
-    """A template call in two braces, or a parameter in three."""
-
+    opener: str
     width: int
     parts: list[Part]
     starts_line: bool
 
 
-Nodes = list[str | Braced]
-
-
-@dataclass(slots=True)
-class _Opener:
-    mark: str
-    count: int
-    starts_line: bool = False
-    parts: list[Part] = field(default_factory=list)  # of braces; text in brackets is in the part around
+Nodes = list[str]  # texts, and `Braced`
 
 
 def parse(text: str) -> Nodes:
-    """Return the calls and parameters of a text, in one pass."""
-    return _Parser(text).run()
+    """Return the calls, parameters and links of a text, in one pass.
+
+    Raises:
+        RejectedError: Too many openers are inside each other, or they have too many parts (`limit`).
+    """
+    tree = _Tree(text, lambda _parts, _source: "", lambda _parts: "")
+    try:
+        tree.run()
+    except RejectedError as error:
+        raise RejectedError("limit", error.detail) from error
+    return tree.nodes()
 
 
-class _Parser:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.stack: list[_Opener] = []
-        self.parts: list[Part] = [Part()]  # the innermost part of each open pair of braces
-        self.closing = ClosingTags(text)
+class _Tree(Resolver):
+    """Keeps calls, parameters and links in place of their texts."""
 
-    def run(self) -> Nodes:
-        text, position = self.text, 0
-        for match in TOKEN.finditer(text):
-            start, end = match.span()
-            if start < position:  # inside an extension tag
-                continue
-            if start > position:
-                self.add(text[position:start])
-            position = end
-            mark = text[start]
-            if mark == "<":
-                # Without a closing tag it is text.
-                position = max(self.closing.end_of(match, match["tag"].lower()), end)
-                self.add(text[start:position])
-            elif mark in "[{":
-                self.open(mark, end - start, text[start - 1 : start] == "\n")
-            elif mark in "]}":
-                self.close(mark, end - start)
-            else:
-                self.separate(mark)
-        self.add(text[position:])
-        pieces = self.parts[0].pieces
-        for opener in self.stack:  # they are never closed
-            pieces += _literal(opener)
+    token = TOKEN
+
+    def simple(self, opener: str, source: str) -> None:
+        """Keep a link or call with no other inside."""
+        parts = source[2:-2].split("|")
+        self.count(len(parts))
+        self.put(_braced(opener, 2, [Part([part]) for part in parts]), 0)
+
+    def result_of(self, frame: Frame, _source: str, width: int) -> Braced:
+        """Keep a closed pair."""
+        return _braced(frame.opener, width, frame.parts)
+
+    def put(self, result: str, _depth: int) -> None:
+        """Add a pair to the part around it."""
+        if isinstance(result, Braced):
+            before = self.top[-1] if self.top else ""
+            result.starts_line = before.endswith("\n") and not isinstance(before, Resolved)
+        self.top.append(result)
+
+    def opaque(self, match: re.Match[str]) -> int:
+        """Keep an extension tag with its content; without a closing tag it is text."""
+        end = max(self.closing.end_of(match, match["tag"].lower()), match.end())
+        self.top.append(Resolved(self.text[match.start() : end]))
+        return end
+
+    def flush(self) -> str:
+        """Accept openers that are never closed: they are text."""
+        return ""
+
+    def nodes(self) -> Nodes:
+        """Return the pieces of the whole text."""
+        pieces = self.bottom.pieces
+        for frame in self.stack:
+            pieces.append(frame.opener * frame.count)
+            for index, part in enumerate(frame.parts):
+                pieces += ["|"] * (index > 0) + part.pieces
         return pieces
 
-    def add(self, piece: str | Braced) -> None:
-        self.parts[-1].pieces.append(piece)
 
-    def open(self, mark: str, count: int, starts_line: bool) -> None:
-        if len(self.stack) > MAX_OPEN:
-            raise RejectedError("limit", f"more than {MAX_OPEN:,} openers inside each other")
-        if mark == "[":
-            self.add(mark * count)
-            self.stack.append(_Opener(mark, count))
-        else:
-            self.parts.append(Part())
-            self.stack.append(_Opener(mark, count, starts_line, [self.parts[-1]]))
-
-    def separate(self, mark: str) -> None:
-        """Begin a part at a bar, and note the first equals sign of an argument."""
-        opener = self.stack[-1] if self.stack else None
-        if opener is None or opener.mark == "[":
-            self.add(mark)
-        elif mark == "|":
-            self.parts[-1] = Part()
-            opener.parts.append(self.parts[-1])
-        else:
-            part = self.parts[-1]
-            if len(opener.parts) > 1 and part.equals < 0:
-                part.equals = len(part.pieces)
-            part.pieces.append(mark)
-
-    def close(self, mark: str, left: int) -> None:
-        """Let a run of closing marks close openers, the innermost first."""
-        while left:
-            opener = self.stack[-1] if self.stack else None
-            fits = opener is not None and opener.mark == {"}": "{", "]": "["}[mark]
-            width = min(left, opener.count, 3 if mark == "}" else 2) if opener and fits else 0
-            if opener is None or width < 2:
-                self.add(mark * left)
-                return
-            self.stack.pop()
-            left -= width
-            rest = opener.count - width
-            if mark == "]":
-                self.add("]]")
-                if rest >= 2:
-                    self.stack.append(_Opener("[", rest))
-            else:
-                self.put(opener, width, rest)
-
-    def put(self, opener: _Opener, width: int, rest: int) -> None:
-        """Add closed braces to the part around them; braces that are left open a new pair."""
-        self.parts.pop()
-        braced = Braced(width, opener.parts, opener.starts_line and not rest)
-        if rest == 1:
-            self.add("{")
-        elif rest:
-            self.open("{", rest, opener.starts_line)
-        self.add(braced)
-
-
-def _literal(opener: _Opener) -> Nodes:
-    """What an opener is as text; that of a bracket is in the part around it already."""
-    pieces: Nodes = []
-    for index, part in enumerate(opener.parts):
-        pieces.append("|" if index else opener.mark * opener.count)
-        pieces += part.pieces
-    return pieces
+def _braced(opener: str, width: int, parts: list[Part]) -> Braced:
+    node = Braced()
+    node.opener, node.width, node.parts, node.starts_line = opener, width, parts, False
+    return node

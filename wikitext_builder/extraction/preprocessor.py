@@ -35,7 +35,7 @@ ReadLink = Callable[[list[str]], str]
 SaysNothing = Callable[[str, str], bool]  # from an opener's character and the text before the first bar
 
 
-class _Resolved(str):
+class Resolved(str):
     """Text of a template or a link: an equals sign in it does not separate a name from a value."""
 
     __slots__ = ()
@@ -51,17 +51,22 @@ class Part:
         """The whole of it."""
         return "".join(self.pieces)
 
-    def named(self) -> tuple[str | None, str]:
-        """The argument's name, if it has one, and its value, split at its own first equals sign."""
+    def split(self) -> tuple[list[str] | None, list[str]]:
+        """The pieces of an argument's name, if it has one, and of its value: around its first equals sign."""
         for index, piece in enumerate(self.pieces):
-            if "=" in piece and not isinstance(piece, _Resolved):
+            if "=" in piece and not isinstance(piece, Resolved):
                 left, right = piece.split("=", 1)
-                return "".join([*self.pieces[:index], left]), "".join([right, *self.pieces[index + 1 :]])
-        return None, self.text()
+                return [*self.pieces[:index], left], [right, *self.pieces[index + 1 :]]
+        return None, self.pieces
+
+    def named(self) -> tuple[str | None, str]:
+        """The argument's name, if it has one, and its value."""
+        name, value = self.split()
+        return None if name is None else "".join(name), "".join(value)
 
 
 @dataclass(slots=True)
-class _Frame:
+class Frame:
     """An opener that is not closed yet, and the text after it."""
 
     opener: str  # the first of its characters
@@ -93,11 +98,13 @@ def resolve(
         RejectedError: Too many openers are never closed, calls and links have too many parts (`malformed`),
             or calls nest too deep (`too-deep`).
     """
-    return _Resolver(text, read_template, read_link, says_nothing).run()
+    return Resolver(text, read_template, read_link, says_nothing).run()
 
 
-class _Resolver:
+class Resolver:
     """The state of one pass: the text, the stack, and where text is added."""
+
+    token = TOKEN
 
     def __init__(
         self,
@@ -112,7 +119,7 @@ class _Resolver:
         self.says_nothing = says_nothing
         self.closing = ClosingTags(text)
         self.bottom = Part()
-        self.stack: list[_Frame] = []
+        self.stack: list[Frame] = []
         self.top = self.bottom.pieces  # of the innermost part
         self.parts = 0  # the number of parts so far
         self.silent = 0  # the number of open frames that give no text
@@ -120,7 +127,7 @@ class _Resolver:
     def run(self) -> str:
         """The whole text, read once from left to right."""
         text, position = self.text, 0
-        for match in TOKEN.finditer(text):
+        for match in self.token.finditer(text):
             start, end = match.span()
             if start < position:  # inside a tag that was read as a whole
                 continue
@@ -131,7 +138,7 @@ class _Resolver:
             first, last = marks[0], marks[-1]
             if first == "[" or first == "{":
                 if last == first:
-                    self.open(_Frame(first, end - start, start))
+                    self.open(Frame(first, end - start, start))
                 else:
                     self.simple(first, marks)
             elif first == "|":
@@ -145,7 +152,7 @@ class _Resolver:
         self.top.append(text[position:])
         return self.flush()
 
-    def open(self, frame: _Frame) -> None:
+    def open(self, frame: Frame) -> None:
         """Put an opener on top of the stack."""
         if len(self.stack) > MAX_OPEN:
             closers = self.text.count("}}") + self.text.count("]]")
@@ -205,7 +212,7 @@ class _Resolver:
         content = self.text[match.end() : self.text.rindex("<", match.end(), end)]
         shown = opaque_text(name, content)
         displayed = shown.startswith(FORMULA) and DISPLAYED.search(match[0])
-        self.top.append(_Resolved(f"{BREAK}{shown}{BREAK}" if displayed else shown))
+        self.top.append(Resolved(f"{BREAK}{shown}{BREAK}" if displayed else shown))
         return end
 
     def close(self, marks: str, start: int) -> int:
@@ -222,13 +229,13 @@ class _Resolver:
         result = self.result_of(frame, self.text[frame.start + frame.count : end], width)
         self.top = self.stack[-1].parts[-1].pieces if self.stack else self.bottom.pieces
         if frame.count >= 2:
-            self.open(_Frame(frame.opener, frame.count, frame.start, depth=frame.depth + 1))
+            self.open(Frame(frame.opener, frame.count, frame.start, depth=frame.depth + 1))
         elif frame.count:
             self.top.append(frame.opener)
         self.put(result, frame.depth + 1)
         return end
 
-    def result_of(self, frame: _Frame, source: str, width: int) -> str:
+    def result_of(self, frame: Frame, source: str, width: int) -> str:
         """The text of a closed pair."""
         if frame.depth > MAX_DEPTH:
             raise RejectedError(
@@ -260,7 +267,7 @@ class _Resolver:
             return
         if result.startswith(STARTS_LINE) and not _at_line_start(self.top):
             result = "\n" + result  # as in MediaWiki, so that a list or a table begins its line
-        self.top.append(_Resolved(result))
+        self.top.append(Resolved(result))
 
     def flush(self) -> str:
         """The text at the end, with the openers that are never closed."""
@@ -270,7 +277,7 @@ class _Resolver:
                 f"{len(self.stack)} unclosed openers, expected at most {MAX_UNCLOSED}",
             )
         if self.silent:  # an opener that was never closed hid text: read all again
-            return _Resolver(self.text, self.read_template, self.read_link).run()
+            return Resolver(self.text, self.read_template, self.read_link).run()
         return self.bottom.text() + "".join(frame.literal() for frame in self.stack)
 
 

@@ -17,7 +17,7 @@ from wikitext_builder.extraction.expander import Expander
 from wikitext_builder.extraction.macros.call import template_name
 from wikitext_builder.extraction.macros.dates import parsed_time
 from wikitext_builder.extraction.macros.php import equal, expression
-from wikitext_builder.extraction.nodes import Nodes, included, parse
+from wikitext_builder.extraction.nodes import Braced, Nodes, included, parse
 from wikitext_builder.extraction.page import extract
 
 TEMPLATES = {template_name(name): text for name, text in read("expansion")["templates"].items()}
@@ -80,12 +80,12 @@ def test_names_numbers_and_plurals_are_known_in_english_only() -> None:
 @given(st.text("{}[]|=<>x \n!-/nowik", max_size=60))
 def test_nothing_is_lost_when_wikitext_is_read(text: str) -> None:
     def written(nodes: Nodes) -> str:
-        return "".join(
-            node
-            if isinstance(node, str)
-            else "{" * node.width + "|".join(written(part.pieces) for part in node.parts) + "}" * node.width
-            for node in nodes
-        )
+        return "".join(braced(node) if isinstance(node, Braced) else node for node in nodes)
+
+    def braced(node: Braced) -> str:
+        closer = {"{": "}", "[": "]"}[node.opener]
+        inner = "|".join(written(part.pieces) for part in node.parts)
+        return node.opener * node.width + inner + closer * node.width
 
     assert written(parse(text)) == text
 
