@@ -31,7 +31,6 @@ from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.tokens.tokenizer import tokenize_article
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.languages import language_of
-from wikitext_builder.wiki.responses import expected_fields
 
 DUMPS = (".xml", ".bz2", ".gz", ".zst")
 WIKITEXT = (".wiki", ".wikitext")  # one page per file; the file's name up to the first dot is the title
@@ -271,10 +270,9 @@ def render_page(wikipedia: Wikipedia, page: Page) -> tuple[str, frozenset[str]]:
     Returns the HTML, and the names of the templates that the wiki does not have: neither side has their text.
     """
     asked = {"title": page.title, "text": page.wikitext, "contentmodel": "wikitext", "prop": "text|templates"}
-    answer = parse_page(wikipedia, asked)
-    with expected_fields(wikipedia.api):
-        absent = [one for one in answer["templates"] if one["ns"] == TEMPLATE_NAMESPACE and not one["exists"]]
-        return str(answer["text"]), frozenset(template_name(str(one["title"])) for one in absent)
+    parsed = parse_page(wikipedia, asked)
+    absent = (page for page in parsed.templates if page.ns == TEMPLATE_NAMESPACE and not page.exists)
+    return parsed.text, frozenset(template_name(page.title) for page in absent)
 
 
 def read_page_files(paths: Iterable[Path]) -> Iterator[StoredPage]:

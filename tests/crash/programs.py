@@ -15,7 +15,7 @@ from tests.command import done
 from tests.conftest import ROOT
 from tests.crash.harness import Program
 from tests.mediawiki.loopback import server
-from tests.mediawiki.test_hostile_answers import ANSWERS, HostileWiki
+from tests.wikitext_builder.wiki.test_hostile_answers import ANSWERS, HostileWiki
 
 SAMPLE = ROOT / "wikitext_builder" / "sample" / "sample.xml"
 PAGES = 8  # three articles each for valid and test

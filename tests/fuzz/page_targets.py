@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import msgspec
 import zstandard
 
 from tests.dumps import ndjson, numbered_page, record, tar
@@ -24,12 +23,7 @@ from wikitext_builder.tokens.tokenizer import Tokenizer
 from wikitext_builder.wiki.client import Found, gather, site_of
 from wikitext_builder.wiki.http import Reply, TryAgainError
 from wikitext_builder.wiki.languages import LANGUAGES
-from wikitext_builder.wiki.responses import (
-    FoundPage,
-    continuation,
-    expected_fields,
-    read_answer,
-)
+from wikitext_builder.wiki.responses import read_answer
 
 CODES: Final = sorted(LANGUAGES)
 ENGLISH: Final = bytes((CODES.index("en"),))
@@ -127,13 +121,10 @@ def _damaged(content: bytes) -> str:
 
 def _answer(content: bytes) -> str:
     answer = read_answer("api", Reply(status=200, headers={}, body=content), 0.0)
-    more = continuation("api", answer)
-    found, pieces = Found(), dict[str, dict[str, object]]()
-    with expected_fields("api"):
-        gather(found, pieces, answer.get("query", {}))
-        pages = [msgspec.convert(piece, FoundPage) for piece in pieces.values()]
-        site = site_of(answer["query"]) if "general" in answer.get("query", {}) else None
-    return f"{more} {found.renamed} {pages} {site}"
+    found = Found()
+    gather(found, answer.query)
+    site = site_of("api", answer.query) if answer.query.general else None
+    return f"{answer.continuation} {found} {site}"
 
 
 def _marks(content: bytes) -> str:

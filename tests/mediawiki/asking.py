@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import hear_control_c
-from wikitext_builder.pages.categories import Category
-from wikitext_builder.pages.fetch import PagesReport, fetch_choice
+from wikitext_builder.pages.fetch import PagesReport, fetch_selected
 from wikitext_builder.pages.lock import lock_lines
 from wikitext_builder.pages.lookup import Lookup, Selection
-from wikitext_builder.pages.selections import TitlesFile, Wish, select_pages
+from wikitext_builder.pages.page_filters import Filter, Rule
+from wikitext_builder.pages.selections import Category, TitlesFile, select_pages
 from wikitext_builder.pages.store import Store
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.wiki.client import Wikipedia
@@ -31,7 +31,8 @@ from pathlib import Path
 import wikitext_builder as wb
 
 def report(stage, done, total, note=""):
-    print(stage.replace(" ", "-"), done, flush=True)
+    sys.stdout.write(f"{stage.replace(' ', '-')} {done}\\n")  # one write: threads report too
+    sys.stdout.flush()
 
 api, path, select, as_of, limit, parallel = sys.argv[1:]
 options = {"as_of": as_of or None, "limit": int(limit) or None, "parallel": int(parallel), "expand": False}
@@ -59,7 +60,7 @@ def fetch_pages(
     wikipedia: Wikipedia,
     selections: Sequence[Selection],
     *,
-    wishes: Sequence[Wish] = (),
+    conditions: Sequence[Rule[Filter | Selection]] = (),
     as_of: str = "",
     limit: int | None = None,
     progress: Progress = no_progress,
@@ -67,7 +68,8 @@ def fetch_pages(
     """Fetch what selections ask for and the store does not have, as `fetch` does with an open store."""
     store.expect_wiki(wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)
     lookup = Lookup(store=store, wikipedia=wikipedia, as_of=as_of, progress=progress)
-    return fetch_choice(lookup, select_pages(lookup, selections, wishes=wishes, limit=limit))
+    selected = select_pages(lookup, selections, conditions=conditions, limit=limit)
+    return fetch_selected(lookup, selected)
 
 
 def ask(api: str, waits: list[float] | None = None, *, really: bool = False, **options: Any) -> Wikipedia:

@@ -1,27 +1,20 @@
 """Pages with histories made for the selections by time: what happened to each of them, and when.
 
-Texts and old histories are imported; moves, merges, deletions and imports are done by the wiki itself, so
-that its logs have them. Then all that happened today gets the moment that it should have, in the database.
+Old histories are imported; pages are made, moved, merged and deleted by the wiki itself, so that its logs
+have it. Then all that happened today gets the moment that it should have, in the database.
 """
 
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from tests.cases import read, whole
-from tests.mediawiki.exports import Revisions, export, page
+from tests.mediawiki.exports import Revisions, page
 from tests.mediawiki.wiki import Administrator, Wiki
 
 SINCE = "2020-06-01"  # the date that pages come before or after
 PAGES = read("wiki_pages")
-TEXT, LONG = PAGES["texts"]["TEXT"], whole(PAGES["texts"]["LONG"])
-PROMOTIONS: dict[str, dict[str, Any]] = {row["title"]: row for row in PAGES["promotions"]}
-RIVERS = [f"River {n:02}" for n in range(11)]  # a user makes them in a day, of nearly the same size
-SERIES_DAY = "2020-07-12"
-BOT_PAGE = "Made by a bot"
-PASSWORD = "a password of the tests"
 
 
 def text_of(name: str) -> str:
@@ -36,11 +29,7 @@ def days(revisions: Iterable[Sequence[str]]) -> Revisions:
 
 def imported() -> list[str]:
     """Pages whose past can be imported."""
-    pages = [page(title, days(row["revisions"])) for title, row in PROMOTIONS.items()]
-    pages += [page(row["title"], days(row["revisions"]), namespace=1) for row in PAGES["talks"]]
-    pages.append(page("Merged from", days([("2015-01-01", "TEXT"), ("2015-02-01", "TWICE")])))
-    pages.append(page("Copied from", days([("2015-01-01", "OLDER"), ("2020-07-20", "TEXT")])))
-    return pages
+    return [page("Merged from", days([("2015-01-01", "TEXT"), ("2015-02-01", "TWICE")]))]
 
 
 class Clock:
@@ -74,13 +63,6 @@ class Clock:
                     "UPDATE logging SET log_timestamp = ? WHERE log_id > ? AND log_id <= ?",
                     (when, entry, last_entry),
                 )
-            database.execute("UPDATE categorylinks SET cl_timestamp = ?", (moment("2014-05-01"),))
-            for title, row in PROMOTIONS.items():
-                which = "SELECT page_id FROM page WHERE page_namespace = 0 AND page_title = ?"
-                database.execute(
-                    f"UPDATE categorylinks SET cl_timestamp = ? WHERE cl_from = ({which})",
-                    (moment(row["listed"] or "2014-05-01"), title.replace(" ", "_")),
-                )
             database.commit()
 
 
@@ -92,9 +74,9 @@ def moment(day: str) -> str:
 class Writer(Administrator):
     """A user whose actions get moments."""
 
-    def __init__(self, wiki: Wiki, clock: Clock, name: str = "Admin", password: str = "") -> None:
-        super().__init__(wiki, name, password)
-        self.wiki, self.clock = wiki, clock
+    def __init__(self, wiki: Wiki, clock: Clock) -> None:
+        super().__init__(wiki)
+        self.clock = clock
         self.csrf = self.token("csrf")  # of the session
 
     def act(self, day: str, **parameters: str) -> None:
@@ -110,26 +92,6 @@ class Writer(Administrator):
         """Move a page, without a redirect."""
         self.act(day, **{"action": "move", "from": old, "to": new, "noredirect": "1"})
 
-    def import_page(self, day: str, title: str, revisions: Revisions) -> None:
-        """Import the history of a page of another wiki."""
-        self.clock.tick(day)
-        fields = {"action": "import", "interwikiprefix": "de", "token": self.csrf, "format": "json"}
-        file = {"xml": ("a.xml", export(page(title, days(revisions))))}
-        done = self.session.post(self.api, data=fields, files=file).json()
-        assert "error" not in done, done
-
-    def user(self, name: str, group: str = "") -> "Writer":
-        """Make another user."""
-        secrets = {"password": PASSWORD, "retype": PASSWORD, "createreturnurl": self.api}
-        self.clock.tick("2014-05-01")
-        made = self.post(
-            action="createaccount", username=name, createtoken=self.token("createaccount"), **secrets
-        )
-        assert made["createaccount"]["status"] == "PASS", made
-        if group:
-            self.post(action="userrights", user=name, add=group, token=self.token("userrights"))
-        return Writer(self.wiki, self.clock, name, PASSWORD)
-
 
 def make(wiki: Wiki) -> Clock:
     """Do all this on a wiki that has the imported pages; set the clock when it has stopped."""
@@ -143,13 +105,6 @@ def make(wiki: Wiki) -> Clock:
     writer.move("2020-07-03", "Draft:Old draft", "Old draft")
     writer.move("2020-07-14", "Sent back", "Draft:Sent back")
     writer.act("2020-07-06", **{"action": "mergehistory", "from": "Merged from", "to": "Merged into"})
-    writer.import_page("2020-07-08", "Imported", [("2016-01-01", TEXT), ("2017-01-01", LONG)])
-    writer.import_page("2020-07-09", "Got a past", [("2016-01-01", TEXT)])
     writer.act("2020-07-10", action="delete", title="Deleted soon")
-    serial = writer.user("Serial")
-    for number, title in enumerate(RIVERS):
-        serial.write(SERIES_DAY, title, TEXT + "x" * (number % 3))
-    serial.write("2020-07-20", "By the same user on another day", TEXT)
-    writer.user("Helper", "bot").write("2020-07-15", BOT_PAGE, TEXT)
     wiki.heal()
     return clock

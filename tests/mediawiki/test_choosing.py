@@ -1,9 +1,8 @@
-"""Sub-categories, samples and dry runs, from servers that count what they are asked for."""
+"""Samples and dry runs, from servers that count what they are asked for."""
 
 import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Set
-from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -15,74 +14,11 @@ import wikitext_builder as wb
 from tests.command import done, refused
 from tests.mediawiki.asking import ask, stored
 from tests.mediawiki.load import LoadedWiki
-from tests.mediawiki.loopback import SITE, by_kind, send, server
+from tests.mediawiki.loopback import SITE, send, server
 from tests.mediawiki.wiki import Wiki
 from tests.wikitext_builder.extraction.pages import page
-from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages import categories
-from wikitext_builder.pages.categories import Category
 from wikitext_builder.pages.expansions import expand_calls
-from wikitext_builder.pages.lookup import Lookup
 from wikitext_builder.wiki.client import Wikipedia
-
-TREE = {  # category: its sub-categories, in circles, and its pages
-    "Root": (["A", "B"], [1, 2]),
-    "A": (["C", "Root", "A"], [2, 3]),
-    "B": (["C"], []),
-    "C": (["D", "B"], [4]),
-    "D": ([], [5]),
-}
-
-
-@dataclass
-class Tree:
-    """A wiki of these categories, which gives two members per answer."""
-
-    asked: Counter[str] = field(default_factory=Counter)
-
-    def __call__(self, query: dict[str, str]) -> object:
-        name = query["cmtitle"].removeprefix("Category:")
-        below, pages = TREE.get(name, ([], []))
-        rows = [{"ns": 14, "title": f"Categoria:{one}"} for one in below if "subcat" in query["cmtype"]]
-        rows += [{"ns": 0, "title": f"Page {one}"} for one in pages]
-        start = int(query.get("cmcontinue", "0"))
-        self.asked[name] += not start
-        more = {"continue": {"cmcontinue": str(start + 2)}} if start + 2 < len(rows) else {}
-        return {"query": {"categorymembers": rows[start : start + 2]}, **more}
-
-
-@pytest.mark.parametrize(
-    ("depth", "expected", "listed"),
-    [(0, [1, 2], "Root"), (1, [1, 2, 3], "Root A B"), (2, [1, 2, 3, 4], "Root A B C"),
-     (3, [1, 2, 3, 4, 5], "Root A B C D"), (9, [1, 2, 3, 4, 5], "Root A B C D")],
-)  # fmt: skip
-def test_sub_categories_to_a_depth_each_once(
-    tmp_path: Path, depth: int, expected: list[int], listed: str
-) -> None:
-    wiki = Tree()
-    with server(by_kind(wiki)) as api, stored(tmp_path) as store, ask(api) as wikipedia:
-        lookup = Lookup(store=store, wikipedia=wikipedia)
-        for _ in range(2):  # the store knows what was listed
-            found = Category(name="Root", depth=depth).find(lookup)
-            assert [one.title for one in found.wanted] == [f"Page {number}" for number in expected]
-        assert wiki.asked == dict.fromkeys(listed.split(), 1)
-        with pytest.raises(BuilderError, match=r"Category:Nothing .* has no articles"):
-            Category(name="Nothing", depth=depth).find(lookup)
-
-
-def test_a_tree_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(categories, "MOST", 3)
-    with server(by_kind(Tree())) as api, stored(tmp_path) as store, ask(api) as wikipedia:
-        lookup = Lookup(store=store, wikipedia=wikipedia)
-        assert Category(name="Root", depth=1).find(lookup).wanted
-        with pytest.raises(BuilderError, match=r"4 sub-categories down to depth 2, .*; take depth=1 or"):
-            Category(name="Root", depth=3).find(lookup)
-
-
-def test_a_real_wiki_takes_the_question(wiki: Wiki, tmp_path: Path) -> None:
-    with stored(tmp_path) as store, ask(wiki.api) as wikipedia:
-        lookup = Lookup(store=store, wikipedia=wikipedia)
-        assert Category(name="Mostly talk", depth=2).find(lookup) == Category(name="Mostly talk").find(lookup)
 
 
 class Rendering(LoadedWiki):

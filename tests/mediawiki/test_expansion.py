@@ -38,7 +38,8 @@ def by_the_wiki(wikipedia: Wikipedia, calls: list[str]) -> list[str]:
         answer = wikipedia.request(
             {"action": "expandtemplates", "prop": "wikitext", "title": "Tokyo", "text": marked(some)}
         )
-        pieces = split_at_marks(str(answer["expandtemplates"]["wikitext"]), len(some))
+        assert answer.expandtemplates is not None
+        pieces = split_at_marks(answer.expandtemplates.wikitext, len(some))
         assert pieces is not None, some
         texts += pieces
     return texts
@@ -50,7 +51,8 @@ def test_the_cases_are_mediawikis(real: Wiki) -> None:
             answer = wikipedia.request(
                 {"action": "expandtemplates", "prop": "wikitext", "title": "Tokyo", "text": case["call"]}
             )
-            assert answer["expandtemplates"]["wikitext"] == case["text"], case["label"]
+            assert answer.expandtemplates, case["label"]
+            assert answer.expandtemplates.wikitext == case["text"], case["label"]
 
 
 def made_calls(name: str, wikitext: str) -> Iterator[str]:

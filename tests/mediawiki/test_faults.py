@@ -73,10 +73,10 @@ def test_a_private_wiki_is_an_error_and_a_read_only_wiki_is_read(wiki: Wiki, tmp
 
 
 def test_maxlag_is_sent_if_it_is_given(wiki: Wiki) -> None:
-    wiki.fail({"match": "maxlag=7&|maxlag=7$", "status": 200, "body": '{"query":{"seen":true}}'})
+    wiki.fail({"match": "maxlag=7&|maxlag=7$", "status": 200, "body": '{"warnings":[{"text":"seen"}]}'})
     for maxlag, seen in ((7.0, True), (None, False)):
         with ask(wiki.api, maxlag=maxlag) as wikipedia:
-            assert ("seen" in wikipedia.request(SITE)["query"]) is seen
+            assert bool(wikipedia.request(SITE).warnings) is seen
     for wrong in (-1.0, float("nan"), float("inf")):
         with pytest.raises(BuilderError, match="maxlag"):
             ask(wiki.api, maxlag=wrong)

@@ -10,23 +10,20 @@ import pytest
 from tests.cases import cases, each
 from tests.mediawiki import exports
 from tests.mediawiki.asking import DATE, FEATURED, GOOD, ask, fetch_pages, fetched, lock_text, stored, titles
-from tests.mediawiki.histories import PROMOTIONS
 from tests.mediawiki.wiki import Wiki
 from tests.wikitext_builder.wiki.test_titles import BAD as BAD_TITLES
 from tests.wikitext_builder.wiki.test_titles import GOOD as GOOD_TITLES
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.categories import Category
 from wikitext_builder.pages.reading import status_of
 from wikitext_builder.pages.rows import sha1_of
-from wikitext_builder.pages.selections import ListPage, LockFile
+from wikitext_builder.pages.selections import Category, ListPage, LockFile
 from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.languages import LANGUAGES
 
-NEWEST = [row["revisions"][-1][1] for row in PROMOTIONS.values()]
-MARKS = [*exports.CORE.values(), *(name.capitalize() for name in NEWEST), "Good"]  # of `Was a redirect`
-MEMBERS = exports.ARTICLES + MARKS.count("Good") + MARKS.count("Listed")
+MARKS = [*exports.CORE.values(), "Good"]  # of `Was a redirect`
+MEMBERS = exports.ARTICLES + MARKS.count("Good")
 STARRED = exports.BIG + MARKS.count("Featured")
 
 
@@ -34,7 +31,7 @@ def revision_ids(wikipedia: Wikipedia, title: str) -> list[int]:
     """All revisions of a page, oldest first."""
     parts = wikipedia.query({"prop": "revisions", "titles": title, "rvlimit": "max", "rvdir": "newer",
                              "rvprop": "ids", "rvslots": "main"})  # fmt: skip
-    return [one["revid"] for part in parts for one in part["query"]["pages"][0]["revisions"]]
+    return [revision.revision_id for part in parts for revision in part.query.pages[0].revisions]
 
 
 def reasons(store: Store) -> dict[str, str]:
@@ -99,7 +96,7 @@ def test_an_empty_answer_with_a_continuation_is_not_the_end(wiki: Wiki, tmp_path
     with stored(tmp_path) as store, ask(wiki.api) as wikipedia:
         parts = list(wikipedia.query({"list": "categorymembers", "cmtitle": "Category:Mostly talk",
                                       "cmnamespace": "0", "cmtype": "page", "cmlimit": "max"}))  # fmt: skip
-        assert [len(part["query"]["categorymembers"]) for part in parts] == [0, 5]
+        assert [len(part.query.categorymembers or ()) for part in parts] == [0, 5]
         report = fetch_pages(store, wikipedia, [Category(name="Mostly talk")])
         assert report.fetched == 5
 

@@ -117,14 +117,14 @@ def halted(pids: list[int]) -> Iterator[None]:
 
 
 class Administrator:
-    """Deletes and hides, which an export cannot do; or another user with a password."""
+    """Deletes and hides, which an export cannot do."""
 
-    def __init__(self, wiki: Wiki, name: str = "Admin", password: str = "") -> None:
+    def __init__(self, wiki: Wiki) -> None:
         self.api = wiki.api
         self.session = requests.Session()
-        password = password or (wiki.folder / "admin-password").read_text().strip()
+        password = (wiki.folder / "admin-password").read_text().strip()
         token = self.token("login")
-        logged_in = self.post(action="login", lgname=name, lgpassword=password, lgtoken=token)
+        logged_in = self.post(action="login", lgname="Admin", lgpassword=password, lgtoken=token)
         assert logged_in["login"]["result"] == "Success"
 
     def post(self, **parameters: str) -> dict[str, Any]:

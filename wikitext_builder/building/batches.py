@@ -43,7 +43,7 @@ class Batch:
     page_ids: tuple[int, ...]  # in the order in which they are written
     splits: tuple[str, ...]  # train, valid or test, for each page
     location: str  # of its results, to which each function adds a suffix of its own
-    dates: Mapping[int, tuple[str, str]]  # created and promoted, by page id; empty if no article needs them
+    dates: Mapping[int, str]  # of creation, by page id; empty if no article needs them
 
     def articles(self) -> Iterator[tuple[str, Article]]:
         """The articles in order, each with its split."""

@@ -46,7 +46,7 @@ from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.dask import open_runners
 from wikitext_builder.runners.processes import Runner, Serial
-from wikitext_builder.wiki.dates import PAGE_DATES, days_of, months_of
+from wikitext_builder.wiki.dates import days_of, months_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,6 @@ def build_months(
     out: str | Path,
     *,
     months: str,
-    by: str = "created",
     **options: Any,
 ) -> dict[str, BuildReport | None]:
     """Build a dataset per month from the pages of a store, in folders such as `2026-10` of `out`.
@@ -120,7 +119,6 @@ def build_months(
         store: The store, which knows the dates of its pages from selections by time.
         out: The parent folder.
         months: FROM..TO, inclusive, such as 2026-08..2026-10.
-        by: `created` or `promoted`, the date that assigns a page to a month.
         options: See `build`.
 
     Returns:
@@ -129,15 +127,13 @@ def build_months(
     Raises:
         BuilderError: An argument is wrong, no month has a page, or a build fails.
     """
-    if by not in PAGE_DATES:
-        raise BuilderError(f"--by {by}: expected {' or '.join(PAGE_DATES)}")
     names, rules = months_of(months), options.pop("include", None) or ()
     rules = [rules] if isinstance(rules, str) else list(rules)
     others = ("workers", "scheduler", "work", "progress")  # they do not decide what is built
     deciding = {name: value for name, value in options.items() if name not in others}
     reports: dict[str, BuildReport | None] = {}
     for month in names:
-        include = [*rules, f"{by}-since:{days_of(month)}"]
+        include = [*rules, f"created-since:{days_of(month)}"]
         plan = make_plan(recipe, Path(store), Path(out) / month, include=include, **deciding)
         Path(out).mkdir(parents=True, exist_ok=True)
         reports[month] = None
@@ -146,7 +142,7 @@ def build_months(
                 reports[month] = build(recipe, store, plan.out, include=include, **options)
     if not any(reports.values()):
         raise BuilderError(
-            f"{store}: no page was {by} in {months}, as far as it knows, or all were rejected; see"
+            f"{store}: no page was created in {months}, as far as it knows, or all were rejected; see"
             " `wikitext-builder fetch`"
         )
     return reports

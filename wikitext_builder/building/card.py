@@ -97,8 +97,7 @@ def write_card(
         splits=names,
         filled=[name for name in names if splits[name].articles],
         table={label: one.cells(each[key] for each in columns) for label, (key, one) in labelled.items()},
-        created=_days(plan.revisions, "created"),
-        promoted=_days(plan.revisions, "promoted"),
+        created=_days(plan.revisions),
         names="{" + ",".join(names) + "}" if len(names) > 1 else names[0],
         licences=licences_of(days),
         rebuild=rebuild_commands(plan, as_of),
@@ -108,9 +107,9 @@ def write_card(
     (directory / CARD).write_text(text, encoding="utf-8", newline="\n")
 
 
-def _days(revisions: Sequence[Revision], what: str) -> list[str]:
-    """The days when pages were created or promoted; none unless all are known."""
-    days = sorted({getattr(one, what)[:10] for one in revisions})
+def _days(revisions: Sequence[Revision]) -> list[str]:
+    """The days when pages were created; none unless all are known."""
+    days = sorted({revision.created[:10] for revision in revisions})
     return days if days and days[0] else []
 
 

@@ -145,7 +145,7 @@ def batches_of(plan: Plan, extracted: Extracted, location: str) -> Made[Batch]:
         dates = {}
         if plan.recipe.articles:
             revisions = (plan.revisions[place] for place in extracted.places[part])
-            dates = {one.page_id: (one.created, one.promoted) for one in revisions}
+            dates = {one.page_id: one.created for one in revisions}
         return Batch(
             shards=tuple(extracted.locations[shard] for shard in dict.fromkeys(extracted.shards[part])),
             page_ids=tuple(page_ids),

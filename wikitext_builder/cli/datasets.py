@@ -36,7 +36,6 @@ from wikitext_builder.dataset.recipes import ARTICLES, RECIPES, SOURCES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import is_quiet, shown_progress
 from wikitext_builder.sample import SAMPLE_DUMP
-from wikitext_builder.wiki.dates import PAGE_DATES
 
 if TYPE_CHECKING:
     from wikitext_builder.building.build import BuildReport
@@ -68,12 +67,6 @@ def tokenize(file: Iterator[bytes], language: str) -> None:
 @click.option("--lock", type=FILE, help="Use exactly the revisions in this lock file.")
 @filter_options("lock:FILE or created-since:DATE", "dataset:FOLDER or titles:FILE")
 @click.option("--months", help="FROM..TO, such as 2026-08..2026-10: a dataset per month, below OUT.")
-@click.option(
-    "--by",
-    type=click.Choice(PAGE_DATES),
-    default="created",
-    help="With --months: the date that assigns a page to a month.",
-)
 @click.option("--valid-titles", type=FILE, help="File with the titles for valid, one per line.")
 @click.option("--test-titles", type=FILE, help="File with the titles for test, one per line.")
 @click.option("--train-articles", type=COUNT, help="Articles in train, at most (default: as in the recipe).")
@@ -106,7 +99,6 @@ def build(
     store_path: Path,
     out: Path,
     months: str | None,
-    by: str,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -119,7 +111,7 @@ def build(
     with shown_progress() as progress:
         options["progress"] = progress
         if months:
-            reports = wb.build_months(recipe, store_path, out, months=months, by=by, **options)
+            reports = wb.build_months(recipe, store_path, out, months=months, **options)
         else:
             reports = {"": wb.build(recipe, store_path, out, **options)}
     for name, report in reports.items():

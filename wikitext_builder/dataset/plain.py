@@ -46,7 +46,6 @@ class PlainArticle:
     revision_id: int
     timestamp: str  # of the revision, ISO 8601 in UTC
     created: str | None = None  # the page's first revision; None: not known
-    promoted: str | None = None  # since when it is Good or Featured; None: not known, or neither
     url: str  # of the revision; its history names the authors
     wikidata_id: str | None  # Q1490; None if it is not known
     categories: tuple[str, ...]  # that the page names itself, not those that its templates add
@@ -57,21 +56,17 @@ class PlainArticle:
     text: str  # all of it: the title, headings and paragraphs, one per line
 
     @classmethod
-    def of(
-        cls, article: Article, language: str | Language, dates: tuple[str, str] = ("", "")
-    ) -> PlainArticle:
+    def of(cls, article: Article, language: str | Language, created: str = "") -> PlainArticle:
         """The plain text of an extracted article of the Wikipedia of a language.
 
-        `dates` are those of its creation and promotion; empty if they are not known.
+        `created` is the date of its creation; empty if it is not known.
         """
-        created, promoted = dates
         return cls(
             title=article.title,
             page_id=article.page_id,
             revision_id=article.revision_id,
             timestamp=article.timestamp,
             created=created or None,
-            promoted=promoted or None,
             url=article_url(language, article.revision_id),
             wikidata_id=article.wikidata_id or None,
             categories=article.categories,

@@ -24,7 +24,7 @@ from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.client import BATCH, NoAnswerError, Wikipedia
 from wikitext_builder.wiki.dates import now
 from wikitext_builder.wiki.languages import Language
-from wikitext_builder.wiki.responses import ApiError, Json, expected_fields
+from wikitext_builder.wiki.responses import ApiError, Parsed, expected
 
 MAX_CALL_BYTES = 100_000  # of a call; a larger one is a table of data, not text
 MAX_REQUEST_BYTES = 200_000  # of all calls in one request
@@ -174,8 +174,8 @@ def _ask(wikipedia: Wikipedia, page: Page, calls: list[str]) -> list[tuple[str, 
         return [("", error.code)] * len(calls)
     except NoAnswerError:
         return [("", UNANSWERED)] * len(calls)
-    with expected_fields(wikipedia.api):
-        pieces = split_at_marks(str(answer["expandtemplates"]["wikitext"]), len(calls))
+    expanded = expected(wikipedia.api, answer.expandtemplates, "expandtemplates")
+    pieces = split_at_marks(expanded.wikitext, len(calls))
     if pieces is None:
         return [("", "lost-mark")] * len(calls)
     names = [name for name, number in wikipedia.site().namespaces.items() if number == TEMPLATE_NAMESPACE]
@@ -213,11 +213,7 @@ def failure_of(text: str, template_names: Container[str]) -> str:
     >>> failure_of("by [[:Template:Nope]]", ["template"]), failure_of("[[:Category:Cities]]", ["template"])
     ('no-template', '')
     """
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError:
-        return "not-unicode"
-    if size > MAX_TEXT_BYTES:
+    if len(text.encode()) > MAX_TEXT_BYTES:
         return "too-large"
     if any(found[1].lower() in template_names for found in NO_TEMPLATE.finditer(text)):
         return "no-template"
@@ -260,21 +256,16 @@ def names_in(wikitext: str) -> Iterator[str]:
 
 
 def _lead(wikipedia: Wikipedia, names: Sequence[str]) -> Mapping[str, str]:
-    """Where each name leads, itself if nowhere, and the older names of these templates that we know."""
-    spelled, moved, found = dict[str, str](), dict[str, str](), {name: name for name in names}
-    older = dict[str, str]()
-    titles = "|".join(f"Template:{name}" for name in names)
-    for answer in wikipedia.query({"titles": titles, **REDIRECTS}):
-        with expected_fields(wikipedia.api):
-            query = answer.get("query", {})
-            spelled |= {one["from"]: one["to"] for one in query.get("normalized", ())}
-            moved |= {one["from"]: one["to"] for one in query.get("redirects", ())}
-            for page in query.get("pages", ()):
-                for one in page.get("redirects", ()):
-                    older[_name(one["title"])] = _name(page["title"])
-    for name in names:
-        title = spelled.get(f"Template:{name}", f"Template:{name}")
-        found[name] = _name(moved.get(title, title))
+    """The target of each template name, itself if it is no redirect, and older names that we know."""
+    spelled, moved, older = dict[str, str](), dict[str, str](), dict[str, str]()
+    titles = {name: f"Template:{name}" for name in names}
+    for answer in wikipedia.query({"titles": "|".join(titles.values()), **REDIRECTS}):
+        spelled |= {change.source: change.to for change in answer.query.normalized}
+        moved |= {redirect.source: redirect.to for redirect in answer.query.redirects}
+        for page in answer.query.pages:
+            older |= {_name(redirect.title): _name(page.title) for redirect in page.redirects}
+    ours = {name: spelled.get(title, title) for name, title in titles.items()}
+    found = {name: _name(moved.get(title, title)) for name, title in ours.items()}
     known = {name: target for name, target in older.items() if is_known(name, wikipedia.language)}
     return {**known, **found}
 
@@ -293,22 +284,21 @@ def render_revision(wikipedia: Wikipedia, revision: Revision) -> str:
         RejectedError: The wiki no longer has it or may not show it (the reason is MediaWiki's word), or has
             the text of another page under this id (`other-page`).
     """
-    answer = parse_page(wikipedia, {"oldid": str(revision.revision_id), "prop": "text|revid"})
-    found, expected = (answer.get("pageid"), answer.get("revid")), (revision.page_id, revision.revision_id)
-    if found != expected:
-        raise RejectedError("other-page", f"expected page and revision {expected}, found {found}")
-    return str(answer["text"])
+    parsed = parse_page(wikipedia, {"oldid": str(revision.revision_id), "prop": "text|revid"})
+    found, asked = (parsed.page_id, parsed.revision_id), (revision.page_id, revision.revision_id)
+    if found != asked:
+        raise RejectedError("other-page", f"expected page and revision {asked}, found {found}")
+    return parsed.text
 
 
-def parse_page(wikipedia: Wikipedia, parameters: Mapping[str, str]) -> Json:
+def parse_page(wikipedia: Wikipedia, parameters: Mapping[str, str]) -> Parsed:
     """Return what `action=parse` gives, without reports; RejectedError: the wiki's word of refusal."""
     quiet = {"disablelimitreport": "1", "disableeditsection": "1"}
     try:
         answer = wikipedia.request({"action": "parse", **quiet, **parameters})
     except ApiError as error:
         raise RejectedError(error.code, str(error)) from error
-    with expected_fields(wikipedia.api):
-        return {**answer["parse"]}
+    return expected(wikipedia.api, answer.parse, "parse")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

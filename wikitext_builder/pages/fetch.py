@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import UNANSWERED, BuilderError, RejectedError
+from wikitext_builder.errors import UNANSWERED, BuilderError, RejectedError, reject
 from wikitext_builder.pages.expansions import (
     ExpansionsReport,
     HtmlReport,
@@ -18,25 +19,19 @@ from wikitext_builder.pages.expansions import (
     fetch_html,
     names_to_ask,
 )
-from wikitext_builder.pages.lookup import Lookup, Selected, Selection, check_numbers
-from wikitext_builder.pages.page_history import WikiPast, exact_page, titled_page
+from wikitext_builder.pages.fetched_pages import FirstRevisions, exact_page, titled_page
+from wikitext_builder.pages.lookup import Lookup, Selected, check_numbers
+from wikitext_builder.pages.page_filters import ASKS, Texts, first_fault
 from wikitext_builder.pages.reading import note_names
-from wikitext_builder.pages.rows import Dates, Rejected, Wanted
-from wikitext_builder.pages.rules import ASKS, Texts
-from wikitext_builder.pages.selections import (
-    Choice,
-    default_selections,
-    parse_selection,
-    parse_wishes,
-    select_pages,
-)
+from wikitext_builder.pages.rows import Rejected, Wanted
+from wikitext_builder.pages.selections import parse_conditions, parse_selections, select_pages
 from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.turns import only_fetch
 from wikitext_builder.progress import Progress, WaitingProgress, no_progress
 from wikitext_builder.wiki.client import BATCH, MAXLAG, Found, NoAnswerError, Wikipedia, api_of
 from wikitext_builder.wiki.dates import now, parse_date
 from wikitext_builder.wiki.http import checked_api, is_trusted
-from wikitext_builder.wiki.languages import Language, language_of
+from wikitext_builder.wiki.languages import language_of
 from wikitext_builder.wiki.token import read_token
 
 LOG = logging.getLogger(__name__)
@@ -48,7 +43,7 @@ class FetchPlan:
 
     pages: int
     html: int  # if it was asked for
-    conditions: int  # about: a page that is rejected early needs fewer, `promoted-since` more
+    conditions: int  # at most: a page that is rejected early needs none
     expansions: int  # at most: pages without unknown template calls need none
     redirects: int  # of names of templates, of pages in the store; new pages add one per 50 names
     seconds_per_request: float  # by the pace, or by the answers so far if these are slower
@@ -97,12 +92,11 @@ def fetch(
 
     Args:
         store: Path of the store, which is created if missing.
-        select: What to fetch, one or several of `good`, `featured`, `category:NAME`, `category:NAME|depth=2`,
-            `list:PAGE`, `list:PAGE@REVISION`, `titles:FILE`, `lock:FILE`, `created-since:DATE`,
-            `promoted-since:DATE` and `recent:DATE`. Empty: good and featured.
-        include: What each page must be: in another selection, `words:MIN-MAX`, `bytes:MIN-MAX` or
-            `quality:CLASS`.
-        exclude: What no page may be: in another selection, `stubs` or `series`.
+        select: What to fetch, one or several of `good`, `featured`, `category:NAME`, `list:PAGE`,
+            `list:PAGE@REVISION`, `titles:FILE`, `lock:FILE`, `created-since:DATE` and `recent:DATE`. Empty:
+            good and featured.
+        include: What each page must be: in another selection, `words:MIN-MAX` or `bytes:MIN-MAX`.
+        exclude: What no page may be: in another selection, or `stubs`.
         contact: Your mail or web address, which the wiki sees. Wikimedia requires it.
         language: Code of the Wikipedia.
         api: URL of a wiki's `api.php`, instead of the language's Wikipedia.
@@ -131,49 +125,49 @@ def fetch(
     wiki, date, shown = language_of(language), parse_date(as_of), WaitingProgress(progress)
     if date > now():  # a later run would not ask again
         raise BuilderError(f"--as-of {as_of}: this day is not over (in UTC); give an earlier one, or a time")
-    selections, wishes = _selections(select, wiki), parse_wishes(include, exclude, wiki)
+    (
+        parse_selections(select, wiki),
+        parse_conditions(include, exclude, wiki),
+    )  # what is wrong is an error at once
     check_numbers(limit, sample)
-    url, wait = api or api_of(wiki), shown.wait
-    asked = Wikipedia(
-        url,
-        language=wiki,
-        contact=contact,
-        maxlag=maxlag,
-        parallel=parallel,
-        per_minute=per_minute,
-        token=read_token(token_file, trusted=is_trusted(checked_api(url, contact))),
-        on_wait=wait,
-    )
+    url = api or api_of(wiki)
+    token = read_token(token_file, trusted=is_trusted(checked_api(url, contact)))
+    pace: dict[str, Any] = {"maxlag": maxlag, "parallel": parallel, "per_minute": per_minute}
+    asked = Wikipedia(url, language=wiki, contact=contact, token=token, on_wait=shown.wait, **pace)
     with asked as wikipedia, Store.create(Path(store)) as opened, only_fetch(opened.path, shown):
         opened.expect_wiki(wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)
-        if (names := note_names(opened, wikipedia.language)) != wiki:  # it has names of its own
-            selections, wishes = _selections(select, names), parse_wishes(include, exclude, names)
-            wikipedia.language = names
+        wikipedia.language = note_names(opened, wikipedia.language)
         lookup = Lookup(store=opened, wikipedia=wikipedia, as_of=date, progress=shown)
-        choice = select_pages(lookup, selections, wishes=wishes, limit=limit, sample=sample, seed=seed)
+        selected = select_pages(
+            lookup,
+            parse_selections(select, wikipedia.language),
+            conditions=parse_conditions(include, exclude, wikipedia.language),
+            limit=limit,
+            sample=sample,
+            seed=seed,
+        )
         if dry_run:
-            return _dry_run(lookup, choice, expand=expand, renew=renew, rendered=rendered)
-        pages = fetch_choice(lookup, choice)
-        numbers = revisions_to_build(opened, wikipedia.language.code, choice.selected.locked, date)
+            return _dry_run(lookup, selected, expand=expand, renew=renew, rendered=rendered)
+        pages = fetch_selected(lookup, selected)
+        numbers = revisions_to_build(opened, wikipedia.language.code, selected.locked, date)
         chosen = opened, wikipedia, numbers
         expansions = fetch_expansions(*chosen, renew=renew, progress=shown) if expand else None
         html = fetch_html(*chosen, progress=shown) if rendered else None
     return FetchReport(pages=pages, expansions=expansions, html=html)
 
 
-def _dry_run(lookup: Lookup, choice: Choice, *, expand: bool, renew: bool, rendered: bool) -> FetchReport:
+def _dry_run(lookup: Lookup, selected: Selected, *, expand: bool, renew: bool, rendered: bool) -> FetchReport:
     """Count the requests of a fetch, and for what the revisions that are here still lack."""
-    store, wikipedia, selected = lookup.store, lookup.wikipedia, choice.selected
-    code, todo = wikipedia.language.code, _to_ask(store, wikipedia.language.code, choice)
+    store, wikipedia = lookup.store, lookup.wikipedia
+    code, todo = wikipedia.language.code, _to_ask(store, wikipedia.language.code, selected)
     here = revisions_to_build(store, code, selected.locked, lookup.as_of)
-    dear = sum(rule.condition.cost >= ASKS for rule in choice.rules)
     query = "SELECT DISTINCT revision_id FROM expansions WHERE language = ?"
     expanded = {number for (number,) in store.read(query, (code,))}
     with_html = {number for number, _ in store.rendered_sha1s(code)}
     plan = FetchPlan(
         pages=sum(1 for _ in _batches(todo)),
         html=len(todo) + sum(number not in with_html for number in here) if rendered else 0,
-        conditions=dear * len(todo) + sum(one in choice.unless for one in todo),
+        conditions=len(todo) if any(rule.filter.cost >= ASKS for rule in selected.rules) else 0,
         expansions=len(todo) + sum(number not in expanded for number in here) if expand else 0,
         redirects=len(names_to_ask(store, wikipedia.language, here, renew=renew)) if expand else 0,
         seconds_per_request=wikipedia.seconds_per_request,
@@ -182,20 +176,19 @@ def _dry_run(lookup: Lookup, choice: Choice, *, expand: bool, renew: bool, rende
     return FetchReport(pages=report, expansions=None, html=None, plan=plan)
 
 
-def _to_ask(store: Store, language: str, choice: Choice) -> list[Wanted]:
-    """Return the pages of a choice that a fetch would ask for."""
-    query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND settled = ?"
-    settled = set(store.records(Wanted, query, (language, 1)))
-    settled |= choice.unless.keys() & store.records(Wanted, query, (language, 2))
-    if (store.note(f"{language} conditions") or "") != choice.shown:  # see `Store.ask_again`
-        rejected = {(one.title, one.revision_id) for one in store.rejected(language)}
-        settled = {one for one in settled if (one.title, one.revision_id) not in rejected}
-    return [one for one in choice.selected.wanted if one not in settled]
+def _to_ask(store: Store, language: str, selected: Selected) -> list[Wanted]:
+    """Return the selected pages that a fetch would ask for."""
+    query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND settled"
+    settled = set(store.records(Wanted, query, (language,)))
+    if (store.note(f"{language} conditions") or "") != _conditions(selected):  # see `Store.ask_again`
+        rejected = {(page.title, page.revision_id) for page in store.rejected(language)}
+        settled = {page for page in settled if (page.title, page.revision_id) not in rejected}
+    return [page for page in selected.wanted if page not in settled]
 
 
-def _selections(select: str | Sequence[str], wiki: Language) -> Sequence[Selection]:
-    texts = [select] if isinstance(select, str) else select
-    return [parse_selection(text, wiki) for text in texts] or default_selections(wiki)
+def _conditions(selected: Selected) -> str:
+    """All that decides whether a page is taken, as a text to compare."""
+    return repr(selected.rules) if selected.rules else ""
 
 
 # --- pages
@@ -214,20 +207,20 @@ class PagesReport:
     warnings: tuple[str, ...]  # of the API
 
 
-def fetch_choice(lookup: Lookup, choice: Choice) -> PagesReport:
-    """Fetch the pages of a choice that the store does not have.
+def fetch_selected(lookup: Lookup, selected: Selected) -> PagesReport:
+    """Fetch the selected pages that the store does not have.
 
     Each batch is one transaction: a fetch that was killed resumes where it stopped, and repeats at most the
     batches that it was asking for.
     """
-    store, wikipedia, selected = lookup.store, lookup.wikipedia, choice.selected
+    store, wikipedia = lookup.store, lookup.wikipedia
     code = wikipedia.language.code
     store.add(code, [], origin=wikipedia.api, rejected=selected.rejected)
     store.want(code, selected.wanted)
-    store.ask_again(code, choice.shown, (one for one in selected.wanted if one not in choice.unless))
+    store.ask_again(code, _conditions(selected))
     missing = set(store.missing(code))
-    todo = [one for one in selected.wanted if one in missing]
-    counts, rejected = _fetch_missing(store, wikipedia, todo, choice, lookup.progress)
+    todo = [page for page in selected.wanted if page in missing]
+    counts, rejected = _fetch_missing(store, wikipedia, todo, selected, lookup.progress)
     return _pages_report(wikipedia, selected, todo, counts, rejected)
 
 
@@ -238,7 +231,7 @@ def _pages_report(
     counts: Counter[str],
     rejected: Counter[str],
 ) -> PagesReport:
-    rejected = rejected + Counter(one.reason for one in selected.rejected)
+    rejected = rejected + Counter(page.reason for page in selected.rejected)
     return PagesReport(
         selected=len(selected.wanted) + len(selected.rejected),
         present=len(selected.wanted) - len(todo) + counts["present"],
@@ -254,13 +247,13 @@ def revisions_to_build(
     store: Store, language: str, locked: Iterable[int] = (), as_of: str = ""
 ) -> tuple[int, ...]:
     """Return the ids of each page's newest revision up to the date, and of the locked ones in the store."""
-    newest = {one.revision_id for one in store.revisions(language, as_of=as_of or None)}
-    here = {one.revision_id for one in store.all_revisions(language)}
+    newest = {revision.revision_id for revision in store.revisions(language, as_of=as_of or None)}
+    here = {revision.revision_id for revision in store.all_revisions(language)}
     return tuple(sorted(newest | here & set(locked)))
 
 
 def _fetch_missing(
-    store: Store, wikipedia: Wikipedia, todo: Sequence[Wanted], choice: Choice, progress: Progress
+    store: Store, wikipedia: Wikipedia, todo: Sequence[Wanted], selected: Selected, progress: Progress
 ) -> tuple[Counter[str], Counter[str]]:
     """Ask for what the store does not have, and keep each batch in one transaction.
 
@@ -269,30 +262,29 @@ def _fetch_missing(
     """
     counts, rejected = Counter[str](), Counter[str]()
     silent, lost = list[Wanted](), list[Wanted]()
-    past, code = WikiPast(wikipedia, wikipedia.language.categories), wikipedia.language.code
+    code, ask = wikipedia.language.code, _Asker(wikipedia, selected, FirstRevisions(wikipedia))
     if todo:
         progress("fetching", 0, len(todo))
     for attempt in (1, 2):
         asked = _batches(todo if attempt == 1 else silent)
         silent = []
-        answers = wikipedia.map(lambda wanted: _ask(wikipedia, wanted, choice, past), asked)
+        answers = wikipedia.map(ask.ask, asked)
         for batch in chain.from_iterable(answers):
             store.add_items(code, batch.items)
-            store.add_dates(code, batch.dates)
+            store.add_dates(code, batch.created)
             added = store.add(
                 code,
                 batch.pages,
                 origin=wikipedia.api,
                 settled=batch.settled,
                 rejected=batch.rejected,
-                bound=choice.unless,
                 redirects=batch.redirects,
             )
-            for one in batch.rejected:
-                LOG.info("rejected %s: %s, %s", one.title, one.reason, one.detail)
+            for page in batch.rejected:
+                LOG.info("rejected %s: %s, %s", page.title, page.reason, page.detail)
             counts.update(fetched=added, present=len(batch.pages) - added)
             counts.update(redirects=len(batch.redirects), settled=len(batch.settled))
-            rejected.update(one.reason for one in batch.rejected)
+            rejected.update(page.reason for page in batch.rejected)
             silent += batch.unanswered
             lost += batch.lost
             note = f"{rejected.total()} rejected" if rejected else ""
@@ -318,71 +310,69 @@ class _Batch:
     rejected: list[Rejected] = field(default_factory=list)
     redirects: dict[str, str] = field(default_factory=dict)
     items: dict[int, str] = field(default_factory=dict)  # of Wikidata, by page id
-    dates: dict[int, Dates] = field(default_factory=dict)  # by page id
+    created: dict[int, str] = field(default_factory=dict)  # by page id
 
 
 def _batches(wanted: Sequence[Wanted]) -> Iterator[tuple[Wanted, ...]]:
     """Yield what one request can ask for: 50 titles, 50 revision ids, or one title at a date."""
-    newest = iter([one for one in wanted if not one.as_of and not one.revision_id])
-    exact = iter([one for one in wanted if one.revision_id])
+    newest = iter([page for page in wanted if not page.as_of and not page.revision_id])
+    exact = iter([page for page in wanted if page.revision_id])
     for kind in (newest, exact):
         while batch := tuple(islice(kind, BATCH)):
             yield batch
-    for one in wanted:
-        if one.as_of and not one.revision_id:
-            yield (one,)
+    for page in wanted:
+        if page.as_of and not page.revision_id:
+            yield (page,)
 
 
-def _ask(wikipedia: Wikipedia, wanted: tuple[Wanted, ...], choice: Choice, past: WikiPast) -> list[_Batch]:
-    """Ask for one batch, and check what comes; for each page alone if there is no answer for all of them."""
-    first = wanted[0]
-    if first.revision_id:
-        asked = {"revids": "|".join(str(one.revision_id) for one in wanted)}
-    else:
-        dated = {"rvstart": first.as_of, "rvdir": "older", "rvlimit": "1"} if first.as_of else {}
-        asked = {"titles": "|".join(one.title for one in wanted), "redirects": "1", **dated}
-    try:
-        found = wikipedia.find(asked)
-    except NoAnswerError:
-        if len(wanted) == 1:
-            return [_Batch(lost=[first])]
-        return [batch for one in wanted for batch in _ask(wikipedia, (one,), choice, past)]
-    return [_checked(wikipedia, wanted, found, choice, past)]
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    """Asks a wiki for batches of pages, and checks what comes; used by several threads."""
 
+    wikipedia: Wikipedia
+    selected: Selected
+    first_of: FirstRevisions
 
-def _checked(
-    wikipedia: Wikipedia, wanted: tuple[Wanted, ...], found: Found, choice: Choice, past: WikiPast
-) -> _Batch:
-    """What of an answer can be kept, and why the rest cannot."""
-    locked = choice.selected.locked
-    items = {page.page_id: page.wikidata_id for page in found.pages.values()}
-    batch = _Batch(items=items)
-    for one in wanted:
+    def ask(self, wanted: tuple[Wanted, ...]) -> list[_Batch]:
+        """Ask for one batch; for each page alone if there is no answer for all of them."""
+        first = wanted[0]
+        if first.revision_id:
+            asked = {"revids": "|".join(str(page.revision_id) for page in wanted)}
+        else:
+            dated = {"rvstart": first.as_of, "rvdir": "older", "rvlimit": "1"} if first.as_of else {}
+            asked = {"titles": "|".join(page.title for page in wanted), "redirects": "1", **dated}
         try:
-            if one.revision_id:
-                page = exact_page(found, locked[one.revision_id])
-            else:
-                page = titled_page(found, one, wikipedia.language)
-            choice.check(one, page, past)
+            found = self.wikipedia.find(asked)
         except NoAnswerError:
-            batch.lost.append(one)
-            continue
+            if len(wanted) == 1:
+                return [_Batch(lost=[first])]
+            return [batch for page in wanted for batch in self.ask((page,))]
+        batch = _Batch(items={page.page_id: page.wikidata_id for page in found.pages.values()})
+        for page in wanted:
+            self._sort_into(batch, page, found)
+        return [batch]
+
+    def _sort_into(self, batch: _Batch, wanted: Wanted, found: Found) -> None:
+        """Note what of an answer is of a page that was asked for, or why it cannot be kept."""
+        locked = self.selected.locked.get(wanted.revision_id)
+        try:
+            page = (
+                exact_page(found, locked) if locked else titled_page(found, wanted, self.wikipedia.language)
+            )
+            fault = first_fault(self.selected.rules, page, self.first_of)
+            reject(*(((fault[0], True, fault[1]),) if fault else ()))
+        except NoAnswerError:
+            batch.lost.append(wanted)
+            return
         except RejectedError as error:
             if error.reason == UNANSWERED:
-                batch.unanswered.append(one)
-                continue
-            detail = error.detail.encode("utf-8", "replace").decode()
-            batch.rejected.append(
-                Rejected(title=one.title, revision_id=one.revision_id, reason=error.reason, detail=detail)
-            )
+                batch.unanswered.append(wanted)
+                return
+            batch.rejected.append(Rejected.by(error, wanted.title, revision_id=wanted.revision_id))
         else:
             batch.pages.append(page)
-            dates, given = past.dates(page.page_id), locked.get(one.revision_id)
-            if given:  # those of a lock file win
-                created, promoted = given.created or dates.created, given.promoted or dates.promoted
-                dates = Dates(created=created, promoted=promoted)
-            batch.dates[page.page_id] = dates
-            if not one.revision_id and found.renamed.get(one.title, one.title) != page.title:
-                batch.redirects[one.title] = page.title
-        batch.settled.append(one)
-    return batch
+            created = (locked.created if locked else "") or self.first_of.created(page.page_id)
+            batch.created[page.page_id] = created
+            if not locked and found.renamed.get(wanted.title, wanted.title) != page.title:
+                batch.redirects[wanted.title] = page.title
+        batch.settled.append(wanted)

@@ -20,10 +20,18 @@ from wikitext_builder.extraction.nodes import redirect_target
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.pages.decompress import THREADS
 from wikitext_builder.pages.dumped import DumpedPage
-from wikitext_builder.pages.page_filters import parse_rules
+from wikitext_builder.pages.page_filters import (
+    ASKS,
+    FILTERS,
+    Filter,
+    FirstRevision,
+    Rule,
+    Texts,
+    first_fault,
+    parse_rules,
+)
 from wikitext_builder.pages.reading import StoredTemplates, note_names
-from wikitext_builder.pages.rows import Dates, Rejected, storable
-from wikitext_builder.pages.rules import First, Past, Rule, Texts, first_fault
+from wikitext_builder.pages.rows import Rejected, storable
 from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.xml_dump import Dump
 from wikitext_builder.progress import Progress, no_progress
@@ -128,7 +136,7 @@ def import_dump(
             f"no marks of Good or Featured articles are known for the {wiki.code} Wikipedia; use --all, with"
             " --include titles:FILE for some of its articles"
         )
-    parse_rules(include, exclude, wiki)  # what is wrong is an error at once
+    parse_rules(include, exclude, wiki, FILTERS)  # what is wrong is an error at once
     import_one = partial(
         _import_file,
         store=Path(store),
@@ -161,7 +169,7 @@ def _import_file(
     progress: Progress = no_progress,
     **options: Any,
 ) -> ImportReport:
-    rules = parse_rules(include, exclude, language)
+    rules = parse_rules(include, exclude, language, FILTERS)
     with Store.create(store) as opened:
         return import_into(opened, path, language=language, rules=rules, progress=progress, **options)
 
@@ -173,7 +181,7 @@ def import_into(
     language: Language,
     keep: Keep = "marked",
     as_of: str = "",
-    rules: Sequence[Rule] = (),
+    rules: Sequence[Rule[Filter]] = (),
     progress: Progress = no_progress,
     threads: int = THREADS,
 ) -> ImportReport:
@@ -232,7 +240,7 @@ class _Batch:
     redirects: dict[str, tuple[str, str]] = field(default_factory=dict)  # of templates: where to, and when
     html: dict[int, str] = field(default_factory=dict)  # by revision id
     items: dict[int, str] = field(default_factory=dict)  # by page id
-    dates: dict[int, Dates] = field(default_factory=dict)  # by page id, if a rule asked for them
+    created: dict[int, str] = field(default_factory=dict)  # by page id, if a rule asked for it
     skipped: Counter[str] = field(default_factory=Counter)  # by kind
     rejected: list[Rejected] = field(default_factory=list)
     seen: int = 0
@@ -242,7 +250,7 @@ class _Batch:
 def _write(batch: _Batch, store: Store, language: Language, origin: str) -> ImportReport:
     """Store a batch and count what is new."""
     kept = store.add(language.code, batch.pages, origin=origin, rejected=batch.rejected)
-    store.add_dates(language.code, batch.dates)
+    store.add_dates(language.code, batch.created)
     store.add_items(language.code, batch.items)
     rendered = store.add_missing_rendered(language.code, batch.html)
     store.add_template_redirects(language.code, batch.redirects)
@@ -260,19 +268,19 @@ def _write(batch: _Batch, store: Store, language: Language, origin: str) -> Impo
     )
 
 
-def _batches(dump: Dump, language: Language, keep: Keep, rules: Sequence[Rule]) -> Iterator[_Batch]:
+def _batches(dump: Dump, language: Language, keep: Keep, rules: Sequence[Rule[Filter]]) -> Iterator[_Batch]:
     """Yield the pages that are kept or rejected; those before an error are yielded before it is raised."""
     batch, classify, is_known = _Batch(), classifier(language), False
+    dated = any(rule.filter.cost >= ASKS for rule in rules)
     try:
         for dumped in dump.pages():
             # The first records of a snapshot can be malformed, and then say no language.
             if not is_known and (is_known := bool(dump.site.language)):
                 classify = classifier(with_names(language, dump.site.names))
-            past = _DumpPast(created=dumped.created)
-            kind = why_skipped(dumped, classify, keep=keep) or _why_excluded(dumped, rules, past)
+            kind = why_skipped(dumped, classify, keep=keep) or _why_excluded(dumped, rules)
             _sort_into(batch, dumped, kind)
-            if past.asked and not kind:
-                batch.dates[past.asked] = Dates(created=dumped.created)
+            if dated and not kind and dumped.namespace == 0 and isinstance(dumped.content, Page):
+                batch.created[dumped.content.page_id] = dumped.created
             if batch.seen >= BATCH or batch.characters >= BATCH_CHARACTERS:
                 yield batch
                 batch = _Batch()
@@ -311,24 +319,12 @@ def _is_listed(dumped: DumpedPage, language: Language) -> bool:
     )
 
 
-@dataclass(slots=True, kw_only=True)
-class _DumpPast(Past):
-    """What a dump knows of a page's past: its first revision, if the dump has it."""
-
-    created: str
-    asked: int = 0  # the page that somebody asked for
-
-    def first(self, page: Page) -> First:
-        self.asked = page.page_id
-        return First(timestamp=self.created)
-
-
-def _why_excluded(dumped: DumpedPage, rules: Sequence[Rule], past: _DumpPast) -> str:
+def _why_excluded(dumped: DumpedPage, rules: Sequence[Rule[Filter]]) -> str:
     """Return why an article is not what the rules ask for, as a word to count by; empty if it is."""
     if dumped.namespace != 0 or isinstance(dumped.content, Rejected):
         return ""
     try:
-        fault = first_fault(rules, dumped.content, past)
+        fault = first_fault(rules, dumped.content, lambda _page: FirstRevision(timestamp=dumped.created))
     except RejectedError as error:  # its text cannot be read
         return error.reason
     return fault[0] if fault else ""

@@ -21,7 +21,7 @@ from wikitext_builder.wiki.names import names_said, with_names
 
 FORMAT = "wikitext-builder lock 1"
 COLUMNS = ("title", "page_id", "revision_id", "timestamp", "sha1")
-DATED = (*COLUMNS, "created", "promoted")  # if at least one of these dates is known
+DATED = (*COLUMNS, "created")  # if at least one creation date is known
 NAMES = "# names "  # a line after the first, if the wiki says more of itself than we know: JSON
 HEAD = re.compile(rf"# {FORMAT}; language (\S+); wiki (.+)")
 ID = re.compile(r"[1-9][0-9]{0,17}")  # of a page or a revision
@@ -73,7 +73,7 @@ def lock_lines(revisions: Sequence[Revision], language: Language, wiki: str = "-
             raise BuilderError(
                 f"revision {one.revision_id}: the title {one.title!r} cannot be written: {fault}"
             )
-        if one.created or one.promoted:
+        if one.created:
             columns = DATED
     yield f"# {FORMAT}; language {language.code}; wiki {' '.join(wiki.split())}\n"
     if said := names_said(language):
@@ -144,7 +144,7 @@ def _revision(path: Path, number: int, line: str, columns: tuple[str, ...]) -> R
     if len(fields) != len(columns):
         raise BuilderError(f"{path}, line {number}: expected {len(columns)} columns, found {len(fields)}")
     title, page_id, revision_id, timestamp, sha1, *dates = fields
-    created, promoted = ("" if one == "-" else one for one in dates or "--")
+    created = "" if dates in ([], ["-"]) else dates[0]
     faults = {
         "title": not title_fault(title),
         "page_id": ID.fullmatch(page_id),
@@ -152,7 +152,6 @@ def _revision(path: Path, number: int, line: str, columns: tuple[str, ...]) -> R
         "timestamp": is_timestamp(timestamp),
         "sha1": SHA1.fullmatch(sha1),
         "created": not created or is_timestamp(created),
-        "promoted": not promoted or is_timestamp(promoted),
     }
     for (column, good), found in zip(faults.items(), fields, strict=False):
         if not good:
@@ -164,7 +163,6 @@ def _revision(path: Path, number: int, line: str, columns: tuple[str, ...]) -> R
         timestamp=timestamp,
         sha1=sha1,
         created=created,
-        promoted=promoted,
     )
 
 

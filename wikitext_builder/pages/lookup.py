@@ -12,14 +12,14 @@ from typing import Protocol, runtime_checkable
 from urllib.parse import unquote
 
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.page_filters import Fault, Filter, Rule
 from wikitext_builder.pages.rows import Rejected, Revision, Wanted
-from wikitext_builder.pages.rules import Filter, WhyNot
 from wikitext_builder.pages.store import Store
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.wiki.classify import tidy_title, title_fault, with_first
 from wikitext_builder.wiki.client import BATCH, Site, Wikipedia
 from wikitext_builder.wiki.dates import Span
-from wikitext_builder.wiki.responses import ApiError, Json, continuation, expected_fields
+from wikitext_builder.wiki.responses import ApiError, FoundPage, LogEntry, Query, Titled, expected
 
 LINK = re.compile(r"\[\[([^\[\]{}|<>\n]+)(?:\||\]\])")
 TRANSCLUSION = re.compile(r"\{\{([^{}|<>\n\[\]]+)(?:\||\}\})")
@@ -41,12 +41,15 @@ class Lookup:
         return tuple(Wanted(title=title, as_of=self.as_of) for title in titles)
 
     def list_all(
-        self, what: str, name: str, parameters: Mapping[str, str], read: Callable[[Json], Iterable[str]]
+        self,
+        what: str,
+        name: str,
+        parameters: Mapping[str, str],
+        read: Callable[[Query], Iterable[str]],
     ) -> list[str]:
         """Return all lines of a listing of the wiki, in their order; the store notes each piece.
 
-        `what` names it among all listings, `name` for progress; `read` returns the lines of an answer's
-        `query`.
+        `what` names it among all listings, `name` for progress; `read` returns the lines of an answer.
         """
         listing = f"{self.wikipedia.language.code} {what}"
         position = self.store.note(listing)
@@ -58,9 +61,14 @@ class Lookup:
             self._list(listing, name, None, parameters, read)  # the wiki has forgotten our position
         return self.store.listed(listing)
 
-    def list_members(self, what: str, name: str, category: str, **parameters: str) -> list[str]:
-        """Return the articles in a category; see `list_all`, and the API's `categorymembers`."""
-        return self.list_all(what, name, members_of(category) | parameters, _articles)
+    def list_titles(self, what: str, name: str, kind: str, parameters: Mapping[str, str]) -> list[str]:
+        """Return the articles in a listing of a kind, such as `categorymembers`; see `list_all`."""
+
+        def articles(query: Query) -> list[str]:
+            rows: list[Titled] | None = getattr(query, kind)
+            return [row.title for row in expected(self.wikipedia.api, rows, kind) if row.ns == 0]
+
+        return self.list_all(what, name, {"list": kind, **parameters}, articles)
 
     def _list(
         self,
@@ -68,7 +76,7 @@ class Lookup:
         name: str,
         position: str | None,
         parameters: Mapping[str, str],
-        read: Callable[[Json], Iterable[str]],
+        read: Callable[[Query], Iterable[str]],
     ) -> None:
         if position == DONE:
             return
@@ -76,16 +84,10 @@ class Lookup:
         count = len(self.store.listed(listing))
         self.progress(stage, count, None)
         for answer in wikipedia.query(parameters, json.loads(position) if position else None):
-            token = continuation(wikipedia.api, answer)
-            with expected_fields(wikipedia.api):
-                lines = list(read(answer["query"]))
+            token, lines = answer.continuation, list(read(answer.query))
             self.store.note_listing(listing, lines, json.dumps(token) if token else DONE)
             count += len(lines)
             self.progress(stage, count, None if token else count)
-
-
-def _articles(query: Json) -> list[str]:
-    return [str(one["title"]) for one in query["categorymembers"] if one["ns"] == 0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,12 +97,12 @@ class Selected:
     wanted: tuple[Wanted, ...] = ()
     locked: dict[int, Revision] = field(default_factory=dict)  # by id, as a lock file describes them
     rejected: tuple[Rejected, ...] = ()
-    condition: Filter | None = None  # that each page must meet when it is here; None: all of them count
+    rules: tuple[Rule[Filter], ...] = ()  # that each page must pass when it is here
 
 
 @runtime_checkable
 class Selection(Protocol):
-    """A choice of pages."""
+    """A way to find pages."""
 
     def find(self, lookup: Lookup) -> Selected:
         """Find the pages."""
@@ -111,7 +113,7 @@ class Selection(Protocol):
 
 
 def check_numbers(limit: int | None, sample: int | None) -> None:
-    """Refuse numbers of pages that nobody can want."""
+    """Check --limit and --sample."""
     for option, number in (("--limit", limit), ("--sample", sample)):
         if number is not None and number < 1:
             raise BuilderError(f"{option} {number}: give 1 or more")
@@ -122,25 +124,14 @@ def check_numbers(limit: int | None, sample: int | None) -> None:
 def sampled(wanted: Iterable[Wanted], count: int | None, seed: int) -> list[Wanted]:
     """Return those with the smallest hashes of seed and title, whatever their order; None: all of them.
 
-    >>> [one.title for one in sampled([Wanted(title=name) for name in "ABCDEF"], 2, 1)]
+    >>> [page.title for page in sampled([Wanted(title=name) for name in "ABCDEF"], 2, 1)]
     ['D', 'F']
     """
 
-    def place(one: Wanted) -> bytes:
-        return hashlib.sha256(f"{seed} {one.title}".encode()).digest()
+    def place(page: Wanted) -> tuple[bytes, Wanted]:
+        return hashlib.sha256(f"{seed} {page.title}".encode()).digest(), page
 
-    return [*wanted] if count is None else sorted(wanted, key=lambda one: (place(one), one))[:count]
-
-
-def members_of(category: str) -> dict[str, str]:
-    """The parameters of a query for the articles in a category."""
-    return {
-        "list": "categorymembers",
-        "cmtitle": f"Category:{category}",
-        "cmnamespace": "0",
-        "cmprop": "title",
-        "cmlimit": "max",
-    }
+    return [*wanted] if count is None else sorted(wanted, key=place)[:count]
 
 
 # --- links of list pages
@@ -175,12 +166,12 @@ def _link_title(target: str, site: Site) -> str:
 
 
 def created_titles(lookup: Lookup, span: Span) -> tuple[list[str], tuple[Rejected, ...]]:
-    """Today's titles of the articles in the log of creations, and what this run found to be none any more."""
+    """Today's titles of the articles in the log of creations, and what this run rejected of them."""
     listing = f"{lookup.wikipedia.language.code} log create {span.since} {span.until} today"
     position = lookup.store.note(listing)
     if position is None:
         _check_log(lookup, span.since)
-    rows, all_rejected = logged(lookup, "create", span, _ids_and_titles), list[Rejected]()
+    rows, all_rejected = _created(lookup, span), list[Rejected]()
     for start in range(0 if position is None else int(position), len(rows), BATCH):
         batch = dict(row.split(" ", 1) for row in rows[start : start + BATCH])
         titles, rejected = _today(lookup, batch)
@@ -194,16 +185,9 @@ def created_titles(lookup: Lookup, span: Span) -> tuple[list[str], tuple[Rejecte
 
 def _check_log(lookup: Lookup, since: str) -> None:
     """Refuse a date from before the log: it would look as if nothing had been created."""
-    oldest = {
-        "list": "logevents",
-        "letype": "create",
-        "ledir": "newer",
-        "leprop": "timestamp",
-        "lelimit": "1",
-    }
-    answer = lookup.wikipedia.request({"action": "query", **oldest})
-    with expected_fields(lookup.wikipedia.api):
-        begins = max((str(one.get("timestamp", "")) for one in answer["query"]["logevents"]), default="")
+    oldest = {"letype": "create", "ledir": "newer", "leprop": "timestamp", "lelimit": "1"}
+    answer = lookup.wikipedia.request({"action": "query", "list": "logevents", **oldest})
+    begins = max((entry.timestamp for entry in _entries(lookup, answer.query)), default="")
     if not begins or since < begins:
         what = f"begins at {begins}" if begins else "is empty"
         raise BuilderError(
@@ -212,55 +196,63 @@ def _check_log(lookup: Lookup, since: str) -> None:
         )
 
 
-def logged(lookup: Lookup, kind: str, span: Span, read: Callable[[Json], Iterable[str]]) -> list[str]:
-    """Return what the entries of a log since a date name."""
-    log = {"list": "logevents", "letype": kind, "leprop": "ids|title|details", "lelimit": "max"}
-    log |= {"ledir": "newer", "lestart": span.since}
-    if kind != "move":  # the namespace of its entries is that of the old title
-        log["lenamespace"] = "0"
-    if kind == "create":  # a page of the span can be moved or imported later
-        log["leend"] = span.until
+def _created(lookup: Lookup, span: Span) -> list[str]:
+    """The entries of the log of creations among the articles: page id and title of each."""
+    # A page of the span can be moved later: it is looked up by its id.
+    log = {"letype": "create", "lenamespace": "0", "leend": span.until, "leprop": "ids|title"}
+
+    def line(entry: LogEntry) -> str:  # a hidden one names no page
+        return f"{entry.logpage} {entry.title}" if entry.logpage else ""
+
+    return _logged(lookup, "create", span, log, line)
+
+
+def moved_titles(lookup: Lookup, span: Span) -> list[str]:
+    """Titles that pages of other namespaces got among the articles since the span began."""
+
+    def title(entry: LogEntry) -> str:
+        move = entry.params
+        return "" if isinstance(move, list) or not entry.ns or move.target_ns else move.target_title
+
+    # Without a namespace: that of an entry is that of the old title.
+    return _logged(lookup, "move", span, {"letype": "move", "leprop": "title|details"}, title)
+
+
+def _logged(
+    lookup: Lookup, kind: str, span: Span, log: Mapping[str, str], line: Callable[[LogEntry], str]
+) -> list[str]:
+    """Return a line per entry of a log, oldest first; entries with an empty line are left out."""
+
+    def lines(query: Query) -> Iterator[str]:
+        return filter(None, map(line, _entries(lookup, query)))
+
+    log = {"list": "logevents", "lelimit": "max", "ledir": "newer", "lestart": span.since, **log}
     name = f"log {kind} {span.since} {span.until}"
-    return lookup.list_all(name, f"log {kind} since {span.since[:10]}", log, read)
+    return lookup.list_all(name, f"log {kind} since {span.since[:10]}", log, lines)
 
 
-def _ids_and_titles(query: Json) -> Iterator[str]:
-    yield from (f"{one['logpage']} {one['title']}" for one in query["logevents"] if one.get("logpage"))
-
-
-def titles_in(query: Json) -> Iterator[str]:
-    """Titles of articles that entries of a log name."""
-    yield from (str(one["title"]) for one in query["logevents"] if one.get("title") and one["ns"] == 0)
-
-
-def moved_in(query: Json) -> Iterator[str]:
-    """Titles that pages of other namespaces got among the articles."""
-    for one in query["logevents"]:
-        move = one.get("params") or {}
-        if one.get("ns") and move.get("target_ns") == 0 and move.get("target_title"):
-            yield str(move["target_title"])
+def _entries(lookup: Lookup, query: Query) -> list[LogEntry]:
+    return expected(lookup.wikipedia.api, query.logevents, "logevents")
 
 
 def _today(lookup: Lookup, titles: Mapping[str, str]) -> tuple[list[str], list[Rejected]]:
     """Today's titles of page ids; for pages that are not articles any more, why, under the log's title."""
-    found: list[str] = []
-    rejected: list[Rejected] = []
+    found, rejected = list[str](), list[Rejected]()
     answer = lookup.wikipedia.request({"action": "query", "prop": "info", "pageids": "|".join(titles)})
-    with expected_fields(lookup.wikipedia.api):
-        pages = {str(page["pageid"]): page for page in answer["query"]["pages"]}
-        for number, title in titles.items():
-            page = pages.get(number, {"missing": True})
-            if why := _no_article(page):
-                rejected.append(Rejected(title=title, page_id=int(number), reason=why[0], detail=why[1]))
-            else:
-                found.append(str(page["title"]))
+    pages = {str(page.page_id): page for page in answer.query.pages}
+    for number, title in titles.items():
+        page = pages.get(number, FoundPage(absent=True))
+        if why := _no_article(page):
+            rejected.append(Rejected(title=title, page_id=int(number), reason=why[0], detail=why[1]))
+        else:
+            found.append(page.title)
     return found, rejected
 
 
-def _no_article(page: Json) -> WhyNot:
+def _no_article(page: FoundPage) -> Fault:
     """Why a page is not an article any more; None if it is."""
-    if page.get("missing"):
+    if page.missing:
         return "missing", "it was deleted"
-    if page.get("ns", 0) != 0:
-        return "other-namespace", f"it is now {page['title']!r}"
-    return ("redirect", "it is a redirect") if page.get("redirect") else None
+    if page.namespace != 0:
+        return "other-namespace", f"it is now {page.title!r}"
+    return ("redirect", "it is a redirect") if page.redirect else None

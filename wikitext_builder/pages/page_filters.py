@@ -1,42 +1,97 @@
 """Filters that a page must pass (`include`) or must not (`exclude`), in `fetch`, `import` and `build`.
 
 A new filter is a class with `cost` and `why_not`, and an entry of `FILTERS`. For `fetch` a selection is a
-filter too.
+filter too: the page is one that the selection finds.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.pages.lock import (
-    language_in_lock,
-    read_attribution,
-    read_lock,
-    read_titles,
-)
+from wikitext_builder.pages.lock import language_in_lock, read_attribution, read_lock, read_titles
 from wikitext_builder.pages.rows import Revision
-from wikitext_builder.pages.rules import ASKS, UNKNOWN, Filter, Makers, Past, Rule, Texts, WhyNot, parse_all
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.wiki.classify import classifier, tidy_title, title_fault, with_first
-from wikitext_builder.wiki.dates import PAGE_DATES, Span, days_before, parse_span
+from wikitext_builder.wiki.dates import Span, parse_span
 from wikitext_builder.wiki.languages import Language, language_of
 
 RANGE = re.compile(r"(\d{1,9})?-(\d{1,9})?", re.ASCII)
-UNKNOWN_MARKS = ", as far as known: add what its talk pages say as `talk_mark` to languages.toml"
-QUIET_DAYS = 30  # a mark that a vandal removed is back sooner; a real demotion lasts longer
+UNKNOWN = "creation-unknown"  # a reason that is neither yes nor no: such a page is never taken
+ASKS = 3  # the cost of a filter that asks a wiki
+Fault = tuple[str, str] | None  # a reason and a sentence; None: the page passes
+Texts = str | Sequence[str]  # filters as users write them
+Kind = TypeVar("Kind")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstRevision:
+    """The first revision of a page."""
+
+    timestamp: str = ""  # ISO 8601 in UTC; empty: not known
+    summary: str = ""
+
+
+# Returns the first revision of a page, as far as the source of the page knows it.
+FirstOf = Callable[[Page], FirstRevision]
+
+
+class Filter(Protocol):
+    """A condition on pages."""
+
+    @property
+    def cost(self) -> int:
+        """Relative cost: 0 metadata, 1 scans the text, 2 runs extraction, `ASKS` asks a wiki."""
+        ...
+
+    def why_not(self, page: Page, first_of: FirstOf) -> Fault:
+        """Why a page does not pass; None if it does.
+
+        Raises:
+            RejectedError: It cannot be said, so the page is not used at all.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule(Generic[Kind]):
+    """A filter of a user: each page must pass it, or none may."""
+
+    text: str  # as the user wrote it
+    filter: Kind
+    include: bool  # False: exclude
+
+    @property
+    def reason(self) -> str:
+        """The reason of a page that is in a set that none may be in, or the other way round."""
+        return f"{'within' if self.include else 'without'}-{self.text.partition(':')[0]}"
+
+
+def first_fault(rules: Iterable[Rule[Filter]], page: Page, first_of: FirstOf) -> Fault:
+    """Why a page is not taken, by the first rule that says so, the cheap ones first; None if it is taken."""
+    for rule in sorted(rules, key=lambda rule: rule.filter.cost):
+        fault = rule.filter.why_not(page, first_of)
+        if fault and (rule.include or fault[0] == UNKNOWN):
+            return fault[0] or rule.reason, fault[1]
+        if not fault and not rule.include:
+            return rule.reason, f"--exclude {rule.text}"
+    return None
+
+
+# --- filters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """It is in a file of titles or a lock file; of a lock file the page ids count too, because pages move."""
+    """It is in a titles file or lock file; lock files also match by page id, because pages move."""
 
     titles: frozenset[str] = field(repr=False)
     page_ids: frozenset[int] = field(repr=False)
@@ -45,12 +100,12 @@ class Named:
 
     @classmethod
     def of(cls, titles: Iterable[str], page_ids: Iterable[int] = ()) -> Named:
-        """The condition for these names."""
+        """The filter of these names."""
         names, numbers = frozenset(titles), frozenset(page_ids)
         digest = hashlib.sha256(repr((sorted(names), sorted(numbers))).encode()).hexdigest()
         return cls(titles=names, page_ids=numbers, digest=digest)
 
-    def why_not(self, page: Page | Revision, _past: Past | None = None) -> WhyNot:
+    def why_not(self, page: Page | Revision, _first_of: FirstOf | None = None) -> Fault:
         """See `Filter`."""
         named = page.title in self.titles or page.page_id in self.page_ids
         return None if named else ("", "it is not one of these pages")
@@ -63,27 +118,26 @@ class Length:
     unit: str  # words of the article, or bytes of its wikitext
     least: int
     most: int
-    language: str
-    names: Language = field(repr=False)
+    code: str
+    language: Language = field(repr=False)
 
     @property
     def cost(self) -> int:
         """See `Filter`."""
         return 2 if self.unit == "words" else 1
 
-    def why_not(self, page: Page, _past: Past) -> WhyNot:
+    def why_not(self, page: Page, _first_of: FirstOf) -> Fault:
         """See `Filter`."""
-        if self.unit == "bytes":
-            length = len(page.wikitext.encode())
-        else:
-            with time_limit(SECONDS_PER_PAGE):
-                length = sum(
-                    len(line.strip("= ").split()) for line in extract(page, language=self.names).lines
-                )
+        length = len(page.wikitext.encode()) if self.unit == "bytes" else self._words(page)
         found = f"{length:,} {self.unit}"
         if length < self.least:
             return "too-short", f"{found}, fewer than {self.least:,}"
         return ("too-long", f"{found}, more than {self.most:,}") if length > self.most else None
+
+    def _words(self, page: Page) -> int:
+        with time_limit(SECONDS_PER_PAGE):
+            lines = extract(page, language=self.language).lines
+        return sum(len(line.strip("= ").split()) for line in lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +148,7 @@ class Calls:
     language: Language = field(repr=False)
     cost: int = 1
 
-    def why_not(self, page: Page, _past: Past) -> WhyNot:
+    def why_not(self, page: Page, _first_of: FirstOf) -> Fault:
         """See `Filter`."""
         called = classifier(self.language).calls(self.names, page.wikitext)
         return None if called else ("", f"it calls none of the templates {', '.join(self.names)}")
@@ -106,19 +160,16 @@ class Created:
 
     span: Span
     language: Language = field(repr=False)
-    moved: frozenset[str] = field(default=frozenset(), repr=False)  # titles that a log of moves names
     cost: int = ASKS
 
-    def why_not(self, page: Page, past: Past) -> WhyNot:
+    def why_not(self, page: Page, first_of: FirstOf) -> Fault:
         """See `Filter`."""
-        first = past.first(page)
+        first = first_of(page)
         found = f"its first revision is of {first.timestamp}"
         if not first.timestamp:
             return UNKNOWN, "its first revision is not known"
         if first.timestamp < self.span.since:
-            moved = "moved-in" if page.title in self.moved else "created-earlier"
-            why = past.why_older(page, self.span.since) or moved
-            return why, f"{found}, before {self.span.since}"
+            return "created-earlier", f"{found}, before {self.span.since}"
         if first.timestamp > self.span.until:
             return "created-later", f"{found}, after {self.span.until}"
         words = classifier(self.language).copied_from(first.summary)
@@ -126,81 +177,48 @@ class Created:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Promoted:
-    """It became Good or Featured in a span of time, and was neither when that began nor a month before."""
+class CreatedDate:
+    """The creation date that a store knows of its page is of a span of time."""
 
     span: Span
-    language: Language = field(repr=False)
-    cost: int = ASKS
 
-    def why_not(self, page: Page, past: Past) -> WhyNot:
-        """See `Filter`."""
-        listed, text = past.promoted(page, self.span.since)
-        if listed < self.span.since:
-            since = f"has listed it since {listed}" if listed else "does not list it"
-            return "promoted-earlier" if listed else "not-promoted", f"its category {since}"
-        marked = classifier(self.language).is_marked
-        title, early = page.title, days_before(self.span.since, QUIET_DAYS)
-        if not marked(page.wikitext):  # the mark may be on the talk page
-            title = f"Talk:{page.title}"
-            marked = classifier(self.language).is_marked_talk
-            if not marked(past.text_at(title, self.span.until)):
-                known = "" if self.language.talk_mark else UNKNOWN_MARKS
-                return (
-                    "no-mark",
-                    f"its category lists it, but neither its text nor its talk page has a mark{known}",
-                )
-            text = past.text_at(title, self.span.since)
-        elif self.span.until < page.timestamp and not marked(past.text_at(title, self.span.until)):
-            return "promoted-later", f"{title!r} had no mark at {self.span.until}"
-        if marked(text):
-            return "promoted-earlier", f"{title!r} had the mark at {self.span.since}"
-        if marked(past.text_at(title, early)):
-            return "promoted-earlier", f"{title!r} had the mark at {early}, and lost it for a short time"
-        return None
+    def why_not(self, revision: Revision) -> Fault:
+        """Why a revision does not pass; None if it does."""
+        created = revision.created
+        return None if self.span.has(created) else ("", f"created {created or 'at an unknown time'}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
-    """A bot made it, or a user who made many like it on that day."""
-
-    cost: int = ASKS
-
-    def why_not(self, page: Page, past: Past) -> WhyNot:
-        """See `Filter`."""
-        found = past.series(past.first(page))
-        return None if found else ("", "a person made it")
+# --- filters as users write them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quality:
-    """A project of the wiki's editors rates it so."""
-
-    classes: frozenset[str] = field(repr=False)
-    shown: str
-    cost: int = ASKS
-
-    def why_not(self, page: Page, past: Past) -> WhyNot:
-        """See `Filter`."""
-        found = past.classes(page)
-        what = ", ".join(sorted(found)) or "nothing"
-        return None if found & self.classes else ("", f"rated {what}, not {self.shown}")
+# What makes filters or selections, by the form in which users write them: of `category:NAME` the maker gets
+# the value, of `stubs` an empty one.
+Makers = Mapping[str, Callable[[str, Language], Kind]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dated:
-    """A date that the store knows of its page is of a span of time."""
+def parse_kind(argument: str, text: str, language: Language, makers: Makers[Kind]) -> Kind:
+    """Return what a text in one of the forms of `makers` names; `argument` is for errors."""
+    name, colon, value = text.partition(":")
+    form, value = next((form for form in makers if form.partition(":")[0] == name), ""), value.strip()
+    if not form or {bool(colon), bool(value)} != {":" in form}:
+        *forms, last = makers
+        raise BuilderError(f"--{argument} {text}: expected {', '.join(forms)} or {last}")
+    try:
+        return makers[form](value, language)
+    except BuilderError as error:
+        raise BuilderError(f"--{argument} {text}: {error}") from error
 
-    what: str  # created or promoted
-    span: Span
 
-    def why_not(self, revision: Revision) -> WhyNot:
-        """Why a revision is not so; None if it is."""
-        found = getattr(revision, self.what)
-        return None if self.span.has(found) else ("", f"{self.what} {found or 'at an unknown time'}")
-
-
-# --- as users write them
+def parse_rules(
+    include: Texts, exclude: Texts, language: Language, makers: Makers[Kind]
+) -> tuple[Rule[Kind], ...]:
+    """Return the rules that two arguments name, each in one of the forms of `makers`."""
+    given = {"include": include, "exclude": exclude}
+    return tuple(
+        Rule(text=text, filter=parse_kind(name, text, language, makers), include=name == "include")
+        for name, texts in given.items()
+        for text in ([texts] if isinstance(texts, str) else texts)
+    )
 
 
 def titles_in(path: Path) -> frozenset[str]:
@@ -218,7 +236,7 @@ def _titles(value: str, _language: Language) -> Named:
 def _lock(value: str, language: Language, *, is_known: bool = False) -> Named:
     revisions = read_lock(Path(value), language=language.code)
     _expect_wiki(value, language_in_lock(Path(value), language).index_address, language, is_known=is_known)
-    return Named.of((one.title for one in revisions), (one.page_id for one in revisions))
+    return Named.of((row.title for row in revisions), (row.page_id for row in revisions))
 
 
 def _dataset(value: str, language: Language, *, is_known: bool = False) -> Named:
@@ -233,9 +251,9 @@ def _expect_wiki(value: str, address: str, language: Language, *, is_known: bool
 
     `fetch` and `import` read it before they know the wiki: they refuse another Wikipedia only.
     """
-    host, own = (one.partition("://")[2].partition("/")[0] for one in (address, language.index_address))
-    if host != own and (is_known or host.endswith(".wikipedia.org")):
-        raise BuilderError(f"{value}: expected pages of {own}, found those of {host or address}")
+    host, expected = (url.partition("://")[2].partition("/")[0] for url in (address, language.index_address))
+    if host != expected and (is_known or host.endswith(".wikipedia.org")):
+        raise BuilderError(f"{value}: expected pages of {expected}, found those of {host or address}")
 
 
 def _length(unit: str) -> Callable[[str, Language], Filter]:
@@ -246,7 +264,7 @@ def _length(unit: str) -> Callable[[str, Language], Filter]:
         least, most = int(found[1] or 0), int(found[2] or 10**9)
         if least > most:
             raise BuilderError(f"no page has {least} or more and {most} or fewer; expected MIN-MAX")
-        return Length(unit=unit, least=least, most=most, language=language.code, names=language)
+        return Length(unit=unit, least=least, most=most, code=language.code, language=language)
 
     return make
 
@@ -268,34 +286,16 @@ def _template(value: str, language: Language) -> Filter:
     return Calls(names=names, language=language)
 
 
-def _quality(value: str, _language: Language) -> Filter:
-    classes = re.split(r"\s*,\s*", value)
-    if not all(classes):
-        raise BuilderError("expected names of classes, separated by commas")
-    return Quality(classes=frozenset(classes), shown=value)
-
-
-def dated(language: Language) -> Language:
-    """A language whose categories of Good and Featured say since when a page is in them."""
-    if not language.categories:
-        raise BuilderError(
-            f"the categories of Good and Featured articles of the {language.code} Wikipedia are not known,"
-            " and badges have no dates; select by created-since:DATE, or good for those of today"
-        )
-    return language
-
-
-CREATED, PROMOTED = (f"{what}-since:DATE[..DATE]" for what in PAGE_DATES)
+CREATED = "created-since:DATE[..DATE]"
 OF_FILES: Makers[Named] = {"titles:FILE": _titles, "lock:FILE": _lock, "dataset:FOLDER": _dataset}
-# `build` has the filters of revisions in a store, `import` those that ask no wiki, `fetch` all.
-STORED: Makers[Named | Dated] = {
+# `build` has the filters of revisions in a store, `fetch` and `import` those of pages.
+STORED: Makers[Named | CreatedDate] = {
     **OF_FILES,
     "lock:FILE": partial(_lock, is_known=True),
     "dataset:FOLDER": partial(_dataset, is_known=True),
-    CREATED: lambda value, _language: Dated(what="created", span=parse_span(value)),
-    PROMOTED: lambda value, _language: Dated(what="promoted", span=parse_span(value)),
+    CREATED: lambda value, _language: CreatedDate(span=parse_span(value)),
 }
-WITHOUT_WIKI: Makers[Filter] = {
+FILTERS: Makers[Filter] = {
     **OF_FILES,
     "words:MIN-MAX": _length("words"),
     "bytes:MIN-MAX": _length("bytes"),
@@ -303,25 +303,17 @@ WITHOUT_WIKI: Makers[Filter] = {
     "template:NAME[,NAME]": _template,
     CREATED: lambda value, language: Created(span=parse_span(value), language=language),
 }
-FILTERS: Makers[Filter] = {
-    **WITHOUT_WIKI,
-    PROMOTED: lambda value, language: Promoted(span=parse_span(value), language=dated(language)),
-    "series": lambda _value, _language: Series(),
-    "quality:CLASS[,CLASS]": _quality,
-}
-
-
-def parse_rules(include: Texts, exclude: Texts, language: Language) -> tuple[Rule, ...]:
-    """Return the rules that two arguments name, each in the forms of filters that ask no wiki."""
-    found = parse_all(include, exclude, language, WITHOUT_WIKI)
-    return tuple(Rule(text=text, condition=one, include=included) for text, one, included in found)
 
 
 def chosen(
     revisions: Sequence[Revision], include: Texts, exclude: Texts, language: str | Language
 ) -> Sequence[Revision]:
     """Return the revisions that are all that `include` names and nothing that `exclude` names (`STORED`)."""
-    rules = parse_all(include, exclude, language_of(language), STORED)
+    rules = parse_rules(include, exclude, language_of(language), STORED)
     if not rules:
         return revisions
-    return [one for one in revisions if all((rule.why_not(one) is None) == yes for _, rule, yes in rules)]
+    return [
+        revision
+        for revision in revisions
+        if all((rule.filter.why_not(revision) is None) == rule.include for rule in rules)
+    ]

@@ -22,7 +22,6 @@ class Revision:
     timestamp: str  # ISO 8601 in UTC
     sha1: str  # of the wikitext in UTF-8, 40 hexadecimal digits
     created: str = field(default="", compare=False)  # the page's first revision; empty: nobody asked
-    promoted: str = field(default="", compare=False)  # since when it is Good or Featured; empty: nobody asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -58,14 +57,6 @@ class Rejected:
     def by(cls, error: RejectedError, title: str, **ids: int) -> Self:
         """Reject the page of a title and ids, for the reason of an error."""
         return cls(title=title, **ids, reason=error.reason, detail=error.detail)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dates:
-    """Two moments in the past of a page, ISO 8601 in UTC; empty: not known."""
-
-    created: str = ""  # its first revision
-    promoted: str = ""  # since when its category of Good or Featured articles lists it
 
 
 def sha1_of(wikitext: str) -> str:

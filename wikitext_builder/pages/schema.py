@@ -67,7 +67,7 @@ CREATE TABLE IF NOT EXISTS items (
     language TEXT NOT NULL, page_id INTEGER NOT NULL, item TEXT NOT NULL, PRIMARY KEY (language, page_id)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS dates (
-    language TEXT NOT NULL, page_id INTEGER NOT NULL, created TEXT NOT NULL, promoted TEXT NOT NULL,
+    language TEXT NOT NULL, page_id INTEGER NOT NULL, created TEXT NOT NULL,
     PRIMARY KEY (language, page_id)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS progress (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

@@ -1,19 +1,17 @@
-"""Which pages to fetch, by category, list, title or time, and what each of them must be or may not be.
+"""Which pages to fetch: by category, badge, list, file or time, and what each of them must be.
 
-A new selection is a class with a method `find`, and an entry of `SELECTIONS`. The selections by time list
-candidates; the filter of the same name then confirms each page when it is here.
+A new selection is a class with a method `find`, and an entry of `SELECTIONS`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
-from wikitext_builder.article import Page
-from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.pages.categories import BADGES, Badged, Category
+from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import read_lock, read_titles
 from wikitext_builder.pages.lookup import (
     DONE,
@@ -22,25 +20,22 @@ from wikitext_builder.pages.lookup import (
     Selection,
     created_titles,
     links_of,
-    logged,
-    moved_in,
+    moved_titles,
     sampled,
-    titles_in,
 )
-from wikitext_builder.pages.page_filters import CREATED, FILTERS, PROMOTED, Created, Named, Promoted, dated
-from wikitext_builder.pages.rows import Rejected, Revision, Wanted
-from wikitext_builder.pages.rules import (
-    ASKS,
+from wikitext_builder.pages.page_filters import (
+    CREATED,
+    FILTERS,
+    Created,
     Filter,
     Makers,
-    Past,
+    Named,
     Rule,
     Texts,
-    WhyNot,
-    first_fault,
-    parse_all,
     parse_kind,
+    parse_rules,
 )
+from wikitext_builder.pages.rows import Rejected, Revision, Wanted
 from wikitext_builder.wiki.classify import tidy_title, title_fault
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.dates import Span, past_span
@@ -48,7 +43,51 @@ from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import FoundPage
 
 PAGE_AT = re.compile(r"(.+)@([1-9]\d*)")
-DEPTH = re.compile(r"(.+?) *\| *depth *= *(\d)")  # no title has a |
+# Items of Wikidata. A Wikipedia without Good articles, say, gives no page that badge.
+BADGES: Final = {"good": "Q17437798", "featured": "Q17437796"}
+
+
+# --- listings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Category:
+    """The articles in a category, as it is today, without those of its sub-categories."""
+
+    name: str  # without its namespace
+
+    def find(self, lookup: Lookup) -> Selected:
+        """List the members; the store notes each piece, so that a killed listing can be resumed."""
+        members = {"cmtitle": f"Category:{self.name}", "cmtype": "page", "cmnamespace": "0", "cmlimit": "max"}
+        titles = lookup.list_titles(
+            f"category {self.name}", self.name, "categorymembers", {"cmprop": "title", **members}
+        )
+        if not titles:
+            raise BuilderError(
+                f"Category:{self.name} of {lookup.wikipedia.api} has no articles or does not exist; check its"
+                " name, or name another as --select category:NAME"
+            )
+        return Selected(wanted=lookup.wanted(titles))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Badged:
+    """The articles that have one of some badges today."""
+
+    names: tuple[str, ...]  # of `BADGES`
+
+    def find(self, lookup: Lookup) -> Selected:
+        """List the pages with the property; the store notes each piece, so that a killed listing resumes."""
+        titles = set[str]()
+        for name in self.names:
+            badge = {"pwppropname": f"wikibase-badge-{BADGES[name]}", "pwpprop": "title", "pwplimit": "max"}
+            titles.update(lookup.list_titles(f"badge {name}", name, "pageswithprop", badge))
+        if not titles:
+            raise BuilderError(
+                f"{lookup.wikipedia.api}: no article has the badge of {' or '.join(self.names)} articles;"
+                " name a category of them: --select category:NAME"
+            )
+        return Selected(wanted=lookup.wanted(titles))
 
 
 # --- files
@@ -76,8 +115,8 @@ class LockFile:
         """Read the file."""
         revisions = read_lock(self.path, language=lookup.wikipedia.language.code)
         return Selected(
-            wanted=tuple(Wanted(title=one.title, revision_id=one.revision_id) for one in revisions),
-            locked={one.revision_id: one for one in revisions},
+            wanted=tuple(Wanted(title=row.title, revision_id=row.revision_id) for row in revisions),
+            locked={row.revision_id: row for row in revisions},
         )
 
 
@@ -114,7 +153,7 @@ class ListPage:
             dated = {"rvstart": as_of, "rvdir": "older", "rvlimit": "1"} if as_of else {}
             found = wikipedia.find({"titles": self.title, "redirects": "1", **dated})
             when = f"revision up to {as_of}" if as_of else "such page"
-        page = next((one for one in found.pages.values() if one.revisions), None)
+        page = next((page for page in found.pages.values() if page.revisions), None)
         if page is None:
             raise BuilderError(
                 f"{self.title}: there is no {when} at {wikipedia.api}; check the title and the date"
@@ -149,37 +188,12 @@ class CreatedSince:
     language: Language = field(repr=False)
 
     def find(self, lookup: Lookup) -> Selected:
-        """List what was created, moved among the articles or imported."""
+        """List what was created, or moved among the articles; the filter of this name then proves each."""
         created, rejected = created_titles(lookup, self.span)
-        moved = logged(lookup, "move", self.span, moved_in)
-        imported = logged(lookup, "import", self.span, titles_in)
-        condition = Created(span=self.span, language=self.language, moved=frozenset(moved))
-        wanted = lookup.wanted({*created, *moved, *imported})
-        return Selected(wanted=wanted, rejected=rejected, condition=condition)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromotedSince:
-    """The articles that became Good or Featured in a span of time."""
-
-    span: Span
-    language: Language = field(repr=False)
-
-    def find(self, lookup: Lookup) -> Selected:
-        """List what joined the categories since then."""
-        since, titles = self.span.since, set[str]()
-        for category in self.language.categories:
-            found = lookup.list_members(
-                f"category {category} since {since}",
-                f"{category} since {since[:10]}",
-                category,
-                cmsort="timestamp",
-                cmdir="newer",
-                cmstart=since,
-            )
-            titles.update(found)
-        condition = Promoted(span=self.span, language=self.language)
-        return Selected(wanted=lookup.wanted(titles), condition=condition)
+        wanted = lookup.wanted({*created, *moved_titles(lookup, self.span)})
+        proof = Created(span=self.span, language=self.language)
+        rule: Rule[Filter] = Rule(text="created-since", filter=proof, include=True)
+        return Selected(wanted=wanted, rejected=rejected, rules=(rule,))
 
 
 # --- selections as users write them
@@ -195,13 +209,10 @@ def _of_quality(name: str, language: Language) -> Selection:
 
 
 def _category(value: str, language: Language) -> Selection:
-    deep = DEPTH.fullmatch(value)
-    value = deep[1] if deep else value
     prefix, colon, rest = value.partition(":")
     spaces = {space.lower() for space in ("Category", *language.category_namespaces)}
     has_namespace = bool(colon) and prefix.strip().lower() in spaces
-    name = _checked_title(rest.strip() if has_namespace else value)
-    return Category(name=name, depth=int(deep[2]) if deep else 0)
+    return Category(name=_checked_title(rest.strip() if has_namespace else value))
 
 
 def _list_page(value: str, _language: Language) -> Selection:
@@ -220,134 +231,94 @@ def _checked_title(name: str) -> str:
 SELECTIONS: Makers[Selection] = {
     "good": lambda _, language: _of_quality("good", language),
     "featured": lambda _, language: _of_quality("featured", language),
-    "category:NAME[|depth=N]": _category,
+    "category:NAME": _category,
     "list:PAGE[@REVISION]": _list_page,
     "titles:FILE": lambda value, _: TitlesFile(path=Path(value)),
     "lock:FILE": lambda value, _: LockFile(path=Path(value)),
     CREATED: lambda value, language: CreatedSince(span=past_span(value), language=language),
-    PROMOTED: lambda value, language: PromotedSince(span=past_span(value), language=dated(language)),
     "recent:DATE[..DATE]": lambda value, _: RecentPages(span=past_span(value)),
 }
+FILTERS_OF_FETCH: Makers[Filter | Selection] = {**SELECTIONS, **FILTERS}
 
 
-def parse_selection(text: str, language: Language) -> Selection:
-    """Return the selection that a text names, in one of the forms of `SELECTIONS`.
+def parse_selections(texts: Texts, language: Language) -> list[Selection]:
+    """Return the selections that texts name, in the forms of `SELECTIONS`; without texts good and featured.
 
     >>> from wikitext_builder.wiki.languages import LANGUAGES
-    >>> parse_selection("good", LANGUAGES["en"])
-    Category(name='Good articles', depth=0)
-    >>> parse_selection("list:Wikipedia:Featured articles@715000000", LANGUAGES["en"])
-    ListPage(title='Wikipedia:Featured articles', revision_id=715000000)
+    >>> parse_selections(["good", "list:Wikipedia:Featured articles@715000000"], LANGUAGES["en"])
+    [Category(name='Good articles'), ListPage(title='Wikipedia:Featured articles', revision_id=715000000)]
     """
-    return parse_kind("select", text, language, SELECTIONS)
-
-
-def default_selections(language: Language) -> tuple[Selection, ...]:
-    """Return Good and Featured articles, or the one of them that a Wikipedia has."""
-    return tuple(Category(name=name) for name in language.categories) or (Badged(names=tuple(BADGES)),)
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What each page must be, or none may be, as a user wrote it: a filter, or another selection."""
-
-    text: str
-    choice: Filter | Selection
-    include: bool
-
-    def rule(self, lookup: Lookup) -> Rule:
-        """The rule; of a selection the titles that it finds."""
-        found = self.choice
-        if isinstance(found, Selection):
-            found = Named.of(one.title for one in found.find(lookup).wanted)
-        return Rule(text=self.text, condition=found, include=self.include)
-
-
-def parse_wishes(include: Texts, exclude: Texts, language: Language) -> tuple[Wish, ...]:
-    """Return what two arguments ask for, as `FILTERS` or as selections that are not filters."""
-    makers: Makers[Filter | Selection] = {**SELECTIONS, **FILTERS}
-    return tuple(Wish(*found) for found in parse_all(include, exclude, language, makers))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """The pages to ask for, and what each of them must be when it is here."""
-
-    selected: Selected
-    rules: tuple[Rule, ...] = ()
-    unless: Mapping[Wanted, tuple[Filter, ...]] = field(default_factory=dict)  # one of these must hold
-
-    def check(self, wanted: Wanted, page: Page, past: Past) -> None:
-        """Check a page that came, first by rules that need no request; RejectedError: it is not taken."""
-        cheap = [rule for rule in self.rules if rule.condition.cost < ASKS]
-        dear = [rule for rule in self.rules if rule.condition.cost >= ASKS]
-        found = (
-            first_fault(cheap, page, past) or self._unmet(wanted, page, past) or first_fault(dear, page, past)
+    texts = [texts] if isinstance(texts, str) else texts
+    selections = [parse_kind("select", text, language, SELECTIONS) for text in texts]
+    if len(selections) > 1 and any(isinstance(selection, CreatedSince) for selection in selections):
+        raise BuilderError(
+            "--select created-since proves each page by its first revision: select nothing else with it, and"
+            " fetch other pages into the same store by another command"
         )
-        if found:
-            raise RejectedError(*found)
+    # Both, or the one of them that a Wikipedia has.
+    usual: list[Selection] = [Category(name=name) for name in language.categories]
+    return selections or usual or [Badged(names=tuple(BADGES))]
 
-    def _unmet(self, wanted: Wanted, page: Page, past: Past) -> WhyNot:
-        """Why the selections that found a page do not take it; None if one of them does."""
-        found = None
-        for condition in self.unless.get(wanted, ()):
-            if (found := condition.why_not(page, past)) is None:
-                break
-        return found
 
-    @property
-    def shown(self) -> str:
-        """All that decides, as a text: it differs if another choice may take another page."""
-        conditions = {repr(one) for several in self.unless.values() for one in several}
-        return repr((self.rules, sorted(conditions))) if self.rules or conditions else ""
+def parse_conditions(
+    include: Texts, exclude: Texts, language: Language
+) -> tuple[Rule[Filter | Selection], ...]:
+    """Return the rules that two arguments name, as `FILTERS` or as selections that are not filters."""
+    return parse_rules(include, exclude, language, FILTERS_OF_FETCH)
 
 
 def select_pages(
     lookup: Lookup,
     selections: Sequence[Selection],
     *,
-    wishes: Sequence[Wish] = (),
+    conditions: Sequence[Rule[Filter | Selection]] = (),
     limit: int | None = None,
     sample: int | None = None,
     seed: int = 0,
-) -> Choice:
+) -> Selected:
     """Return all pages of selections, each once, in the order of titles (by code point) and revision ids.
 
-    A title that wishes exclude is rejected here, without a request. A larger `limit` or `sample` only adds
-    pages.
+    A title that conditions exclude is rejected here, without a request. A larger `limit` or `sample` only
+    adds pages.
     """
-    conditions: dict[Wanted, tuple[Filter, ...] | None] = {}  # None: a selection takes it without one
-    locked: dict[int, Revision] = {}
-    rejected: list[Rejected] = []
-    for selection in selections:
-        found = selection.find(lookup)
-        for one in found.wanted:
-            before = conditions.get(one, ())
-            if before is None or found.condition is None:
-                conditions[one] = None
-            else:
-                conditions[one] = (*before, found.condition)
-        locked |= found.locked
-        rejected += found.rejected
-    if not conditions and not rejected:
-        raise BuilderError("nothing is selected; check the names in --select")
-    rules = tuple(wish.rule(lookup) for wish in wishes)
-    excluded = [
-        (rule, rule.condition.titles)
-        for rule in rules
-        if not rule.include and isinstance(rule.condition, Named)
-    ]
-    wanted = []
-    for one in sorted(sampled(conditions, sample, seed))[:limit]:
-        rule = next((rule for rule, titles in excluded if one.title in titles), None)
-        if rule is None:
-            wanted.append(one)
-        else:
+    together = _joined([selection.find(lookup) for selection in selections])
+    rules = tuple(_resolved(rule, lookup) for rule in conditions)
+    wanted, rejected = list[Wanted](), list(together.rejected)
+    for page in sorted(sampled(together.wanted, sample, seed))[:limit]:
+        if rule := next((rule for rule in rules if _excludes(rule, page)), None):
             detail = f"--exclude {rule.text}"
-            rejected.append(Rejected(title=one.title, reason=rule.reason, detail=detail))
-    selected = Selected(wanted=tuple(wanted), locked=locked, rejected=tuple(rejected))
-    return Choice(
-        selected=selected,
-        rules=rules,
-        unless={one: several for one in wanted if (several := conditions[one])},
+            rejected.append(Rejected(title=page.title, reason=rule.reason, detail=detail))
+        else:
+            wanted.append(page)
+    return Selected(
+        wanted=tuple(wanted),
+        locked=together.locked,
+        rejected=tuple(rejected),
+        rules=(*rules, *together.rules),
     )
+
+
+def _joined(found: Sequence[Selected]) -> Selected:
+    """What several selections found, each page once."""
+    wanted = {page for selected in found for page in selected.wanted}
+    rejected = tuple(page for selected in found for page in selected.rejected)
+    if not wanted and not rejected:
+        raise BuilderError("nothing is selected; check the names in --select")
+    locked: dict[int, Revision] = {}
+    for selected in found:
+        locked |= selected.locked
+    rules = tuple(rule for selected in found for rule in selected.rules)
+    return Selected(wanted=tuple(wanted), locked=locked, rejected=rejected, rules=rules)
+
+
+def _resolved(rule: Rule[Filter | Selection], lookup: Lookup) -> Rule[Filter]:
+    """A rule whose filter is of the titles that its selection finds."""
+    kind = rule.filter
+    if isinstance(kind, Selection):
+        kind = Named.of(page.title for page in kind.find(lookup).wanted)
+    return Rule(text=rule.text, filter=kind, include=rule.include)
+
+
+def _excludes(rule: Rule[Filter], page: Wanted) -> bool:
+    """True if the title alone tells that a rule does not take a page."""
+    return not rule.include and isinstance(rule.filter, Named) and page.title in rule.filter.titles

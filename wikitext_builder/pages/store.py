@@ -8,7 +8,7 @@ from typing import Final
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.rows import Dates, Rejected, Revision, Wanted, sha1_of
+from wikitext_builder.pages.rows import Rejected, Revision, Wanted, sha1_of
 from wikitext_builder.pages.schema import Row, StoreFile
 
 LATEST: Final = "~"  # after every timestamp
@@ -33,18 +33,10 @@ class Store(StoreFile):
         query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND NOT settled"
         return sorted(self.records(Wanted, query, (language,)))
 
-    def ask_again(self, language: str, conditions: str, free: Iterable[Wanted] = ()) -> None:
-        """Mark as missing all that was rejected before, if that was under other conditions than these.
-
-        Of `free`, which a selection takes without a condition, also what was rejected when none did.
-        """
+    def ask_again(self, language: str, conditions: str) -> None:
+        """Mark as missing all that was rejected before, if that was under other conditions than these."""
         key = f"{language} conditions"
         with self.transaction():
-            self.connection.executemany(
-                "UPDATE wanted SET settled = 0 WHERE settled = 2"
-                " AND language = ? AND title = ? AND as_of = ? AND revision_id = ?",
-                [wish.key(language) for wish in free],
-            )
             if (self.note(key) or "") == conditions:
                 return
             self.connection.execute(
@@ -64,14 +56,12 @@ class Store(StoreFile):
         origin: str,
         settled: Iterable[Wanted] = (),
         rejected: Iterable[Rejected] = (),
-        bound: Container[Wanted] = (),
         redirects: Mapping[str, str] | None = None,
     ) -> int:
         """Store pages and rejections, and mark what they answer as settled, in one transaction.
 
         Stored revisions do not change. `origin` is the API's address or the dump's name, `redirects` are
-        titles that lead to others, `bound` what selections take under conditions only. Returns the number of
-        new revisions.
+        titles that lead to others. Returns the number of new revisions.
         """
         pages, settled, rejected = list(pages), list(settled), list(rejected)
         no_pages = {page.title for page in rejected}
@@ -93,9 +83,9 @@ class Store(StoreFile):
                 [(language, title, target) for title, target in (redirects or {}).items()],
             )
             many(
-                "UPDATE wanted SET settled = ?"
+                "UPDATE wanted SET settled = 1"
                 " WHERE language = ? AND title = ? AND as_of = ? AND revision_id = ?",
-                [(1 + (wish in bound and wish.title in no_pages), *wish.key(language)) for wish in settled],
+                [wanted.key(language) for wanted in settled],
             )
         return added
 
@@ -187,7 +177,7 @@ class Store(StoreFile):
         """Return what a query finds, in the order of page and revision ids, with the known dates of pages."""
         query = (
             "SELECT title, found.page_id, revision_id, timestamp, sha1,"  # noqa: S608
-            " coalesce(created, '') AS created, coalesce(promoted, '') AS promoted"
+            " coalesce(created, '') AS created"
             f" FROM ({revisions}) AS found LEFT JOIN dates"
             " ON dates.language = ? AND dates.page_id = found.page_id"
             " ORDER BY found.page_id, revision_id"
@@ -236,19 +226,11 @@ class Store(StoreFile):
         query = "SELECT page_id, item FROM items WHERE language = ? ORDER BY page_id"
         return self.scan(query, (language,))
 
-    def add_dates(self, language: str, dates: Mapping[int, Dates]) -> None:
-        """Store the dates of each page id; an unknown one changes nothing."""
-        rows = [
-            (language, page_id, page.created, page.promoted)
-            for page_id, page in dates.items()
-            if page != Dates()
-        ]
-        self.write(
-            "INSERT INTO dates VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-            " created = iif(excluded.created = '', created, excluded.created),"
-            " promoted = iif(excluded.promoted = '', promoted, excluded.promoted)",
-            rows,
-        )
+    def add_dates(self, language: str, created: Mapping[int, str]) -> None:
+        """Store when each page id was created, ISO 8601 in UTC; an unknown date changes nothing."""
+        rows = [(language, page_id, date) for page_id, date in created.items() if date]
+        if rows:
+            self.write("INSERT OR REPLACE INTO dates VALUES (?, ?, ?)", rows)
 
     # --- pages as MediaWiki renders them
 

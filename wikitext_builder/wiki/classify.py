@@ -78,7 +78,6 @@ class Classifier:
         self.language = language
         words = "|".join(map(re.escape, language.redirect_words))
         self._redirect = re.compile(rf"\s*+[#＃](?:{words})\s*+:?\s*+\[\[", re.IGNORECASE)
-        self._talk_mark = re.compile(language.talk_mark or "(?!)")
         self._copied = re.compile(language.copied_summary or "(?!)", re.IGNORECASE)
 
     def is_redirect(self, wikitext: str) -> bool:
@@ -123,15 +122,6 @@ class Classifier:
         if not pattern.search(wikitext) and not COMMENT_IN_NAME.search(wikitext):
             return False  # most texts have it nowhere and need no cleaning
         return bool(pattern.search(without_comments_and_verbatim(wikitext)))
-
-    def is_marked_talk(self, wikitext: str) -> bool:
-        """True if the text of a talk page says that its article is Good or Featured.
-
-        >>> from wikitext_builder.wiki.languages import LANGUAGES
-        >>> classifier(LANGUAGES["en"]).is_marked_talk("{{Article history|currentstatus=GA}}")
-        True
-        """
-        return self._talk_mark.search(without_comments_and_verbatim(wikitext)) is not None
 
     def copied_from(self, summary: str) -> str:
         """The words of an edit's summary that name the page whose text was copied; empty if there are none.

@@ -16,14 +16,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
-import msgspec
-
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.http import Patience, Transport, TryAgainError
 from wikitext_builder.wiki.languages import Language, code_of_language
 from wikitext_builder.wiki.names import names_in_answer, with_names
 from wikitext_builder.wiki.pace import Pace, pace_of
-from wikitext_builder.wiki.responses import FoundPage, Json, continuation, expected_fields, read_answer
+from wikitext_builder.wiki.responses import Answer, FoundPage, Query, expected, not_mediawiki, read_answer
 from wikitext_builder.wiki.token import Token
 
 LOG = logging.getLogger(__name__)
@@ -74,20 +72,20 @@ class Site:
     capital_first: bool  # every title begins with a capital letter
 
 
-def site_of(query: Json) -> Site:
+def site_of(api: str, query: Query) -> Site:
     """Read the answer to `meta=siteinfo`."""
-    general = query["general"]
-    if not str(general["generator"]).startswith("MediaWiki"):
-        raise ValueError(f"generator {general['generator']!r}")
-    spaces = query["namespaces"].values()
-    pairs = [(space["name"], space["id"]) for space in spaces]
-    pairs += [(space.get("canonical", ""), space["id"]) for space in spaces]
-    pairs += [(space["alias"], space["id"]) for space in query["namespacealiases"]]
+    general = expected(api, query.general, "general")
+    if not general.generator.startswith("MediaWiki"):
+        raise not_mediawiki(api, f"generator {general.generator!r}")
+    spaces = query.namespaces.values()
+    pairs = [(space.name, space.id) for space in spaces]
+    pairs += [(space.canonical, space.id) for space in spaces]
+    pairs += [(space.alias, space.id) for space in query.namespacealiases]
     return Site(
-        wiki=str(general["wikiid"]),
-        language=str(general["lang"]),
-        namespaces={str(name).lower(): int(number) for name, number in pairs if name},
-        capital_first=general.get("case", "first-letter") == "first-letter",
+        wiki=general.wikiid,
+        language=general.lang,
+        namespaces={name.lower(): number for name, number in pairs if name},
+        capital_first=general.case == "first-letter",
     )
 
 
@@ -102,22 +100,20 @@ class Found:
     bad_revisions: set[int] = field(default_factory=set)
 
 
-def gather(found: Found, raw: dict[str, Json], query: Json) -> None:
+def gather(found: Found, query: Query) -> None:
     """Add one piece of an answer: texts come in any piece, and a page can come in several."""
-    for change in (*query.get("normalized", ()), *query.get("converted", ())):
-        asked = unquote(change["from"]) if change.get("fromencoded") else change["from"]
-        found.renamed[asked] = change["to"]
-    for redirect in query.get("redirects", ()):
-        found.redirects[redirect["from"]] = redirect["to"]
-    found.other_wikis.update(link["title"] for link in query.get("interwiki", ()))
-    found.bad_revisions.update(int(number) for number in query.get("badrevids", {}))
-    for page in query.get("pages", ()):
-        gone = "missing" in page and "title" not in page  # it was asked for by its id
-        title = f"#{page['pageid']}" if gone else page["title"]
-        known = raw.setdefault(title, {**page, "revisions": []})
-        known.update({name: value for name, value in page.items() if name != "revisions"})
-        have = {revision["revid"] for revision in known["revisions"]}
-        known["revisions"] += [r for r in page.get("revisions", ()) if r["revid"] not in have]
+    for change in (*query.normalized, *query.converted):
+        asked = unquote(change.source) if change.fromencoded else change.source
+        found.renamed[asked] = change.to
+    found.redirects.update({redirect.source: redirect.to for redirect in query.redirects})
+    found.other_wikis.update(link.title for link in query.interwiki)
+    found.bad_revisions.update(map(int, query.badrevids))
+    for page in query.pages:
+        known = found.pages.setdefault(page.title, page)
+        if known is not page:
+            known.pageprops |= page.pageprops
+            have = {revision.revision_id for revision in known.revisions}
+            known.revisions += [new for new in page.revisions if new.revision_id not in have]
 
 
 class NoAnswerError(BuilderError):
@@ -205,7 +201,7 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
 
     # --- one request
 
-    def request(self, parameters: Mapping[str, str]) -> Json:
+    def request(self, parameters: Mapping[str, str]) -> Answer:
         """Send one request, again and with growing waits while the server is busy, and return the answer.
 
         Raises:
@@ -223,7 +219,7 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
                 if not self._stopped.is_set():
                     self._give_up_or_wait(attempt, error)
 
-    def _once(self, parameters: Mapping[str, str]) -> Json:
+    def _once(self, parameters: Mapping[str, str]) -> Answer:
         with self._slots:
             with self._lock:
                 self.requests += 1
@@ -243,9 +239,9 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
         with self._lock:
             self._silent = 0
             self.warnings.update(
-                f"{warning.get('module', '')}: {warning.get('text', '')}"
-                for warning in answer.get("warnings", ())
-                if warning.get("code") not in QUIET_WARNINGS
+                f"{warning.module}: {warning.text}"
+                for warning in answer.warnings
+                if warning.code not in QUIET_WARNINGS
             )
         return answer
 
@@ -315,36 +311,39 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
                 "meta": "siteinfo",
                 "siprop": "general|namespaces|namespacealiases|magicwords",
             }
-            answer = self.request(parameters)
-            with expected_fields(self.api):
-                site, said = site_of(answer["query"]), names_in_answer(answer["query"])
-            self._check_language(site, str(answer["query"]["general"].get("server", "")))
-            self.language, self._site = with_names(self.language, said), site
+            query = self.request(parameters).query
+            site = site_of(self.api, query)
+            self._check_language(site, query.general.server if query.general else "")
+            self.language, self._site = with_names(self.language, names_in_answer(query)), site
         return self._site
 
     def _check_language(self, site: Site, server: str) -> None:
-        with expected_fields(self.api):  # `Invalid IPv6 URL` is a ValueError
+        try:
             host = urlsplit(server, scheme="https").hostname or ""
+        except ValueError as error:  # such as `Invalid IPv6 URL`
+            raise not_mediawiki(self.api, str(error)) from error
         # lang of no.wikipedia.org is nb, of simple.wikipedia.org en: there the name of the host decides
         wikipedia = host.endswith(".wikipedia.org")
         name = host.partition(".")[0] if wikipedia else site.language
-        expected = {self.language.code, self.language.code if wikipedia else self.language.text_language}
-        if not expected & {code_of_language(name), code_of_language(site.language)}:
+        codes = {self.language.code, self.language.code if wikipedia else self.language.text_language}
+        if not codes & {code_of_language(name), code_of_language(site.language)}:
             raise BuilderError(
                 f"{self.api}: expected a wiki of the language {self.language.code!r}, found"
                 f" {site.language!r}; use --language {site.language} or another --api"
             )
 
-    def query(self, parameters: Mapping[str, str], start: Mapping[str, str] | None = None) -> Iterator[Json]:
+    def query(
+        self, parameters: Mapping[str, str], start: Mapping[str, str] | None = None
+    ) -> Iterator[Answer]:
         """Yield the answers of a query, following `continue`; `start` resumes at such a continuation."""
         seen: set[str] = set()
         token: Mapping[str, str] | None = start or {}
         content, alike = None, 0
         while token is not None:
             answer = self.request({"action": "query", **parameters, **token})
-            token = continuation(self.api, answer)
+            token = answer.continuation
             key = json.dumps(token, sort_keys=True)
-            content, before = answer.get("query"), content
+            content, before = answer.query, content
             alike = alike + 1 if content == before else 1
             for endless, why in (
                 (key in seen, f"its continuation {key} comes twice"),
@@ -365,14 +364,11 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
         With `rvlimit` only the first revisions of a page are wanted, although `continue` offers the others.
         """
         found = Found()
-        pieces: dict[str, Json] = {}
         for answer in self.query({**PAGE_PARAMETERS, **parameters}):
-            with expected_fields(self.api):
-                gather(found, pieces, answer.get("query", {}))
-                if max(len(pieces), sum(len(page["revisions"]) for page in pieces.values())) > BATCH:
-                    raise ValueError(f"more than {BATCH} pages or revisions, which nobody asked for")
-                if "rvlimit" in parameters and all(page["revisions"] for page in pieces.values()):
-                    break
-        with expected_fields(self.api):
-            found.pages = {title: msgspec.convert(page, FoundPage) for title, page in pieces.items()}
+            gather(found, answer.query)
+            pages = found.pages.values()
+            if max(len(pages), sum(len(page.revisions) for page in pages)) > BATCH:
+                raise not_mediawiki(self.api, f"more than {BATCH} pages or revisions, which nobody asked for")
+            if "rvlimit" in parameters and all(page.revisions for page in pages):
+                break
         return found

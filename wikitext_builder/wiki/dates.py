@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 
 from wikitext_builder.errors import BuilderError
 
-PAGE_DATES = ("created", "promoted")  # that a store can know of a page
 MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII)
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 NO_END = "9999-12-31T23:59:59Z"  # of a span
@@ -123,14 +122,3 @@ def months_of(text: str) -> list[str]:
     if numbers[0] > numbers[1]:
         raise BuilderError(f"{text!r} ends before it begins; write the earlier month first")
     return [f"{number // 12:04}-{number % 12 + 1:02}" for number in range(numbers[0], numbers[1] + 1)]
-
-
-def days_before(timestamp: str, days: int) -> str:
-    """Return the moment this many days before another; the year 1 has none before it.
-
-    >>> days_before("2026-03-01T12:00:00Z", 30)
-    '2026-01-30T12:00:00Z'
-    """
-    moment = datetime.fromisoformat(timestamp)
-    earlier = moment - min(timedelta(days=days), moment - datetime.min.replace(tzinfo=UTC))
-    return parse_date(earlier.isoformat())

@@ -6,21 +6,16 @@ import ipaddress
 import re
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from http.client import HTTPException
-from threading import Timer, local
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
-from urllib3.response import HTTPResponse
 
 from wikitext_builder import __version__
 from wikitext_builder.errors import BuilderError
@@ -47,7 +42,7 @@ class Patience:
     longest_asked_wait: float = 900.0  # a longer Retry-After ends the run, and the user resumes it later
     connect: float = 20.0
     silence: float = 60.0  # without a byte
-    request: float = 300.0  # for one request, from its connection to the last byte of its answer
+    request: float = 300.0  # from the first byte that is sent to the last one of the answer
     answer_bytes: int = 64 << 20  # MediaWiki's own limit is 8 MiB of text, which JSON's escapes make longer
 
 
@@ -181,41 +176,18 @@ class Transport:
         self.contact = checked_contact(contact) if contact else ""
         self.api = checked_api(api, self.contact)
         self._patience = patience
-        self._token = token
         self._session = requests.Session()
         self._session.auth = token or (lambda request: request)  # else requests sends what ~/.netrc has
         host = urlsplit(self.api).hostname or ""
         # Else what goes to this machine could leave it.
         self._proxies = {"no_proxy": host} if is_loopback(host) else None
         self._session.headers.update({"User-Agent": user_agent(self.contact), "Accept-Encoding": "gzip"})
-        self._exchanges: set[_Exchange] = set()
         for scheme in ("https://", "http://"):
-            self._session.mount(scheme, _Adapter(pool_maxsize=connections))
+            self._session.mount(scheme, HTTPAdapter(pool_maxsize=connections))
 
     def close(self) -> None:
-        """Close the connections, also those that wait for an answer."""
+        """Close the connections that wait for no answer."""
         self._session.close()
-        for exchange in tuple(self._exchanges):
-            exchange.cut()
-
-    @contextmanager
-    def _exchange(self) -> Iterator[None]:
-        """What is sent and received in this block, by this thread, ends in time."""
-        exchange = EXCHANGE.now = _Exchange()
-        self._exchanges.add(exchange)
-        timer = Timer(self._patience.request, exchange.cut)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        except (OSError, HTTPException, urllib3.exceptions.HTTPError):
-            if not exchange.is_cut:
-                raise
-        finally:
-            timer.cancel()
-            self._exchanges.discard(exchange)
-        if exchange.is_cut:  # what was cut off can look complete, or like a lost connection
-            raise TryAgainError(f"the answer was not complete after {self._patience.request:g} seconds")
 
     def send(self, parameters: Mapping[str, str]) -> Reply:
         """Send one request.
@@ -225,33 +197,31 @@ class Transport:
             BuilderError: The server's certificate is wrong, its answer has no end, or the environment names a
                 proxy or certificates that cannot be used.
         """
+        deadline = time.monotonic() + self._patience.request
         try:
-            with self._exchange(), self._open(urlencode(parameters)) as response:
-                body = self._body(response)
+            with self._open(urlencode(parameters)) as response:
+                body = self._body(response, deadline)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
-            causes = _causes(error)
-            if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-                raise BuilderError(f"{self.api}: its certificate is not valid: {causes[-1]}") from error
-            # What requests says of a proxy that it cannot use, and of certificates that are not there.
-            wrong_address = isinstance(error, ValueError)
-            if wrong_address or (type(error) is OSError and error.errno is None):
-                found = str(causes[-1])
-                if wrong_address:  # after the colon comes the address, perhaps with a password
-                    found = found.partition(": ")[0]
-                raise BuilderError(
-                    f"{self.api}: nothing can be sent: {found}; check what the environment names, such as"
-                    " HTTPS_PROXY or REQUESTS_CA_BUNDLE"
-                ) from error
-            unreachable = any(isinstance(c, (ConnectionRefusedError, socket.gaierror)) for c in causes)
-            what = self._hidden(f"{type(causes[-1]).__name__}: {causes[-1]}")
-            raise TryAgainError(what, unreachable=unreachable) from (None if self._token else error)
-        headers = {name: self._hidden(value) for name, value in response.headers.items()}
-        return Reply(
-            status=response.status_code, headers=headers, body=self._token.hide(body) if self._token else body
-        )
+            raise self._failure(error) from error
+        return Reply(status=response.status_code, headers=response.headers, body=body)
 
-    def _hidden(self, text: str) -> str:
-        return self._token.hide(text.encode()).decode() if self._token else text
+    def _failure(self, error: Exception) -> BuilderError | TryAgainError:
+        """What an error of the network means."""
+        causes = _causes(error)
+        if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+            return BuilderError(f"{self.api}: its certificate is not valid: {causes[-1]}")
+        # What requests says of a proxy that it cannot use, and of certificates that are not there.
+        wrong_address = isinstance(error, ValueError)
+        if wrong_address or (type(error) is OSError and error.errno is None):
+            found = str(causes[-1])
+            if wrong_address:  # after the colon comes the address, perhaps with a password
+                found = found.partition(": ")[0]
+            return BuilderError(
+                f"{self.api}: nothing can be sent: {found}; check what the environment names, such as"
+                " HTTPS_PROXY or REQUESTS_CA_BUNDLE"
+            )
+        unreachable = any(isinstance(cause, (ConnectionRefusedError, socket.gaierror)) for cause in causes)
+        return TryAgainError(f"{type(causes[-1]).__name__}: {causes[-1]}", unreachable=unreachable)
 
     def _open(self, query: str) -> requests.Response:
         how: dict[str, Any] = {
@@ -265,100 +235,23 @@ class Transport:
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         return self._session.post(self.api, data=query, headers=form, **how)
 
-    def _body(self, response: requests.Response) -> bytes:
+    def _body(self, response: requests.Response, deadline: float) -> bytes:
+        """Read an answer up to a deadline, which is checked between the pieces of its body."""
         packing = response.headers.get("Content-Encoding", "identity").strip()
         # Others, and several at once, can unpack to any size in one step.
         if packing.lower() not in ("gzip", "identity"):
-            shown = self._hidden(packing)[:40]
-            raise BuilderError(f"{self.api}: the answer is compressed as {shown!r}; we asked for gzip")
-        pieces: list[bytes] = []
-        size = 0
+            raise BuilderError(f"{self.api}: the answer is compressed as {packing[:40]!r}; we asked for gzip")
+        body = bytearray()
         while piece := response.raw.read1(PIECE, decode_content=True):
-            pieces.append(piece)
-            size += len(piece)
-            if size > self._patience.answer_bytes:
+            body += piece
+            if len(body) > self._patience.answer_bytes:
                 raise BuilderError(
                     f"{self.api}: the answer has more than {self._patience.answer_bytes:,} bytes, and none of"
                     " MediaWiki has; check the address"
                 )
-        return b"".join(pieces)
-
-
-@dataclass(eq=False)
-class _Exchange:
-    """A request and its answer, which another thread can cut off anywhere: even if bytes come one by one."""
-
-    connection: HTTPConnection | None = None
-    opening: socket.socket | None = None  # its socket before TLS takes it away
-    socket: socket.socket | None = None  # http.client forgets it if the answer ends its connection
-    is_cut: bool = False
-
-    def cut(self) -> None:
-        self.is_cut = True
-        for one in (self.connection and self.connection.sock, self.opening, self.socket):
-            with suppress(OSError):  # it is already closed
-                if one:
-                    one.shutdown(socket.SHUT_RDWR)
-
-
-class _Now(local):
-    """The exchange of a thread."""
-
-    now = _Exchange()
-
-
-EXCHANGE: Final = _Now()
-
-
-class _Connection(HTTPConnection):
-    def connect(self) -> None:
-        exchange = EXCHANGE.now
-        exchange.connection = self
-        try:
-            super().connect()
-        finally:
-            if exchange.opening:
-                exchange.opening.close()
-        if exchange.is_cut:  # while it had no socket
-            raise TimeoutError("cut off before it was connected")
-
-    def _new_conn(self) -> socket.socket:
-        made = super()._new_conn()
-        EXCHANGE.now.opening = made.dup()
-        return made
-
-    def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3's own
-        EXCHANGE.now.connection, EXCHANGE.now.socket = self, self.sock
-        return super().getresponse()
-
-
-class _SecureConnection(_Connection, HTTPSConnection):
-    pass
-
-
-class _Pool(HTTPConnectionPool):
-    ConnectionCls = _Connection
-
-
-class _SecurePool(HTTPSConnectionPool):
-    ConnectionCls = _SecureConnection
-
-
-class _Adapter(HTTPAdapter):
-    """Connections that know their exchange, also those to a proxy."""
-
-    def init_poolmanager(self, *words: Any, **options: Any) -> None:
-        super().init_poolmanager(*words, **options)
-        self.poolmanager.pool_classes_by_scheme = POOLS
-
-    def proxy_manager_for(self, proxy: str, **options: Any) -> urllib3.PoolManager:
-        manager: urllib3.PoolManager = super().proxy_manager_for(proxy, **options)
-        if isinstance(manager, urllib3.ProxyManager):  # one of SOCKS has connections of its own
-            manager.pool_classes_by_scheme = POOLS
-        return manager
-
-
-POOLS: Final = {"http": _Pool, "https": _SecurePool}
+            if time.monotonic() > deadline:
+                raise TryAgainError(f"the answer was not complete after {self._patience.request:g} seconds")
+        return bytes(body)
 
 
 def _causes(error: BaseException) -> list[BaseException]:

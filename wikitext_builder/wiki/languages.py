@@ -47,7 +47,6 @@ class Language:
     good_marks: Names = ()  # templates in an article's own wikitext that mark it as Good
     featured_marks: Names = ()
     disambiguation_marks: Names = ()
-    talk_mark: str = ""  # pattern of what a talk page says if its article is Good or Featured
     copied_summary: str = ""  # pattern of summaries of edits that name the page whose text was copied
     stub_marks: Names = ()  # templates of articles that are too short; * is for any characters
     list_title_prefixes: Names = ()  # a title that begins like this is a list: "List of "

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from wikitext_builder.wiki.classify import with_first
 from wikitext_builder.wiki.languages import LANGUAGES, OTHER_NAMES, WIKIPEDIA_HOST, Language, language_of
+
+if TYPE_CHECKING:
+    from wikitext_builder.wiki.responses import General, Query
 
 NAMESPACES: Final = {"file_namespaces": 6, "category_namespaces": 14, "template_namespaces": 10}
 SAID: Final = ("index", "wiki", *OTHER_NAMES)
@@ -65,24 +68,27 @@ def names_said(language: Language) -> dict[str, Any]:
     }
 
 
-def names_in_answer(query: Mapping[str, Any]) -> dict[str, Any]:
+def names_in_answer(query: Query) -> dict[str, Any]:
     """What the answer to `meta=siteinfo` says: `siprop=general|namespaces|namespacealiases|magicwords`."""
-    general, spaces = query["general"], list(query["namespaces"].values())
-    rows = [(str(space["name"]), int(space["id"])) for space in spaces]
-    rows += [(str(space["alias"]), int(space["id"])) for space in query["namespacealiases"]]
-    words = {str(one["name"]): [str(word) for word in one["aliases"]] for one in query.get("magicwords", ())}
-    server = str(general.get("server", ""))
-    scheme = urlsplit(str(general.get("base", ""))).scheme or "https"  # the server can be `//host`
-    address = f"{scheme}:{server}" if server.startswith("//") else server
+    rows = [(space.name, space.id) for space in query.namespaces.values()]
+    rows += [(space.alias, space.id) for space in query.namespacealiases]
+    words = {word.name: word.aliases for word in query.magicwords}
     options = [word for name in PLACES for word in words.get(f"img_{name}", ()) if "$" not in word]
     return {
-        "index": address + str(general["script"]) if address and general.get("script") else "",
-        "wiki": str(general.get("sitename", "")),
+        "index": _index_in(query.general) if query.general else "",
+        "wiki": query.general.sitename if query.general else "",
         "redirect_words": [word.lstrip("#") for word in words.get("redirect", ())],
         "picture_options": options,
-        "switches": [word.strip("_") for one in words.values() for word in one if word.startswith("__")],
+        "switches": [word.strip("_") for names in words.values() for word in names if word.startswith("__")],
         **_names_of(rows),
     }
+
+
+def _index_in(general: General) -> str:
+    """The address of index.php; empty if the wiki does not say it."""
+    server, kind = general.server, general.base.partition("://")[0]  # the server can be `//host`
+    address = f"{kind or 'https'}:{server}" if server.startswith("//") else server
+    return address + general.script if address and general.script else ""
 
 
 def names_in_dump(base: str, sitename: str, namespaces: Mapping[str, int]) -> dict[str, Any]:

@@ -1,27 +1,22 @@
 """Answers of the MediaWiki API: errors in a body of status 200, pages in several pieces, hidden texts.
 
-Structs name the fields that we read, and an answer is checked once, when it comes. After that no reader needs
-to expect another type, a number that the store cannot hold, or text that is not Unicode. Only texts of pages
-are checked page by page, so that a bad one costs only its page.
+Structs name the fields that we read, and an answer is checked once, when it is decoded. After that no reader
+needs to expect another type, a number that the store cannot hold, or text that is not Unicode.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.wiki.dates import is_timestamp
 from wikitext_builder.wiki.http import Reply, TryAgainError, asked_wait
 
+Part = TypeVar("Part")
 ITEM = re.compile(r"Q[1-9][0-9]{0,17}")
-Json = dict[str, Any]  # an API has no types but its documentation
 BUSY_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 BUSY_CODES = frozenset(
     {"maxlag", "ratelimited", "readonly", "cirrussearch-too-busy-error", "concurrency-limit"}
@@ -29,95 +24,91 @@ BUSY_CODES = frozenset(
 TOO_MANY = frozenset({"maxlag", "ratelimited", "concurrency-limit"})  # of them: fewer requests would help
 # They are about our token, whatever we ask: no fault of a page, for which it could be noted.
 REFUSES_US = ("mwoauth-", "assert")
-LONGEST_NUMBER = 20  # digits and sign
 BUSY_PREFIXES = ("internal_api_error",)  # the database is gone, or a bug; both can pass
 
 LARGEST: Final = 2**63 - 1  # that SQLite stores
 Number = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
 Id = Annotated[int, Meta(ge=0, le=LARGEST)]
-Text = Annotated[str, Meta(pattern=r"\A[^\ud800-\udfff]*\Z")]  # no lone surrogate
-Digits = Annotated[str, Meta(pattern=r"\A\d{1,18}\Z")]
 Time = Annotated[str, Meta(pattern=r"\A(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)?\Z")]
+Digits = Annotated[str, Meta(pattern=r"\A\d{1,18}\Z")]
 
 
 # --- the fields that we read
 
 
-class _Warned(Struct):
-    module: Text = ""
-    code: Text = ""
-    text: Text = ""
+class _Warned(Struct):  # a warning of a module of the API
+    module: str = ""
+    code: str = ""
+    text: str = ""
 
 
-class _General(Struct):
-    generator: Text
-    wikiid: Text
-    lang: Text
-    case: Text = "first-letter"
-    server: Text = ""
+class General(Struct):
+    """What a wiki says of itself."""
+
+    generator: str
+    wikiid: str
+    lang: str
+    case: str = "first-letter"
+    sitename: str = ""
+    server: str = ""
+    base: str = ""
+    script: str = ""
 
 
-class _Namespace(Struct):
+class _Namespace(Struct):  # a namespace
     id: Number
-    name: Text
-    canonical: Text = ""
+    name: str
+    canonical: str = ""
 
 
-class _Alias(Struct):
+class _NamespaceAlias(Struct):  # a second name of a namespace
     id: Number
-    alias: Text
+    alias: str
+
+
+class _MagicWord(Struct):  # a word of the wiki's syntax, in its languages
+    name: str
+    aliases: list[str]
 
 
 class _Renamed(Struct, rename={"source": "from"}):  # how MediaWiki spells a title, or where a redirect leads
-    source: Text
-    to: Text
+    source: str
+    to: str
     fromencoded: bool = False
 
 
-class _Titled(Struct):  # a page of a list, or on another wiki
-    title: Text
+class Titled(Struct):
+    """A page of a list, or on another wiki."""
+
+    title: str
     ns: Number = 0
     exists: bool = False
 
 
-class _Moved(Struct):  # in the logs of moves and merges
+class _Moved(Struct):  # what the log of moves has of a move
     target_ns: Number = 0
-    target_title: Text = ""
-    dest_title: Text = ""
+    target_title: str = ""
 
 
-class _Logged(_Titled):  # of a hidden entry only the kind is there
-    title: Text = ""
+class LogEntry(Struct):
+    """An entry of a log; of a hidden one only the kind is there."""
+
+    title: str = ""
+    ns: Number = 0
     logpage: Id = 0
     timestamp: Time = ""
-    params: _Moved | list[Any] = msgspec.field(default_factory=_Moved)  # PHP writes nothing as a list
-
-
-class _Listed(_Titled):  # a category of a page, since when it is there
-    timestamp: Time = ""
-
-
-class _Named(Struct):
-    groups: list[Text] = msgspec.field(default_factory=list)
-
-
-class _Contributed(Struct):
-    size: Id = 0
-
-
-class _Assessed(Struct, rename={"grade": "class"}):
-    grade: Text = ""
+    params: _Moved | list[Any] = field(default_factory=_Moved)  # PHP writes nothing as a list
 
 
 class _Slot(Struct):
     content: Any = None  # a page without a text is rejected, not the answer
-    contentmodel: Text = ""
-    sha1: Text = ""
+    contentmodel: str = ""
+    sha1: str = ""
     texthidden: bool = False
 
 
 class _Slots(Struct):
-    main: _Slot = msgspec.field(default_factory=_Slot)
+    main: _Slot = field(default_factory=_Slot)
 
 
 class FoundRevision(Struct, rename={"revision_id": "revid", "sha1_of_slots": "sha1"}):
@@ -125,12 +116,10 @@ class FoundRevision(Struct, rename={"revision_id": "revid", "sha1_of_slots": "sh
 
     revision_id: Id
     timestamp: Time = ""
-    sha1_of_slots: Text = ""
-    user: Text = ""
-    comment: Text = ""
-    size: Id = 0
+    sha1_of_slots: str = ""
+    comment: str = ""
     texthidden: bool = False
-    slots: _Slots = msgspec.field(default_factory=_Slots)
+    slots: _Slots = field(default_factory=_Slots)
 
     @property
     def sha1(self) -> str:
@@ -155,25 +144,23 @@ class FoundRevision(Struct, rename={"revision_id": "revid", "sha1_of_slots": "sh
 
 
 class _Reason(Struct):  # why a title is invalid
-    text: Text
+    text: str
 
 
 class FoundPage(Struct, rename={"page_id": "pageid", "namespace": "ns"}):
     """A page, with some of its revisions; one that was asked for by its id and is gone has no title."""
 
-    title: Text = ""
+    title: str = ""
     page_id: Id = 0  # 0: there is no such page
     namespace: Number = 0
-    absent: bool = msgspec.field(default=False, name="missing")
+    absent: bool = field(default=False, name="missing")
     special: bool = False
-    is_invalid: bool = msgspec.field(default=False, name="invalid")
-    invalidreason: Text | _Reason = ""
-    pageprops: dict[str, Any] = msgspec.field(default_factory=dict)
+    is_invalid: bool = field(default=False, name="invalid")
+    invalidreason: str | _Reason = ""
+    pageprops: dict[str, Any] = field(default_factory=dict)
     redirect: bool = False
-    redirects: list[_Titled] = msgspec.field(default_factory=list)  # that lead to it
-    listed: list[_Listed] = msgspec.field(default_factory=list, name="categories")
-    pageassessments: dict[Text, _Assessed] = msgspec.field(default_factory=dict)
-    revisions: list[FoundRevision] = msgspec.field(default_factory=list)
+    redirects: list[Titled] = field(default_factory=list)  # that lead to it
+    revisions: list[FoundRevision] = field(default_factory=list)
 
     @property
     def missing(self) -> bool:
@@ -197,47 +184,64 @@ class FoundPage(Struct, rename={"page_id": "pageid", "namespace": "ns"}):
         item = str(self.pageprops.get("wikibase_item", ""))
         return item if ITEM.fullmatch(item) else ""
 
-    @property
-    def categories(self) -> dict[str, str]:
-        """Categories without their namespace → since when; empty if they were not asked for."""
-        return {one.title.partition(":")[2]: moment(one.timestamp) for one in self.listed}
 
+class Query(Struct):
+    """What `action=query` found; None: a part that nobody asked for, or that the wiki left out."""
 
-class _Query(Struct):
-    general: _General | None = None
-    namespaces: dict[str, _Namespace] | None = None
-    namespacealiases: list[_Alias] | None = None
-    normalized: list[_Renamed] = msgspec.field(default_factory=list)
-    converted: list[_Renamed] = msgspec.field(default_factory=list)
-    redirects: list[_Renamed] = msgspec.field(default_factory=list)
-    interwiki: list[_Titled] = msgspec.field(default_factory=list)
-    badrevids: dict[Digits, Any] = msgspec.field(default_factory=dict)
-    pages: list[FoundPage] = msgspec.field(default_factory=list)
-    categorymembers: list[_Titled] = msgspec.field(default_factory=list)
-    logevents: list[_Logged] = msgspec.field(default_factory=list)
-    users: list[_Named] = msgspec.field(default_factory=list)
-    usercontribs: list[_Contributed] = msgspec.field(default_factory=list)
+    general: General | None = None
+    namespaces: dict[str, _Namespace] = field(default_factory=dict)
+    namespacealiases: list[_NamespaceAlias] = field(default_factory=list)
+    magicwords: list[_MagicWord] = field(default_factory=list)
+    normalized: list[_Renamed] = field(default_factory=list)
+    converted: list[_Renamed] = field(default_factory=list)
+    redirects: list[_Renamed] = field(default_factory=list)
+    interwiki: list[Titled] = field(default_factory=list)
+    badrevids: dict[Digits, Any] = field(default_factory=dict)
+    pages: list[FoundPage] = field(default_factory=list)
+    categorymembers: list[Titled] | None = None
+    pageswithprop: list[Titled] | None = None
+    logevents: list[LogEntry] | None = None
 
 
 class _Expanded(Struct):
     wikitext: str
 
 
-class _Parsed(Struct):
-    text: Text
-    pageid: Id = 0
-    revid: Id = 0
-    templates: list[_Titled] = msgspec.field(default_factory=list)
+class Parsed(Struct):
+    """HTML of a page."""
+
+    text: str
+    page_id: Id = field(default=0, name="pageid")
+    revision_id: Id = field(default=0, name="revid")
+    templates: list[Titled] = field(default_factory=list)
+
+
+class _Error(Struct):
+    code: str
+    text: str = ""
+    info: str = ""  # in place of `text`, in the old format
 
 
 class Answer(Struct):
     """An answer of the API."""
 
-    query: _Query | None = None
+    query: Query = field(default_factory=Query)
     expandtemplates: _Expanded | None = None
-    parse: _Parsed | None = None
-    warnings: list[_Warned] = msgspec.field(default_factory=list)
-    continues: dict[Text, Text | Number] | None = msgspec.field(default=None, name="continue")
+    parse: Parsed | None = None
+    warnings: list[_Warned] = field(default_factory=list)
+    continues: dict[str, str | Number] | None = field(default=None, name="continue")
+    errors: list[_Error] = field(default_factory=list)
+    error: _Error | None = None
+
+    @property
+    def continuation(self) -> dict[str, str] | None:
+        """The parameters that continue a query; None at its end."""
+        if self.continues is None:
+            return None
+        return {name: str(value) for name, value in self.continues.items()}
+
+
+DECODER: Final = msgspec.json.Decoder(Answer)
 
 
 # --- one answer
@@ -255,18 +259,19 @@ class ApiError(BuilderError):
         self.code = code
 
 
-def read_answer(api: str, reply: Reply, now: float) -> Json:
-    """Return the JSON of an answer that has no errors.
+def read_answer(api: str, reply: Reply, now: float) -> Answer:
+    """Return an answer that has no errors.
 
     Raises:
         TryAgainError: The server is busy, or the answer is incomplete.
         ApiError: MediaWiki refused the request.
         BuilderError: The answer is not from MediaWiki.
     """
-    answer, rest = _json(reply.body)
+    answer, fault = _decoded(reply.body)
     wait = asked_wait(reply.headers, now)
-    if isinstance(answer, dict) and (answer.get("errors") or answer.get("error")):
-        _raise_for_errors(api, answer.get("errors") or [answer["error"]], wait, reply.status)
+    errors = answer.errors or ([answer.error] if answer.error else [])
+    if errors:
+        _raise_for_error(api, errors[0], wait, reply.status)
     if reply.status in BUSY_STATUS:
         refused = reply.status == 429 or wait is not None
         raise TryAgainError(f"status {reply.status}: {_glimpse(reply.body)}", wait=wait, refused=refused)
@@ -281,61 +286,39 @@ def read_answer(api: str, reply: Reply, now: float) -> Json:
             f"{api}: expected status 200, found status {reply.status}: {_glimpse(reply.body)};"
             " check the address and the contact"
         )
-    if not reply.body.strip():
-        raise TryAgainError("an empty answer", wait=wait)
-    if rest or (answer is None and reply.body.lstrip().startswith(b"{")):
-        what = f"is followed by {rest[:60]!r}" if rest else f"breaks off after {len(reply.body):,} bytes"
-        raise TryAgainError(f"the JSON {what}", wait=wait)
-    if not isinstance(answer, dict):
+    if isinstance(fault, msgspec.ValidationError):
+        raise not_mediawiki(api, str(fault)) from fault
+    if fault and (not reply.body.strip() or reply.body.lstrip().startswith(b"{")):
+        # Cut off, or followed by HTML: MediaWiki adds it if it fails late.
+        raise TryAgainError(f"the JSON is incomplete or followed by something else: {fault}", wait=wait)
+    if fault:
         raise BuilderError(
             f"{api}: expected JSON of MediaWiki, found {_glimpse(reply.body)}; the address should end in"
             " api.php, such as https://en.wikipedia.org/w/api.php"
         )
-    try:
-        msgspec.convert(answer, Answer, strict=True)
-    except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        raise _not_mediawiki(api, str(error)) from error
     return answer
 
 
-def continuation(api: str, answer: Json) -> dict[str, str] | None:
-    """Return the parameters that continue a query; None at its end."""
-    token = answer.get("continue")
-    if token is None:
-        return None
-    with expected_fields(api):
-        return {str(name): str(value) for name, value in token.items()}
+def _decoded(body: bytes) -> tuple[Answer, Exception | None]:
+    """Return the answer, or an empty one and what is wrong with the body."""
+    try:
+        return DECODER.decode(body), None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return Answer(), error
 
 
-def _raise_for_errors(api: str, errors: list[Json], wait: float | None, status: int) -> None:
-    with expected_fields(api):
-        code = _printable(errors[0]["code"])
-        text = _printable(errors[0].get("text") or errors[0].get("info", ""))  # the latter in the old format
+def _raise_for_error(api: str, error: _Error, wait: float | None, status: int) -> None:
+    code, text = _printable(error.code), _printable(error.text or error.info)
     if code in BUSY_CODES or code.startswith(BUSY_PREFIXES) or status in BUSY_STATUS:
         raise TryAgainError(f"{code}: {text}", wait=wait, refused=code in TOO_MANY or status == 429)
     code = code or "unnamed"  # an empty one means no failure where reasons are stored
-    said = f"{api}: MediaWiki refuses: {text} ({code})"
-    raise BuilderError(said) if code.startswith(REFUSES_US) else ApiError(code, said)
+    message = f"{api}: MediaWiki refuses: {text} ({code})"
+    raise BuilderError(message) if code.startswith(REFUSES_US) else ApiError(code, message)
 
 
-def _json(body: bytes) -> tuple[object, str]:
-    """Return the JSON, None if there is none, and what follows it: MediaWiki adds HTML if it fails late."""
-    try:
-        text = body.decode("utf-8").strip()
-        value, end = json.JSONDecoder(parse_int=_number).raw_decode(text)
-    except (ValueError, RecursionError):
-        return None, ""
-    return value, text[end:]
-
-
-def _number(digits: str) -> int | float:
-    """An integer; one that is longer than any of MediaWiki's is a float, which the schema refuses."""
-    return int(digits) if len(digits) <= LONGEST_NUMBER else float(digits)
-
-
-def _printable(value: object) -> str:
-    """A value for an error: one line, without control characters and lone surrogates."""
-    return " ".join("".join(c if c.isprintable() else " " for c in str(value)).split())
+def _printable(text: str) -> str:
+    """A text for an error: one line, without control characters."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def _glimpse(body: bytes) -> str:
@@ -343,23 +326,13 @@ def _glimpse(body: bytes) -> str:
     return repr(text[:120]) if text else "an empty answer"
 
 
-@contextmanager
-def expected_fields(api: str) -> Iterator[None]:
-    """Turn Python's errors about missing fields of an answer into one that the user understands."""
-    try:
-        yield
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
-        raise _not_mediawiki(api, f"{type(error).__name__}: {error}") from error
+def expected(api: str, part: Part | None, name: str) -> Part:
+    """Return a part of an answer that must be there."""
+    if part is None:
+        raise not_mediawiki(api, f"Object missing required field `{name}`")
+    return part
 
 
-def _not_mediawiki(api: str, why: str) -> BuilderError:
+def not_mediawiki(api: str, why: str) -> BuilderError:
+    """Return the error of a server that is not a MediaWiki."""
     return BuilderError(f"{api}: answers with JSON, but not as MediaWiki does: {why}; check the address")
-
-
-def moment(timestamp: str) -> str:
-    """The timestamp of an entry; empty if it has none, or one that no calendar has.
-
-    >>> moment("2020-02-29T00:00:00Z"), moment("2020-02-31T00:00:00Z")
-    ('2020-02-29T00:00:00Z', '')
-    """
-    return timestamp if is_timestamp(timestamp) else ""

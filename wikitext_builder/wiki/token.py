@@ -1,10 +1,9 @@
-"""An OAuth 2 token: read from a file or the environment, shown to nobody but the wiki that it is for."""
+"""An OAuth 2 token: read from a file or the environment, and sent to the wiki that it is for."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from requests import PreparedRequest
@@ -14,36 +13,25 @@ from wikitext_builder.errors import BuilderError
 
 VARIABLE = "WIKITEXT_BUILDER_TOKEN"
 FORM = re.compile(r"[A-Za-z0-9._~+/-]{20,}=*")  # RFC 6750, 2.1; Wikimedia's have some hundred characters
-HIDDEN = "(token)"
 
 
 class Token(AuthBase):
-    """A token, whose text no repr, error or traceback has.
+    """A token, whose text no repr has.
 
     >>> Token("eyJ0eXAiOiJKV1QiLCJh")
     Token()
     """
 
     def __init__(self, text: str) -> None:
-        self._text: Callable[[], str] = lambda: text
+        self._text = text
 
     def __repr__(self) -> str:
         return "Token()"
 
-    def __reduce__(self) -> str:
-        raise TypeError("a token is not written anywhere")
-
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
         """Name the account of a request."""
-        request.headers["Authorization"] = f"Bearer {self._text()}"
+        request.headers["Authorization"] = f"Bearer {self._text}"
         return request
-
-    def hide(self, body: bytes) -> bytes:
-        """Return a piece of an answer without the token: a server can repeat it, and stores keep answers."""
-        text = self._text()
-        for form in (text, text.replace("/", r"\/")):  # the second one is how PHP writes it in JSON
-            body = body.replace(form.encode(), HIDDEN.encode())
-        return body
 
 
 def read_token(file: str | Path | None, *, trusted: bool) -> Token | None:
@@ -53,19 +41,19 @@ def read_token(file: str | Path | None, *, trusted: bool) -> Token | None:
         file: A text file with the token and nothing else.
         trusted: The wiki is one that the variable is meant for. A file names its wiki by the same command.
     """
-    if file is not None:
-        where = f"--token-file {file}"
+    if file is None:
+        source, text = VARIABLE, os.environ.get(VARIABLE, "") if trusted else ""
+        if not text:
+            return None
+    else:
+        source = f"--token-file {file}"
         try:
             text = Path(file).read_text(encoding="ascii", errors="replace")
         except OSError as error:
-            raise BuilderError(f"{where}: {error.strerror or error}; give a file with a token") from error
-    else:
-        where, text = VARIABLE, os.environ.get(VARIABLE, "") if trusted else ""
-        if not text:
-            return None
+            raise BuilderError(f"{source}: {error.strerror or error}; give a file with a token") from error
     if not FORM.fullmatch(text.strip()):  # the error does not quote it: a part may be a token
         raise BuilderError(
-            f"{where}: expected one OAuth 2 access token and nothing else (20 or more of the characters"
+            f"{source}: expected one OAuth 2 access token and nothing else (20 or more of the characters"
             f" A-Z a-z 0-9 . _ ~ + / -), found something else of {len(text):,} characters"
         )
     return Token(text.strip())

@@ -88,9 +88,10 @@ class Reader:
         text = "".join(f"{MARK.format(number)} a {call} b\n\n" for number, call in enumerate(calls))
         request = {"action": "parse", "prop": "text", "title": TITLE, "text": text + MARK.format("end")}
         options = {"contentmodel": "wikitext", "disablelimitreport": "1", "disableeditsection": "1"}
-        answer = self.wikipedia.request(request | options)
+        answer = self.wikipedia.request(request | options).parse
+        assert answer is not None
         self.requests += 1
-        pieces = re.split(r"%\((?:\d+|end)\)%", str(answer["parse"]["text"]))
+        pieces = re.split(r"%\((?:\d+|end)\)%", answer.text)
         if len(pieces) == len(calls) + 2:
             return [Answer(visible(piece), ERROR.search(piece) is not None) for piece in pieces[1:-1]]
         if len(calls) == 1:

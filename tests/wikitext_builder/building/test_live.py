@@ -16,7 +16,6 @@ from wikitext_builder.building.build import BuildReport
 from wikitext_builder.building.splits import rank_for_test
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import read_attribution
-from wikitext_builder.pages.rows import Dates
 from wikitext_builder.pages.store import Store
 
 MONTHS = {"oct": "2026-10-01..2026-10-31", "nov": "2026-11-01..2026-11-30"}
@@ -44,9 +43,8 @@ def dated(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Store.create(store) as opened:
         pages = [one.page_id for one in opened.revisions("en")]
         days = [f"2026-{10 + number // 14}-{1 + number % 14:02}" for number in range(len(pages))]
-        dates = {page: Dates(created=f"{day}T12:00:00Z") for page, day in zip(pages, days, strict=True)}
+        dates = {page: f"{day}T12:00:00Z" for page, day in zip(pages, days, strict=True)}
         opened.add_dates("en", dates)
-        opened.add_dates("en", {pages[0]: Dates(promoted="2026-11-01T00:00:00Z")})  # the other one stays
         assert opened.revisions("en")[0].created == "2026-10-01T12:00:00Z"
     return store
 
@@ -92,24 +90,20 @@ def test_a_series_of_months_is_one_call_and_resumes(dated: Path, tmp_path: Path)
     assert sorted(path.name for path in out.iterdir()) == ["2026-10", "2026-11"]
     again = wb.build_months("live", dated, out, months="2026-10", workers=1)
     assert [one.already_built for one in again.values() if one] == [True]
-    assert series(dated, tmp_path / "p", "2026-11", by="promoted") == {"2026-11": 1}
 
 
 @pytest.mark.parametrize(
-    ("months", "by", "words"),
+    ("months", "words"),
     [
-        ("2026-13", "created", "'2026-13' is not a month from 01 to 12; write 2026-08..2026-10"),
-        ("2026-01..2026-1", "created", "'2026-1' is not a month from 01 to 12"),
-        ("2026-10..2026-09", "created", "ends before it begins; write the earlier month first"),
-        ("2026-01", "created", "no page was created in 2026-01"),
-        ("2026-10", "read", "expected created or promoted"),
+        ("2026-13", "'2026-13' is not a month from 01 to 12; write 2026-08..2026-10"),
+        ("2026-01..2026-1", "'2026-1' is not a month from 01 to 12"),
+        ("2026-10..2026-09", "ends before it begins; write the earlier month first"),
+        ("2026-01", "no page was created in 2026-01"),
     ],
 )
-def test_a_series_that_cannot_be_is_refused(
-    dated: Path, tmp_path: Path, months: str, by: str, words: str
-) -> None:
+def test_a_series_that_cannot_be_is_refused(dated: Path, tmp_path: Path, months: str, words: str) -> None:
     with pytest.raises(BuilderError, match=words):
-        series(dated, tmp_path / "x", months, by=by)
+        series(dated, tmp_path / "x", months)
 
 
 def test_a_series_of_months_has_a_report_per_month(dated: Path, tmp_path: Path) -> None:
@@ -179,7 +173,7 @@ def test_a_month_whose_pages_are_all_rejected_does_not_end_the_series(
 ) -> None:
     store = store_of(tmp_path / "a.store", [], copy=short)
     with Store.create(store) as opened:  # page 5 has no text
-        dates = {5: Dates(created="2026-10-05T00:00:00Z"), 7: Dates(created="2026-11-07T00:00:00Z")}
+        dates = {5: "2026-10-05T00:00:00Z", 7: "2026-11-07T00:00:00Z"}
         opened.add_dates("en", dates)
     found = series(store, tmp_path / "series", "2026-10..2026-11", **options)
     assert [articles is not None for articles in found.values()] == [False, True]

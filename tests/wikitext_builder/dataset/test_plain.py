@@ -26,7 +26,6 @@ from wikitext_builder.article import heading_level
 from wikitext_builder.dataset.plain import PlainArticle, Section
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.pages.rows import Dates
 from wikitext_builder.pages.store import Store
 from wikitext_builder.tokens.tokenizer import tokenize_article
 
@@ -136,18 +135,18 @@ def test_rows_have_the_dates_that_the_store_knows(tmp_path: Path) -> None:
         replace(page, page_id=n, revision_id=n, title=f"Page {n}")
         for n, page in enumerate([numbered_page(1, "Some words. " * 9)] * 3, start=1)
     ]
-    known = {1: Dates(created="2021-01-02T00:00:00Z", promoted="2022-05-02T00:00:00Z"),
-             2: Dates(created="2021-02-02T00:00:00Z")}  # fmt: skip
+    known = {1: "2021-01-02T00:00:00Z",
+             2: "2021-02-02T00:00:00Z"}  # fmt: skip
     with Store.create(tmp_path / "a.store") as store:
         store.add("en", pages, origin="test")
         store.add_dates("en", known)
     for form in ("jsonl", "parquet"):
         wb.build("live", tmp_path / "a.store", tmp_path / form, workers=1, articles=form)
         rows = wb.load(tmp_path / form).plain_articles("test")
-        assert {one.page_id: (one.created, one.promoted) for one in rows} == {
-            1: ("2021-01-02T00:00:00Z", "2022-05-02T00:00:00Z"),
-            2: ("2021-02-02T00:00:00Z", None),
-            3: (None, None),
+        assert {row.page_id: row.created for row in rows} == {
+            1: "2021-01-02T00:00:00Z",
+            2: "2021-02-02T00:00:00Z",
+            3: None,
         }
         assert not [one for one in wb.verify(tmp_path / form) if one.passed is False]
 

@@ -1,12 +1,10 @@
 """Conditions without a wiki: how they are written, what they take, and in `import` and `build`."""
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import wikitext_builder as wb
 from tests.cases import each
@@ -15,36 +13,45 @@ from tests.dumps import numbered_page
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages.lock import lock_lines, read_attribution, read_lock
-from wikitext_builder.pages.page_filters import FILTERS, STORED, chosen, parse_rules
+from wikitext_builder.pages.page_filters import (
+    FILTERS,
+    STORED,
+    Filter,
+    FirstOf,
+    FirstRevision,
+    Rule,
+    Texts,
+    chosen,
+    first_fault,
+    parse_kind,
+    parse_rules,
+)
 from wikitext_builder.pages.reading import status_of
 from wikitext_builder.pages.rows import Rejected, Revision, Wanted
-from wikitext_builder.pages.rules import First, Past, first_fault, parse_kind
 from wikitext_builder.pages.store import Store
 from wikitext_builder.wiki.classify import classifier
-from wikitext_builder.wiki.dates import days_before, parse_date, parse_span
-from wikitext_builder.wiki.languages import LANGUAGES
+from wikitext_builder.wiki.dates import parse_span
+from wikitext_builder.wiki.languages import LANGUAGES, Language
 
 EN = LANGUAGES["en"]
 SAMPLE = ROOT / "wikitext_builder" / "sample" / "sample.xml"
 PAGE = numbered_page(7, "'''Tea''' is a drink of leaves.<ref>A long note about leaves</ref>", "Tea")
 
 
-@dataclass
-class Known(Past):
-    """A past that is known."""
-
-    timestamp: str = "2026-01-15T00:00:00Z"
-    summary: str = ""
-    asked: list[int] = field(default_factory=list)
-
-    def first(self, page: Page) -> First:
-        self.asked.append(page.page_id)
-        return First(timestamp=self.timestamp, summary=self.summary)
+def created(timestamp: str = "2026-01-15T00:00:00Z", summary: str = "") -> FirstOf:
+    return lambda _page: FirstRevision(timestamp=timestamp, summary=summary)
 
 
-def reason(include: str = "", exclude: str = "", *, past: Known | None = None) -> str:
-    rules = parse_rules([include] if include else [], [exclude] if exclude else [], EN)
-    found = first_fault(rules, PAGE, past or Known())
+def rules_of(include: Texts, exclude: Texts = (), language: Language = EN) -> tuple[Rule[Filter], ...]:
+    return parse_rules(include, exclude, language, FILTERS)
+
+
+KNOWN = created()
+
+
+def reason(include: str = "", exclude: str = "", *, first_of: FirstOf = KNOWN) -> str:
+    rules = rules_of([include] if include else [], [exclude] if exclude else [])
+    found = first_fault(rules, PAGE, first_of)
     return found[0] if found else ""
 
 
@@ -55,8 +62,8 @@ def test_a_page_is_so_or_not(text: str, include: str, exclude: str) -> None:
 
 
 def test_a_first_revision_that_is_not_known_is_not_new() -> None:
-    assert reason(include="created-since:2020-01-01", past=Known(timestamp="")) == "creation-unknown"
-    assert reason(exclude="created-since:2020-01-01", past=Known(timestamp="")) == "creation-unknown"
+    assert reason(include="created-since:2020-01-01", first_of=created(timestamp="")) == "creation-unknown"
+    assert reason(exclude="created-since:2020-01-01", first_of=created(timestamp="")) == "creation-unknown"
 
 
 def test_a_range_without_a_number_in_it_is_refused() -> None:
@@ -66,59 +73,52 @@ def test_a_range_without_a_number_in_it_is_refused() -> None:
 
 @each("pages", "summary, copied", "a summary that names the page of the text")
 def test_a_summary_that_names_the_page_of_the_text(summary: str, copied: bool) -> None:
-    past = Known(summary=summary)
-    assert reason(include="created-since:2020-01-01", past=past) == ("split" if copied else "")
+    first_of = created(summary=summary)
+    assert reason(include="created-since:2020-01-01", first_of=first_of) == ("split" if copied else "")
     assert classifier(LANGUAGES["de"]).copied_from(summary) == ""  # no words are known
 
 
 def test_cheap_rules_go_first_so_that_a_wiki_is_not_asked() -> None:
-    past = Known()
-    rules = parse_rules(["created-since:2030-01-01", "words:1000-", "bytes:1000-"], (), EN)
-    assert first_fault(rules, PAGE, past) == ("too-short", "66 bytes, fewer than 1,000")
-    assert past.asked == []
+    def asked(page: Page) -> FirstRevision:
+        raise AssertionError(page)
+
+    rules = rules_of(["created-since:2030-01-01", "words:1000-", "bytes:1000-"])
+    assert first_fault(rules, PAGE, asked) == ("too-short", "66 bytes, fewer than 1,000")
 
 
 @each("pages", "text, words", "what is wrong is an error that says what is right")
 def test_what_is_wrong_is_an_error_that_says_what_is_right(text: str, words: str) -> None:
     with pytest.raises(BuilderError, match=words) as raised:
-        parse_rules(text, (), EN)
+        rules_of(text)
     assert str(raised.value).startswith(f"--include {text}")
 
 
 def test_a_language_without_known_stubs_says_so() -> None:
     with pytest.raises(BuilderError, match=r"known for the de Wikipedia.*template:NAME"):
-        parse_rules((), "stubs", LANGUAGES["de"])
+        rules_of((), "stubs", LANGUAGES["de"])
 
 
 @each("pages", "code, stubs, others", "stubs of each wikipedia")
 def test_stubs_of_each_wikipedia(code: str, stubs: str, others: str) -> None:
-    (rule,) = parse_rules("stubs", (), LANGUAGES[code])
+    rules = rules_of("stubs", (), LANGUAGES[code])
     for text, expected in ((stubs, ""), (others, "within-stubs")):
         for call in re.findall(r"(?:<!-- )?\{\{.*?\}\}(?: -->)?", text):
-            found = rule.why_not(replace(PAGE, wikitext=f"Text. {call}"), Known())
+            found = first_fault(rules, replace(PAGE, wikitext=f"Text. {call}"), created())
             assert (found[0] if found else "") == expected, call
 
 
 def test_arguments_can_be_one_text() -> None:
-    assert parse_rules("stubs", (), EN) == parse_rules(["stubs"], [], EN)
+    assert rules_of("stubs") == rules_of(["stubs"])
 
 
 @each("pages", "names, called", "templates can be named")
 def test_templates_can_be_named(names: str, called: bool) -> None:
     page = replace(PAGE, wikitext="Un río. {{Plantilla:esbozo|ríos}}")
-    rules = parse_rules(f"template:{names}", (), LANGUAGES["es"])
-    found = first_fault(rules, page, Known())
+    rules = rules_of(f"template:{names}", (), LANGUAGES["es"])
+    found = first_fault(rules, page, created())
     assert (found is None) == called
     if found:
         assert found == ("within-template", f"it calls none of the templates {names}")
-
-
-@given(st.datetimes(), st.integers(0, 400))
-def test_days_before_is_before_by_these_days_or_the_first_moment(moment: object, days: int) -> None:
-    text = parse_date(str(moment).partition(".")[0])
-    before = days_before(text, days)
-    assert before <= text
-    assert (before == text) == (days == 0 or text == "0001-01-01T00:00:00Z")
 
 
 def test_spans_have_both_days() -> None:
@@ -131,7 +131,7 @@ def test_spans_have_both_days() -> None:
 # --- stores, lock files, builds
 
 
-def revision(number: int, created: str = "", promoted: str = "") -> Revision:
+def revision(number: int, created: str = "") -> Revision:
     return Revision(
         title=f"Page {number}",
         page_id=number,
@@ -139,25 +139,22 @@ def revision(number: int, created: str = "", promoted: str = "") -> Revision:
         timestamp="2026-04-16T17:15:34Z",
         sha1="a" * 40,
         created=created,
-        promoted=promoted,
     )
 
 
-DATED = [revision(1, "2026-01-05T00:00:00Z"), revision(2, "2026-02-05T00:00:00Z", "2026-02-09T00:00:00Z")]
+DATED = [revision(1, "2026-01-05T00:00:00Z"), revision(2, "2026-02-05T00:00:00Z")]
 
 
 def test_dates_in_a_lock_file_are_read_back(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
-    for revisions, columns in (([*DATED, revision(3)], 7), ([revision(3)], 5)):
+    for revisions, columns in (([*DATED, revision(3)], 6), ([revision(3)], 5)):
         with path.open("w", encoding="utf-8", newline="") as file:
             file.writelines(lock_lines(revisions, EN))
         assert len(path.read_text(encoding="utf-8").splitlines()[1].split("\t")) == columns
         found = read_lock(path, language="en")
-        assert [(one, one.created, one.promoted) for one in found] == [
-            (one, one.created, one.promoted) for one in revisions
-        ]
-    text = path.read_text(encoding="utf-8").replace("sha1\n", "sha1\tcreated\tpromoted\n")
-    path.write_text(text.replace("a" * 40, "a" * 40 + "\tsoon\t-"), encoding="utf-8")
+        assert [(row, row.created) for row in found] == [(row, row.created) for row in revisions]
+    text = path.read_text(encoding="utf-8").replace("sha1\n", "sha1\tcreated\n")
+    path.write_text(text.replace("a" * 40, "a" * 40 + "\tsoon"), encoding="utf-8")
     with pytest.raises(BuilderError, match="'soon' is not a created"):
         read_lock(path, language="en")
 
@@ -240,19 +237,6 @@ def test_other_conditions_make_a_rejected_page_missing_again(tmp_path: Path) -> 
         store.add("en", [numbered_page(1, "text", "C")], origin="x")
         store.want("en", [Wanted(title="C"), Wanted(title="C", as_of="2015-01-01T00:00:00Z")])
         assert status_of(store, "en").missing == 1  # an older one
-
-
-def test_a_page_that_is_free_of_conditions_now_is_missing_again(tmp_path: Path) -> None:
-    wanted = [Wanted(title="A"), Wanted(title="B")]
-    with Store.create(tmp_path / "a.store") as store:
-        store.want("en", wanted)
-        rejected = [Rejected(title=one.title, reason="created-earlier", detail="") for one in wanted]
-        store.add("en", [], origin="x", settled=wanted, rejected=rejected, bound=wanted[:1])
-        for _ in range(2):
-            assert store.missing("en") == []
-            store.ask_again("en", "", free=wanted[1:])
-        store.ask_again("en", "", free=wanted)
-        assert store.missing("en") == wanted[:1]
 
 
 def test_every_kind_is_documented() -> None:

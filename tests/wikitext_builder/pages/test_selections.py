@@ -9,16 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.categories import Category
 from wikitext_builder.pages.lookup import Selection, linked_titles, sampled
 from wikitext_builder.pages.rows import Wanted
-from wikitext_builder.pages.selections import (
-    ListPage,
-    LockFile,
-    TitlesFile,
-    default_selections,
-    parse_selection,
-)
+from wikitext_builder.pages.selections import Category, ListPage, LockFile, TitlesFile, parse_selections
 from wikitext_builder.wiki.client import Site
 from wikitext_builder.wiki.languages import LANGUAGES
 
@@ -32,8 +25,6 @@ EN = LANGUAGES["en"]
         ("featured", Category(name="Featured articles")),
         ("category:Good_articles", Category(name="Good articles")),
         ("category:Category: Good articles", Category(name="Good articles")),
-        ("category:Physics|depth=2", Category(name="Physics", depth=2)),
-        ("category:Category: Physics | depth = 0", Category(name="Physics")),
         ("category:AT&T: a history", Category(name="AT&T: a history")),
         ("list:Wikipedia:Featured articles", ListPage(title="Wikipedia:Featured articles")),
         (
@@ -46,7 +37,7 @@ EN = LANGUAGES["en"]
     ],
 )
 def test_selections(text: str, selection: Selection) -> None:
-    assert parse_selection(text, EN) == selection
+    assert parse_selections(text, EN) == [selection]
 
 
 @pytest.mark.parametrize(
@@ -54,33 +45,29 @@ def test_selections(text: str, selection: Selection) -> None:
 )
 def test_the_error_of_an_unknown_word_lists_the_known_ones(text: str) -> None:
     with pytest.raises(BuilderError, match="expected good, featured, category:NAME"):
-        parse_selection(text, EN)
+        parse_selections(text, EN)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "category:A|B",
-        "category:A|depth=",
-        "category:A|depth=10",
-        "category:A|B|depth=2",
-        "list:../x",
-        "list:#top",
-    ],
-)
+@pytest.mark.parametrize("text", ["category:A|B", "list:../x", "list:#top"])
 def test_names_that_no_page_can_have_are_refused(text: str) -> None:
     with pytest.raises(BuilderError, match="no page can have this title"):
-        parse_selection(text, EN)
+        parse_selections(text, EN)
 
 
 def test_the_default_is_good_and_featured_if_a_language_has_them() -> None:
-    assert default_selections(EN) == (Category(name="Good articles"), Category(name="Featured articles"))
+    assert parse_selections((), EN) == [Category(name="Good articles"), Category(name="Featured articles")]
     for language in LANGUAGES.values():
         if language.good_category is None:
             with pytest.raises(BuilderError, match="no such category"):
-                parse_selection("good", language)
+                parse_selections("good", language)
         if language.good_category or language.featured_category:
-            assert default_selections(language)
+            assert parse_selections((), language)
+
+
+def test_what_proves_each_page_is_selected_alone() -> None:
+    assert parse_selections("created-since:2026-01-01", EN)
+    with pytest.raises(BuilderError, match="into the same store by another command"):
+        parse_selections(["created-since:2026-01-01", "good"], EN)
 
 
 NAMES = st.sets(st.text("abcdé ", min_size=1, max_size=4), min_size=1, max_size=40)

@@ -19,18 +19,3 @@ def test_titles_of_lists(code: str, title: str, expected: bool) -> None:
 @each("wiki", "language, wikitext, expected", "redirects")
 def test_redirects(language: str, wikitext: str, expected: bool) -> None:
     assert classifier(LANGUAGES[language]).is_redirect(wikitext) is expected
-
-
-@each("wiki", "code, marked, others", "what talk pages say")
-def test_what_talk_pages_say(code: str, marked: list[str], others: list[str]) -> None:
-    known = classifier(LANGUAGES[code])
-    assert bool(known.language.talk_mark) == bool(marked)
-    assert [text for text in [*marked, *others] if known.is_marked_talk(text)] == marked
-    assert not known.is_marked_talk("".join(f"<!-- {text} -->" for text in marked))
-
-
-def test_a_portuguese_talk_page_of_many_spaces_takes_linear_time() -> None:
-    """Of 8,000 spaces it once took 0.26 seconds, and four times as long for twice as many."""
-    portuguese, spaces = classifier(LANGUAGES["pt"]), " " * 1_000_000
-    assert not portuguese.is_marked_talk("{{marca de projeto|" + spaces)
-    assert portuguese.is_marked_talk(f"{{{{marca de projeto|{spaces}A|{spaces}qualidade = 5}}}}")

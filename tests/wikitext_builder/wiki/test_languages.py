@@ -11,7 +11,7 @@ from wikitext_builder.wiki.languages import LANGUAGES, Language
 ROWS = [pytest.param(language, id=code) for code, language in LANGUAGES.items()]
 TEMPLATES = ("good_marks", "featured_marks", "disambiguation_marks")
 NAMESPACES = ("file_namespaces", "category_namespaces", "template_namespaces")
-PATTERNS = ("talk_mark", "copied_summary")
+PATTERNS = ("copied_summary",)
 OF_THE_WIKI = ("index", "wiki", "redirects")  # what only a wiki itself says
 # What a Wikipedia does not have, or what titles do not show: see the comments in the table.
 MAY_BE_EMPTY = {

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from wikitext_builder.errors import BuilderError
@@ -9,9 +10,13 @@ from wikitext_builder.extraction.page import extract
 from wikitext_builder.pages.dumped import DumpedSite
 from wikitext_builder.wiki.languages import CODES, LANGUAGES, OTHER_NAMES, OTHERS, Language, language_of
 from wikitext_builder.wiki.names import names_in_answer, names_said, with_names
+from wikitext_builder.wiki.responses import Query
 
-CATALAN: dict[str, Any] = {
+CATALAN_ANSWER: dict[str, Any] = {
     "general": {
+        "generator": "MediaWiki 1.45",
+        "wikiid": "cawiki",
+        "lang": "ca",
         "sitename": "Viquipèdia",
         "server": "//ca.wikipedia.org",
         "script": "/w/index.php",
@@ -31,6 +36,7 @@ CATALAN: dict[str, Any] = {
         {"name": "img_manualthumb", "aliases": ["thumb=$1"]},
     ],
 }
+CATALAN = msgspec.convert(CATALAN_ANSWER, Query)
 
 
 def test_every_wikipedia_has_a_code() -> None:

@@ -2,16 +2,11 @@
 
 import gzip
 import shutil
-import socket
 import subprocess
-import threading
 import time
 import zlib
-from collections.abc import Callable
-from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from socketserver import BaseRequestHandler, ThreadingTCPServer
 from typing import Any
 
 import pytest
@@ -20,17 +15,15 @@ from click.testing import CliRunner
 
 from tests.cases import each, read
 from tests.dumps import numbered_page
-from tests.mediawiki.asking import ask, fetched, stored, titles
+from tests.mediawiki.asking import GOOD, ask, fetched, stored, titles
 from tests.mediawiki.loopback import GENERAL, SITE, Answer, always, by_kind, pages, send, server
 from wikitext_builder.cli import cli
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.pages import expansions
-from wikitext_builder.pages.categories import Category
 from wikitext_builder.wiki import client
 from wikitext_builder.wiki.http import Patience
 from wikitext_builder.wiki.responses import ApiError
 
-GOOD = Category(name="Good articles")
 TWICE = Patience(attempts=2, first_wait=0.01, silence=5.0, request=0.6)
 
 
@@ -128,94 +121,16 @@ def test_a_wait_beyond_patience_ends_the_run_and_names_it(value: str) -> None:
     refuses(answer, "asks us to wait 86,400 seconds" if value == "86400" else "asks us to wait")
 
 
-OK = b"HTTP/1.1 200 OK\r\n"
-CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
-DRIPPING = {
-    "head": OK + b"X-Slow: ",
-    "body": OK + b"\r\n",
-    "size of a chunk": CHUNKED,
-    "trailer": CHUNKED + b"2\r\n{}\r\n0\r\nX: ",
-}
+def test_a_body_that_drips_for_hours_is_cut_off() -> None:
+    def drip(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
+        handler.connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        for _byte in range(200):
+            handler.connection.sendall(b"1")
+            time.sleep(0.05)
 
-
-def drip(write: Callable[[bytes], object], begin: bytes) -> None:
-    write(begin)
-    for _ in range(200):
-        write(b"1")
-        time.sleep(0.05)
-
-
-@pytest.mark.parametrize("where", DRIPPING)
-def test_bytes_that_drip_for_hours_are_cut_off(where: str) -> None:
     begin = time.monotonic()
-    answer: Answer = lambda handler, _: drip(handler.connection.sendall, DRIPPING[where])  # noqa: E731
-    refuses(answer, r"2 attempts \(.*not complete", patience=TWICE)
+    refuses(drip, r"2 attempts \(.*not complete", patience=TWICE)
     assert time.monotonic() - begin < 8  # all of it takes 20 seconds
-
-
-@pytest.mark.parametrize("what", ["a proxy", "TLS"])
-def test_what_drips_before_a_request_is_cut_off(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
-    handshake = b"\x16\x03\x03\x3f\xff"  # of 16 KiB
-    begins = {"a proxy": DRIPPING["head"], "TLS": handshake}
-
-    class Dripping(BaseRequestHandler):
-        def handle(self) -> None:
-            self.request.recv(1000)
-            with suppress(OSError):
-                drip(self.request.sendall, begins[what])
-
-    with ThreadingTCPServer(("127.0.0.1", 0), Dripping) as slow:
-        slow.daemon_threads = True
-        threading.Thread(target=slow.serve_forever, args=[0.02], daemon=True).start()
-        address = f"127.0.0.1:{slow.server_address[1]}"
-        if what == "a proxy":
-            monkeypatch.setenv("HTTPS_PROXY", f"http://{address}")
-        host = "wiki.example" if what == "a proxy" else address
-        with ask(f"https://{host}/w/api.php", [], patience=TWICE) as wikipedia:
-            begin = time.monotonic()
-            with pytest.raises(BuilderError, match=r"2 attempts \(.*not complete"):
-                wikipedia.site()
-        assert time.monotonic() - begin < 8
-        slow.shutdown()
-
-
-def test_what_is_cut_off_before_it_is_connected_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    found, asked = socket.getaddrinfo, list[object]()
-
-    def slowly(*words: Any, **options: Any) -> Any:
-        time.sleep(1)
-        return found(*words, **options)
-
-    with server(lambda handler, query: asked.append(query)) as api:
-        monkeypatch.setattr(socket, "getaddrinfo", slowly)
-        with (
-            ask(api, patience=TWICE) as wikipedia,
-            pytest.raises(BuilderError, match=r"2 attempts \(.*not complete"),
-        ):
-            wikipedia.site()
-    assert not asked
-
-
-def test_closing_a_client_ends_requests_that_wait_for_an_answer() -> None:
-    asked, over = threading.Semaphore(0), threading.Event()
-
-    def silent(_handler: BaseHTTPRequestHandler, _query: dict[str, str]) -> None:
-        asked.release()
-        over.wait(20)
-
-    with server(silent) as api, ask(api, parallel=3) as wikipedia:
-
-        def close() -> None:
-            for _ in range(3):
-                asked.acquire()
-            wikipedia.close()
-
-        threading.Thread(target=close, daemon=True).start()
-        begin = time.monotonic()
-        with pytest.raises(BuilderError, match="the client was closed"):
-            list(wikipedia.map(lambda number: wikipedia.request({"n": f"{number}"}), range(3)))
-        assert time.monotonic() - begin < 10
-        over.set()
 
 
 def test_a_listing_that_does_not_advance_is_an_error(tmp_path: Path) -> None:
@@ -264,13 +179,6 @@ def test_more_than_was_asked_for_is_an_error(tmp_path: Path, what: str) -> None:
         with pytest.raises(BuilderError, match="more than 50 pages or revisions"):
             fetched(api, store, titles(tmp_path, "Good"))
         assert store.revision_count("en") == 0
-
-
-def test_pages_that_are_gone_have_no_title() -> None:
-    answer = pages([{"pageid": 7, "missing": True}, {"pageid": 8, "missing": True}], batchcomplete=True)
-    with server(answer) as api, ask(api) as wikipedia:
-        found = wikipedia.find({"pageids": "7|8"})
-    assert [(one.page_id, one.title) for one in found.pages.values()] == [(7, ""), (8, "")]
 
 
 def test_memory_that_runs_out_while_a_page_is_looked_through_is_no_fault_of_the_page(
@@ -368,16 +276,6 @@ def test_what_is_no_fault_of_a_page_is_not_noted_for_it(code: str, noted: bool) 
     refuses(always(crowded), "concurrency-limit", patience=TWICE)
 
 
-def test_a_title_of_half_a_character_is_an_error(tmp_path: Path) -> None:
-    members = {"query": {"categorymembers": [{"ns": 0, "title": "\ud800"}]}}
-    with (
-        server(by_kind(lambda _: members)) as api,
-        stored(tmp_path) as store,
-        pytest.raises(BuilderError, match="not as MediaWiki does"),
-    ):
-        fetched(api, store, GOOD)
-
-
 def test_what_the_server_sees_of_us() -> None:
     seen: dict[str, str] = {}
 
@@ -418,16 +316,7 @@ def test_a_certificate_without_authority_is_refused_at_once(tmp_path: Path) -> N
     pem = tmp_path / "own.pem"
     command = [
         "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-subj",
-        "/CN=127.0.0.1",
-        "-days",
-        "2",
-        "-out",
+        *["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1", "-days", "2", "-out"],
     ]
     subprocess.run([*command, pem, "-keyout", pem.with_suffix(".key")], check=True, capture_output=True)
     pem.write_bytes(pem.read_bytes() + pem.with_suffix(".key").read_bytes())

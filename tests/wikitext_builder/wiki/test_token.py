@@ -1,7 +1,5 @@
 """A token goes to the wiki, and nowhere else: not into a store, a log, an error, a repr or a traceback."""
 
-import json
-import pickle
 import traceback
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -9,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.command import run
-from tests.mediawiki.asking import stored
 from tests.mediawiki.load import LoadedWiki
 from tests.mediawiki.loopback import SITE, send, server
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.client import Wikipedia
-from wikitext_builder.wiki.http import Patience, is_trusted
+from wikitext_builder.wiki.http import is_trusted
 from wikitext_builder.wiki.languages import LANGUAGES
 from wikitext_builder.wiki.token import VARIABLE, Token, read_token
 
@@ -22,89 +19,42 @@ SECRET = "eyJ0eXAiOiJKV1QiLCJhbGciOiJSUzI1NiJ9.c2VjcmV0-_~+/x"  # of nobody
 AUTHORIZATION = f"Bearer {SECRET}"
 
 
-class EchoingWiki(LoadedWiki):
-    """Repeats the token in texts, warnings and heads, and refuses to render pages."""
+class ListeningWiki(LoadedWiki):
+    """Counts the tokens that it gets."""
 
     def __call__(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
-        token = str(handler.headers["Authorization"])
-        self.given.update([token])
-        if query["action"] == "parse":
-            send(handler, {"errors": [{"code": f"no-{token}", "text": f"{token} may not"}]})
-            return
-        answer = self.answer(query)
-        for page in answer["query"].get("pages", ()):
-            main = page["revisions"][0]["slots"]["main"]
-            main["content"] += f" {token}"
-            del main["sha1"]
-        warning = {"module": "main", "code": "deprecated", "text": f"you sent {token}"}
-        send(handler, {**answer, "warnings": [warning]}, headers={"X-Echo": token})
+        self.given.update([str(handler.headers["Authorization"])])
+        send(handler, self.answer(query))
 
 
 def test_a_token_is_sent_and_is_in_nothing_that_is_written(tmp_path: Path) -> None:
     file, folder = tmp_path / "token.txt", tmp_path / "work"
     file.write_text(f"{SECRET}\n", encoding="ascii")
     folder.mkdir()
-    wiki = EchoingWiki(pages=60)
+    wiki = ListeningWiki(pages=60)
     with server(wiki) as api:
-        words = ("fetch", "-v", "--store", folder / "a.store", "--api", api, "--rendered")
+        words = ("fetch", "-v", "--store", folder / "a.store", "--api", api)
         done = run(*words, "--select", "category:X", "--token-file", file)
     (folder / "printed").write_text(done.stdout + done.stderr, encoding="utf-8")
     assert set(wiki.given) == {AUTHORIZATION}
     assert "60 fetched" in done.stdout
-    assert "the wiki warns: main: you sent Bearer (token)" in done.stderr
-    with stored(folder) as store:
-        texts = [page.wikitext for page in store.pages("en", range(1, 61))]
-        assert store.counts("rendered", "en") == {"no-Bearer (token)": 60}
-    assert all(text.endswith(" Bearer (token)") for text in texts)
     names = {path.name for path in folder.rglob("*")}
     assert names == {"a.store", "printed"}
     assert SECRET.encode() not in b"".join((folder / name).read_bytes() for name in names)
+    assert SECRET not in f"{Token(SECRET)} {Token(SECRET)!r}"
 
 
 @pytest.mark.parametrize(
-    "head",
-    [
-        "%s\r\n\r\n",
-        "HTTP/1.1 %s\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\n\r\n",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%s\r\n",
-    ],
+    "answer", ["no", {"errors": [{"code": "mwoauth-invalid-authorization", "text": "No."}]}]
 )
-def test_no_wrong_answer_brings_it_into_an_error(head: str) -> None:
-    def refuse(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
-        said = handler.headers["Authorization"].removeprefix("Bearer ")
-        handler.connection.sendall(head.replace("%s", said).encode())
-
-    patience = Patience(attempts=2, first_wait=0.01)
+def test_no_error_and_no_traceback_has_it(answer: object) -> None:
     with (
-        server(refuse) as api,
-        Wikipedia(api, language=LANGUAGES["en"], token=Token(SECRET), patience=patience) as wikipedia,
-        pytest.raises(BuilderError, match=r"\(token\)") as refused,
+        server(lambda handler, _: send(handler, answer)) as api,
+        Wikipedia(api, language=LANGUAGES["en"], token=Token(SECRET)) as wikipedia,
+        pytest.raises(BuilderError) as refused,
     ):
         wikipedia.site()
     assert SECRET not in "".join(traceback.format_exception(refused.value))
-
-
-@pytest.mark.parametrize("slash", ["/", r"\/"])  # PHP writes it so in JSON
-@pytest.mark.parametrize("refusal", [{"code": "mwoauth-invalid-authorization", "text": "%s"}, "%s"])
-def test_no_error_and_no_traceback_has_it(refusal: object, slash: str) -> None:
-    def refuse(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
-        answer = {"errors": [refusal]} if isinstance(refusal, dict) else refusal
-        said = handler.headers["Authorization"].replace("/", slash)
-        send(handler, json.dumps(answer).replace("%s", said))
-
-    token = Token(SECRET)
-    with (
-        server(refuse) as api,
-        Wikipedia(api, language=LANGUAGES["en"], token=token) as wikipedia,
-        pytest.raises(BuilderError, match=r"\(token\)") as refused,
-    ):
-        wikipedia.site()
-    shown = traceback.TracebackException.from_exception(refused.value, capture_locals=True)
-    assert SECRET not in "".join(shown.format())
-    assert SECRET not in f"{token} {token!r} {vars(token)}"
-    with pytest.raises(TypeError):
-        pickle.dumps(token)
 
 
 def test_it_goes_to_wikimedia_and_this_machine_and_elsewhere_only_from_a_file(
@@ -122,7 +72,7 @@ def test_it_goes_to_wikimedia_and_this_machine_and_elsewhere_only_from_a_file(
     assert read_token(None, trusted=True)
     (tmp_path / "file").write_text(SECRET, encoding="ascii")
     assert read_token(tmp_path / "file", trusted=False)
-    wiki = EchoingWiki(pages=1)
+    wiki = ListeningWiki(pages=1)
     with server(wiki) as api:
         run("fetch", "--store", tmp_path / "a.store", "--api", api, "--select", "category:X")
     assert set(wiki.given) == {AUTHORIZATION}
@@ -153,7 +103,7 @@ def test_no_proxy_sees_what_goes_to_this_machine(monkeypatch: pytest.MonkeyPatch
         seen.append(str(handler.headers["Authorization"]))
         send(handler, SITE)
 
-    wiki = EchoingWiki(pages=1)
+    wiki = ListeningWiki(pages=1)
     with server(proxied) as proxy, server(wiki) as api:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.partition("/w/")[0])

@@ -1,0 +1,169 @@
+"""A server whose answers are MediaWiki's except for one value: each run ends well or with one clear line.
+
+Every value of every kind of answer is replaced by each of some hostile ones, and removed.
+"""
+
+import copy
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cases import each, read
+from tests.mediawiki.asking import GOOD, ask, fetch_pages, titles
+from tests.mediawiki.loopback import send, server
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.pages.expansions import fetch_expansions, fetch_html
+from wikitext_builder.pages.lookup import Selection
+from wikitext_builder.pages.selections import parse_selections
+from wikitext_builder.pages.store import Store
+from wikitext_builder.wiki.http import Patience, Reply, TryAgainError
+from wikitext_builder.wiki.languages import LANGUAGES
+from wikitext_builder.wiki.responses import Answer, read_answer
+
+Path_ = tuple[str | int, ...]
+ANSWERS: dict[str, dict[str, Any]] = read("answers")
+HOSTILE: list[Any] = [
+    float("inf"), 10**25, "NINES", -1, 2.5, "a\ud800b", "//[half", None, [{"a": 1}, 3], {"x": [1]}, True,
+    "words\x00 and\nlines",
+]  # fmt: skip
+REMOVED = object()
+BY_TIME = ("log", "today", "first")  # answers about the past of pages
+
+
+def places(value: object, path: Path_ = ()) -> Iterator[Path_]:
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from places(inner, (*path, key))
+
+
+def changed(answer: dict[str, Any], path: Path_, new: object) -> Any:
+    if not path:
+        return new
+    answer = copy.deepcopy(answer)
+    inner: Any = answer
+    for key in path[:-1]:
+        inner = inner[key]
+    if new is REMOVED:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = new
+    return answer
+
+
+def body_of(answer: object) -> str:
+    return json.dumps(answer).replace('"NINES"', "9" * 6_000)
+
+
+class HostileWiki:
+    """A wiki that has one answer changed."""
+
+    def __init__(self) -> None:
+        self.answers = dict[str, Any](ANSWERS)
+
+    def __call__(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        kinds = {
+            "site": "meta" in query,
+            "expand": query["action"] == "expandtemplates",
+            "parse": query["action"] == "parse",
+            "log": query.get("list") == "logevents",
+            "category": "list" in query,
+            "rest": "rvcontinue" in query,
+            "first": query.get("rvdir") == "newer",
+            "today": query.get("prop") == "info",
+            "error": self.answers["error"] is not ANSWERS["error"],
+            "pages": True,
+        }
+        send(handler, body_of(self.answers[next(kind for kind, is_so in kinds.items() if is_so)]))
+
+
+def run(api: str, folder: Path, selections: list[Selection]) -> str:
+    """Fetch all that there is to fetch; returns the error, or nothing."""
+    folder.mkdir()
+    patience = Patience(attempts=2, first_wait=0.01)
+    with Store.create(folder / "a.store") as store, ask(api, patience=patience) as wikipedia:
+        try:
+            fetch_pages(store, wikipedia, selections)
+            ids = [revision.revision_id for revision in store.revisions("en")]
+            fetch_expansions(store, wikipedia, ids)
+            fetch_html(store, wikipedia, ids)
+        except BuilderError as error:
+            return str(error)
+        finally:
+            for rejected in store.rejected("en"):
+                f"{rejected.title} {rejected.reason} {rejected.detail}".encode()
+    return ""
+
+
+@pytest.fixture(scope="module")
+def hostile() -> Iterator[tuple[HostileWiki, str]]:
+    wiki = HostileWiki()
+    with server(wiki) as api:
+        yield wiki, api
+
+
+def by_time() -> list[Selection]:
+    return parse_selections("created-since:2019-01-01", LANGUAGES["en"])
+
+
+def test_the_wiki_without_a_change_is_fetched(hostile: tuple[HostileWiki, str], tmp_path: Path) -> None:
+    wiki, api = hostile
+    wiki.answers = dict(ANSWERS)
+    runs: dict[str, tuple[list[Selection], str]] = {
+        "x": ([GOOD], ""),
+        "y": (by_time(), "2019-06-01T00:00:00Z"),
+    }
+    for name, (selections, created) in runs.items():
+        assert run(api, tmp_path / name, selections) == ""
+        with Store.open(tmp_path / name / "a.store") as store:
+            found = [(revision.title, revision.created) for revision in store.all_revisions("en")]
+            assert found == [("Good", created)]
+
+
+def decoded(answer: object) -> Answer | str:
+    """An answer as its readers get it, or the error with which it is refused before that."""
+    try:
+        return read_answer("api", Reply(status=200, headers={}, body=body_of(answer).encode()), 0.0)
+    except (BuilderError, TryAgainError) as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_any_value_can_be_wrong(hostile: tuple[HostileWiki, str], tmp_path: Path, kind: str) -> None:
+    """What is refused when it is decoded needs no run, nor what has no value that we read."""
+    wiki, api = hostile
+    right = decoded(ANSWERS[kind])
+    for number, (path, value) in enumerate(product(places(ANSWERS[kind]), (*HOSTILE, REMOVED))):
+        if value is REMOVED and not path:
+            continue
+        answer = changed(ANSWERS[kind], path, value)
+        error = decoded(answer)
+        if isinstance(error, Answer):
+            wiki.answers = {**ANSWERS, kind: answer}
+            others = titles(tmp_path, "Gone", "[", "fr:Bon")
+            selections: list[Selection] = by_time() if kind in BY_TIME else [GOOD, others]
+            error = run(api, tmp_path / str(number), selections) if error != right else ""
+        error.encode()
+        assert "\n" not in error, (path, value)
+        assert "Traceback" not in error
+
+
+@each("wiki", "kind, path, value, said", "places of a wrong answer")
+def test_the_error_says_where_the_answer_is_wrong(
+    hostile: tuple[HostileWiki, str],
+    tmp_path: Path,
+    kind: str,
+    path: list[str | int],
+    value: object,
+    said: str,
+) -> None:
+    wiki, api = hostile
+    wiki.answers = {**ANSWERS, kind: changed(ANSWERS[kind], tuple(path), value)}
+    error = run(api, tmp_path / "x", [GOOD])
+    assert "not as MediaWiki does" in error
+    assert said in error
