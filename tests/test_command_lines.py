@@ -66,8 +66,8 @@ def test_help_lists_each_command_once_with_an_example_that_can_be_typed(name: st
             faults.append(f"{command} is not listed once")
         if not help_of(name, command).endswith(f"Example:\n\n    $ {about['example']}\n"):
             faults.append(f"{command} does not end with its example")
-        example = about["example"].removeprefix('eval "$(').removesuffix(')"').partition(" > ")[0]
-        program_of_example, *words = shlex.split(example)
+        example = about["example"].removeprefix('eval "$(').removesuffix(')"')
+        program_of_example, *words = shlex.split(re.split(r" [|>] ", example)[0])
         if (program_of_example, words[0]) != (name, command):
             faults.append(f"the example of {command} is of another command")
         check_command(words, name)

@@ -444,8 +444,6 @@ def test_wrong_usage_is_status_2():
     run("compare", status=2)
     for names in ((), ("kn-5",), ("a", "b", "c")):
         run("compare", RECORDS, *names, status=2)
-    for forms in (("--json", "--csv"), ("--csv", "--json")):
-        run("compare", RECORDS, "kn-5", "unigram", *forms, status=2)
     for seed in ("-1", "99999999999999999999"):
         run("compare", "results.jsonl", "a", "b", "--seed", seed, status=2)
 
