@@ -15,8 +15,8 @@ from wikitext_builder.article import Page
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
+from wikitext_builder.limits import CALL_BYTES
 from wikitext_builder.pages.expansions import (
-    MAX_CALL_BYTES,
     ExpansionsReport,
     expand_calls,
     fetch_expansions,
@@ -40,7 +40,7 @@ FAILURES = {
     "{{loop}}": "error",
     "{{#invoke:Broken|f}}": "error",
     "{{#expr:1/0}}": "error",
-    "{{wrapped|" + "x" * MAX_CALL_BYTES + "}}": "too-large",
+    "{{wrapped|" + "x" * CALL_BYTES + "}}": "too-large",
 }
 EATER = "{{wrapped|<!-- }}"  # swallows all marks after it, so that each call must be asked for alone
 

@@ -24,11 +24,10 @@ from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut, f
 from wikitext_builder.extraction.markup import BLOCKS, HIDDEN
 from wikitext_builder.extraction.page import PREFERRED, check_choices, lay_out
 from wikitext_builder.extraction.trim import CONTROLS, POINTS, REMOVED_TAGS, close_gap
+from wikitext_builder.limits import HTML_BYTES, HTML_DEPTH
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
 
-MAX_HTML_BYTES = 32 * 2**20  # the largest of the shared pages has 1.4 MB for 0.2 MB of wikitext
 PIECE = 1 << 16  # characters; libxml2 reads a piece to its end even if the walker rejects it
-MAX_HTML_DEPTH = 1_000  # nested elements; the shared pages have 28 at most
 
 REMOVED_ELEMENTS = frozenset(words("rendered tags removed"))
 REMOVED_CLASSES = frozenset(words("rendered classes removed"))
@@ -103,8 +102,8 @@ def split_rendered_blocks(
     [(2, 'A'), (0, 'b'), (0, 'c')]
     """
     size = len(page_html.encode("utf-8", "replace"))
-    if size > MAX_HTML_BYTES:
-        raise RejectedError("too-large", f"{size} bytes of HTML, expected at most {MAX_HTML_BYTES}")
+    if size > HTML_BYTES:
+        raise RejectedError("too-large", f"{size} bytes of HTML, expected at most {HTML_BYTES}")
     text = CONTROLS.sub("", page_html)
     if not text.strip():
         return []
@@ -146,8 +145,8 @@ class _Walker:
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Open an element."""
         self.depth += 1
-        if self.depth > MAX_HTML_DEPTH:
-            raise RejectedError("too-deep", f"elements nested over {MAX_HTML_DEPTH} deep in the HTML")
+        if self.depth > HTML_DEPTH:
+            raise RejectedError("too-deep", f"elements nested over {HTML_DEPTH} deep in the HTML")
         if self.removed_at:
             if self.in_formula:
                 self.read_latex(attributes)

@@ -7,9 +7,8 @@ import re
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.macros import words
 from wikitext_builder.extraction.markers import BLOCK, GONE, SEAM
+from wikitext_builder.limits import WIKITEXT_BYTES
 from wikitext_builder.wiki.classify import ClosingTags as ClosingTags
-
-MAX_BYTES = 4 * 2**20  # MediaWiki's own limit is 2 MiB ($wgMaxArticleSize)
 
 # Extension tags whose content is not running text.
 REMOVED_TAGS = frozenset(words("extension tags removed"))
@@ -39,8 +38,9 @@ def trim(wikitext: str) -> str:
     'a c <nowiki><ref></nowiki>'
     """
     encoded = wikitext.encode("utf-8", "surrogatepass")
-    if len(encoded) > MAX_BYTES:
-        raise RejectedError("too-large", f"{len(encoded)} bytes of wikitext, expected at most {MAX_BYTES}")
+    if len(encoded) > WIKITEXT_BYTES:
+        detail = f"{len(encoded)} bytes of wikitext, expected at most {WIKITEXT_BYTES}"
+        raise RejectedError("too-large", detail)
     text = wikitext.replace("\r\n", "\n").replace("\r", "\n") if "\r" in wikitext else wikitext
     if _has_controls(encoded):
         text = CONTROLS.sub("", text)

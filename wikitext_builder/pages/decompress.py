@@ -20,21 +20,18 @@ from typing import IO
 import zstandard
 
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.limits import EXPANSION, EXPANSION_START, ZSTANDARD_WINDOW
 from wikitext_builder.runners.processes import cores
 
 READ = 2**16  # bytes of the file that are read at a time
 PIECE = 2**18  # bytes of content in a piece, at most
-EXPANSION_LIMIT = (
-    2**26
-)  # against bombs: of content in READ bytes of a file: 1,024 to 1; text stays below 100 to 1
 ZSTANDARD_READ = 2**9  # of a Zstandard file at a time: they can hold 16 MB of content
-WINDOW_LIMIT = 2**27  # bytes of memory per Zstandard frame; `zstd -d` refuses more too, without --long
 THREADS = min(cores(), 8)  # about eight threads unpack what the parser can read
-CHUNK_LIMIT = 2**22  # bytes of a chunk of a bzip2 file; a stream of Wikimedia's, 100 pages, is rarely as long
-UNPACKED_LIMIT = 2**24  # bytes of content of a chunk that is unpacked before its turn
+CHUNK = 2**22  # bytes of a chunk of a bzip2 file; a stream of Wikimedia's, 100 pages, is rarely as long
+UNPACKED = 2**24  # bytes of content of a chunk that is unpacked before its turn
 # A stream and its first block: https://en.wikipedia.org/wiki/Bzip2#File_format
 STREAM_START = re.compile(rb"BZh[1-9]1AY&SY")
-KNOWN_BUT_NOT_READ = {b"7z\xbc\xaf\x27\x1c": "7-Zip", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "ZIP"}
+NOT_READ = {b"7z\xbc\xaf\x27\x1c": "7-Zip", b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "ZIP"}
 
 
 class DumpFile:
@@ -45,9 +42,9 @@ class DumpFile:
         self._digest = hashlib.sha256()
         self.taken = 0
 
-    def read(self, size: int = READ) -> bytes:
-        """Return the next bytes, at most `READ`, so that each piece of content belongs to few bytes."""
-        data = self._file.read(min(size, READ) if size > 0 else READ)
+    def read(self) -> bytes:
+        """Return the next bytes, at most `READ`."""
+        data = self._file.read(READ)
         self._digest.update(data)
         self.taken += len(data)
         return data
@@ -58,7 +55,7 @@ class DumpFile:
         return self._digest.hexdigest()
 
 
-Placed = tuple[int, bytes]  # the number of the READ bytes of the file that a piece comes from, and the piece
+Placed = tuple[int, bytes]  # how many bytes of the file were needed at most for a piece, and the piece
 Unpacker = Callable[[bytes, DumpFile], Iterator[Placed]]
 
 
@@ -71,21 +68,21 @@ def decompressed(file: DumpFile, *, threads: int = THREADS) -> Generator[bytes, 
     head = file.read()
     if not head:
         raise BuilderError("the file is empty; download it again")
-    for magic, name in KNOWN_BUT_NOT_READ.items():
+    for magic, name in NOT_READ.items():
         if head.startswith(magic):
             raise BuilderError(
                 f"expected plain XML or JSON, bzip2, gzip or Zstandard, found {name}; unpack it first or"
                 " take the .bz2 file"
             )
     unpackers: dict[bytes, Unpacker] = _UNPACKERS | {b"BZh": partial(_bzip2, threads=threads)}
-    unpack = next((one for magic, one in unpackers.items() if head.startswith(magic)), _plain)
-    last, given = -1, 0
-    for place, piece in unpack(head, file):
-        last, given = place, (given if place == last else 0) + len(piece)
-        if given > EXPANSION_LIMIT:
+    unpack = next((unpacker for magic, unpacker in unpackers.items() if head.startswith(magic)), _plain)
+    size = 0
+    for taken, piece in unpack(head, file):
+        size += len(piece)
+        if size > EXPANSION_START + EXPANSION * taken:
             raise BuilderError(
-                f"{READ:,} bytes of the file unpack to more than {EXPANSION_LIMIT:,}; this looks like a"
-                " decompression bomb: get the dump from another source"
+                f"{taken:,} bytes of the file unpack to more than {size:,}; this looks like a decompression"
+                " bomb: get the dump from another source"
             )
         yield piece
 
@@ -110,7 +107,8 @@ def _bzip2(head: bytes, file: DumpFile, threads: int) -> Iterator[Placed]:
     with closing(_ahead(_chunks(head, file), threads)) as chunks:
         for chunk, unpacked in chunks:
             ready = unpacked.result() if unpacked and bzip2.between_streams else None
-            yield from bzip2.unpack(chunk) if ready is None else ready
+            for piece in bzip2.unpack(chunk) if ready is None else ready:
+                yield chunk.end, piece
     if not bzip2.between_streams:
         raise _breaks_off("bzip2", file.taken)
 
@@ -119,47 +117,42 @@ def _bzip2(head: bytes, file: DumpFile, threads: int) -> Iterator[Placed]:
 class _Chunk:
     """Consecutive bytes of a file."""
 
-    offset: int
+    end: int  # of these bytes in the file
     data: bytes
     whole: bool = False  # it looks like the beginning of a stream, and so does the next chunk
-
-    def slices(self) -> Iterator[tuple[int, bytes]]:
-        """Yield its bytes, cut at each multiple of READ of the file, with the number of the multiple."""
-        start = 0
-        while start < len(self.data):
-            place = (self.offset + start) // READ
-            end = (place + 1) * READ - self.offset
-            yield place, self.data[start:end]
-            start = end
 
 
 def _chunks(head: bytes, file: DumpFile) -> Iterator[_Chunk]:
     """Cut the file before what looks like the beginning of a stream, and if a chunk gets too long."""
-    held, offset, searched = bytearray(head), 0, 1
-    starts = True
+    held, end, searched, starts = bytearray(head), 0, 1, True
+
+    def cut(size: int, *, whole: bool) -> _Chunk:
+        nonlocal end
+        data, end = bytes(held[:size]), end + size
+        del held[:size]
+        return _Chunk(end=end, data=data, whole=whole)
+
     while True:
-        if found := STREAM_START.search(held, searched):
-            cut = found.start()
-        elif len(held) >= CHUNK_LIMIT:
-            cut = (offset + len(held)) // READ * READ - READ - offset  # a beginning can lie across the end
+        if match := STREAM_START.search(held, searched):
+            yield cut(match.start(), whole=starts)
+            searched, starts = 1, True
+        elif len(held) >= CHUNK:
+            yield cut(len(held) - READ, whole=False)  # a beginning can lie across the end
+            searched, starts = 1, False
         else:
             searched = max(1, len(held) - 9)  # one byte less than the beginning of a stream has
             try:
                 data = file.read()
             except OSError:
-                yield _Chunk(offset=offset, data=bytes(held))
+                yield cut(len(held), whole=False)
                 raise
             if not data:
-                yield _Chunk(offset=offset, data=bytes(held), whole=starts)
+                yield cut(len(held), whole=starts)
                 return
             held += data
-            continue
-        yield _Chunk(offset=offset, data=bytes(held[:cut]), whole=starts and found is not None)
-        del held[:cut]
-        offset, searched, starts = offset + cut, 1, found is not None
 
 
-Unpacked = Future[list[Placed] | None]
+Unpacked = Future[list[bytes] | None]
 
 
 def _ahead(chunks: Iterator[_Chunk], threads: int) -> Generator[tuple[_Chunk, Unpacked | None], None, None]:
@@ -183,14 +176,14 @@ def _ahead(chunks: Iterator[_Chunk], threads: int) -> Generator[tuple[_Chunk, Un
             pool.shutdown(cancel_futures=True)
 
 
-def _unpacked_whole(chunk: _Chunk) -> list[Placed] | None:
+def _unpacked_whole(chunk: _Chunk) -> list[bytes] | None:
     """Unpack a chunk; None if it does not consist of whole streams, or is too large to hold."""
     bzip2, pieces, size = _Bzip2(), [], 0
     try:
-        for placed in bzip2.unpack(chunk):
-            pieces.append(placed)
-            size += len(placed[1])
-            if size > UNPACKED_LIMIT:
+        for piece in bzip2.unpack(chunk):
+            pieces.append(piece)
+            size += len(piece)
+            if size > UNPACKED:
                 return None
     except BuilderError:
         return None  # a real error comes again when the chunk is unpacked in its turn
@@ -208,22 +201,20 @@ class _Bzip2:
         """True if the chunks so far ended with the end of a stream."""
         return self._stream is None
 
-    def unpack(self, chunk: _Chunk) -> Iterator[Placed]:
+    def unpack(self, chunk: _Chunk) -> Iterator[bytes]:
         """Yield the pieces that this chunk completes."""
-        for place, data in chunk.slices():
-            left = data
-            while left or (self._stream and not self._stream.needs_input):
-                stream = self._stream = self._stream or bz2.BZ2Decompressor()
-                try:
-                    piece = stream.decompress(left, PIECE)
-                except (OSError, ValueError) as error:
-                    end = min((place + 1) * READ, chunk.offset + len(chunk.data))
-                    raise _damaged("bzip2", end, error) from error
-                if piece:
-                    yield place, piece
-                left = stream.unused_data
-                if stream.eof:
-                    self._stream = None
+        left = chunk.data
+        while left or (self._stream and not self._stream.needs_input):
+            stream = self._stream = self._stream or bz2.BZ2Decompressor()
+            try:
+                piece = stream.decompress(left, PIECE)
+            except (OSError, ValueError) as error:
+                raise _damaged("bzip2", chunk.end, error) from error
+            if piece:
+                yield piece
+            left = stream.unused_data
+            if stream.eof:
+                self._stream = None
 
 
 # --- gzip and Zstandard
@@ -249,7 +240,7 @@ def _gzip(head: bytes, file: DumpFile) -> Iterator[Placed]:
 
 def _zstandard(head: bytes, file: DumpFile) -> Iterator[Placed]:
     """Frames one after the other, as `cat a.zst b.zst` makes them."""
-    decompressor, data = zstandard.ZstdDecompressor(max_window_size=WINDOW_LIMIT), head
+    decompressor, data = zstandard.ZstdDecompressor(max_window_size=ZSTANDARD_WINDOW), head
     while data:
         frame = decompressor.decompressobj()
         while not frame.eof:
@@ -265,24 +256,22 @@ def _zstandard(head: bytes, file: DumpFile) -> Iterator[Placed]:
         data = frame.unused_data + data or file.read()
 
 
+AGAIN = "download it again and run the import again to resume it"
+
+
 def _damaged(compression: str, end: int, error: Exception) -> BuilderError:
     return BuilderError(
-        f"the {compression} data are damaged in the first {end:,} bytes of the file ({error});"
-        " download it again and run the import again to resume it"
+        f"the {compression} data are damaged in the first {end:,} bytes of the file ({error}); {AGAIN}"
     )
 
 
 def _breaks_off(compression: str, end: int) -> BuilderError:
-    return BuilderError(
-        f"the {compression} data end too early, after {end:,} bytes;"
-        " download it again and run the import again to resume it"
-    )
+    return BuilderError(f"the {compression} data end too early, after {end:,} bytes; {AGAIN}")
 
 
 _UNPACKERS: dict[bytes, Unpacker] = {
     b"\x1f\x8b": _gzip,
     b"\x28\xb5\x2f\xfd": _zstandard,
-    **{
-        bytes((0x50 + n, 0x2A, 0x4D, 0x18)): _zstandard for n in range(16)
-    },  # skippable frames, as pzstd writes
+    # skippable frames, as pzstd writes
+    **{bytes((0x50 + n, 0x2A, 0x4D, 0x18)): _zstandard for n in range(16)},
 }

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wikitext_builder.article import Page
+from wikitext_builder.limits import WIKITEXT_BYTES
 from wikitext_builder.pages.rows import Rejected
 from wikitext_builder.wiki.languages import code_of_wiki
 from wikitext_builder.wiki.names import names_in_dump
 
-TEXT_LIMIT = 2**22  # bytes of a page's wikitext; MediaWiki itself stops at 2 MiB ($wgMaxArticleSize)
+TOO_LARGE = f"its wikitext has more than {WIKITEXT_BYTES:,} bytes"
 ID_EXPECTED = "an id of 1 to 18 digits, not 0"
 
 

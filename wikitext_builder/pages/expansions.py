@@ -15,6 +15,7 @@ from wikitext_builder.extraction.macros.parser_functions import VARIABLES
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.templates import UserMacro, is_known, without_authority
 from wikitext_builder.hashing import code_hash, lines_sha256
+from wikitext_builder.limits import CALL_BYTES, CALL_TEXT_BYTES, CALLS_BYTES
 from wikitext_builder.pages.reading import StoredPage, stored_language, stored_pages
 from wikitext_builder.pages.rows import Revision
 from wikitext_builder.pages.store import Store
@@ -26,9 +27,6 @@ from wikitext_builder.wiki.dates import now
 from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import ApiError, Parsed, expected
 
-MAX_CALL_BYTES = 100_000  # of a call; a larger one is a table of data, not text
-MAX_REQUEST_BYTES = 200_000  # of all calls in one request
-MAX_TEXT_BYTES = 1_000_000  # of the text of one call
 MARK = "%(({}))%"  # not wiki syntax, and rare; the order of the marks shows if a page has one itself
 MARKS = re.compile(r"%\(\((0|[1-9][0-9]{0,8})\)\)%")
 TEMPLATE_NAMESPACE = 10
@@ -138,7 +136,7 @@ def expand_calls(wikipedia: Wikipedia, page: Page, calls: Sequence[str]) -> Expa
     can swallow its mark, or use up the limits of the request.
     """
     texts: dict[str, str] = {}
-    failures = {call: "too-large" for call in calls if len(call.encode()) > MAX_CALL_BYTES}
+    failures = {call: "too-large" for call in calls if len(call.encode()) > CALL_BYTES}
     groups = deque(_by_request([call for call in calls if call not in failures]))
     while groups:
         together = groups.popleft()
@@ -156,7 +154,7 @@ def _by_request(calls: Iterable[str]) -> Iterator[list[str]]:
     together: list[str] = []
     size = 0
     for call in calls:
-        if together and size + len(call.encode()) > MAX_REQUEST_BYTES:
+        if together and size + len(call.encode()) > CALLS_BYTES:
             yield together
             together, size = [], 0
         together.append(call)
@@ -213,7 +211,7 @@ def failure_of(text: str, template_names: Container[str]) -> str:
     >>> failure_of("by [[:Template:Nope]]", ["template"]), failure_of("[[:Category:Cities]]", ["template"])
     ('no-template', '')
     """
-    if len(text.encode()) > MAX_TEXT_BYTES:
+    if len(text.encode()) > CALL_TEXT_BYTES:
         return "too-large"
     if any(found[1].lower() in template_names for found in NO_TEMPLATE.finditer(text)):
         return "no-template"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import UNANSWERED, RejectedError, reject
+from wikitext_builder.limits import WIKITEXT_BYTES
 from wikitext_builder.pages.page_filters import FirstRevision
 from wikitext_builder.pages.rows import Revision, Wanted, sha1_of
 from wikitext_builder.wiki.classify import classifier, title_fault
@@ -11,8 +12,6 @@ from wikitext_builder.wiki.client import Found, Wikipedia
 from wikitext_builder.wiki.dates import is_timestamp
 from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import FoundPage, FoundRevision
-
-MAX_WIKITEXT_BYTES = 4 << 20  # MediaWiki's own limit is 2 MiB; a longer text is not an article
 
 
 class FirstRevisions:
@@ -125,9 +124,7 @@ def checked_text(revision: FoundRevision, sha1: str, source: str) -> str:
     )
     text = text or ""
     size, found = len(text.encode()), sha1_of(text)
-    limit = f"revision {number} has {size:,} bytes, more than {MAX_WIKITEXT_BYTES:,}"
+    limit = f"revision {number} has {size:,} bytes, more than {WIKITEXT_BYTES:,}"
     differs = f"revision {number}: expected sha1 {sha1} of {source}, found {found}"
-    reject(
-        ("too-large", size > MAX_WIKITEXT_BYTES, limit), ("sha1-mismatch", sha1 and found != sha1, differs)
-    )
+    reject(("too-large", size > WIKITEXT_BYTES, limit), ("sha1-mismatch", sha1 and found != sha1, differs))
     return text

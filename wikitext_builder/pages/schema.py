@@ -12,10 +12,10 @@ from typing import Any, Final, Self, TypeVar
 import zstandard
 
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.limits import STORED_BYTES
 from wikitext_builder.pages.rows import sha1_of
 
 Item = TypeVar("Item")
-MAX_BYTES: Final = 64 * 2**20  # of a text; no answer of a wiki is longer
 Row = tuple[Any, ...]  # mypy does not know the types; `sound` does
 APPLICATION_ID = 0x57544253  # "WTBS" in the file's header, so that a foreign database is recognised
 FORMAT = 1
@@ -271,13 +271,13 @@ class StoreFile:
         """Return a stored text."""
         try:
             size = zstandard.frame_content_size(body)
-            if 0 <= size <= MAX_BYTES:
+            if 0 <= size <= STORED_BYTES:
                 text = self._decompress.decompress(body).decode()
                 if sha1_of(text) == sha1:
                     return text
                 fault = f"its sha1 is {sha1_of(text)}, not {sha1}"
             else:  # the library would take that much memory at once
-                fault = f"its size is {size:,} bytes; expected at most {MAX_BYTES:,}"
+                fault = f"its size is {size:,} bytes; expected at most {STORED_BYTES:,}"
         except (zstandard.ZstdError, UnicodeDecodeError) as error:
             fault = str(error)
         raise BuilderError(

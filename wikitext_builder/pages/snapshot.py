@@ -8,6 +8,7 @@ https://dumps.wikimedia.org/other/enterprise_html/ have the same. Nothing is unp
 from __future__ import annotations
 
 import json
+import sys
 import tarfile
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -17,16 +18,14 @@ import msgspec
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError, reject
+from wikitext_builder.limits import HTML_BYTES, REJECTED_IN_A_ROW, TAG_BYTES, WIKITEXT_BYTES
 from wikitext_builder.pages.decompress import PIECE
-from wikitext_builder.pages.dumped import ID_EXPECTED, TEXT_LIMIT, DumpedPage, DumpedSite
+from wikitext_builder.pages.dumped import ID_EXPECTED, TOO_LARGE, DumpedPage, DumpedSite
 from wikitext_builder.pages.rows import Rejected
 from wikitext_builder.wiki.dates import is_timestamp
 
-LINE_LIMIT = 2**25  # bytes of a record, the limit of HTML in a build; a long article has 5 MB
-REJECTED_LIMIT = 1000  # records in a row: small broken ones would fill the store
-HEADER_LIMIT = 2**20  # bytes of an extended header of a tar
 FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
-NO_FILES = (tarfile.DIRTYPE, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME)
+HELD = (tarfile.DIRTYPE, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME)  # in memory
 ARTICLES = "take a snapshot of articles, such as enwiki_namespace_0.tar.gz of /v2/snapshots, or an XML dump"
 OTHER_KINDS = {  # a field of the first record: what such a file is
     "index": "a CirrusSearch dump, whose text is made for search and has no headings",
@@ -107,7 +106,7 @@ class SnapshotReader:
 
     def _hold(self, part: bytes) -> None:
         self._size += len(part)
-        if self._size <= LINE_LIMIT:
+        if self._size <= HTML_BYTES:
             self._held.append(part)
         else:
             self._held.clear()
@@ -115,9 +114,9 @@ class SnapshotReader:
     def _end_line(self) -> Iterator[DumpedPage]:
         line, size = b"".join(self._held), self._size
         self._held, self._size = [], 0
-        if size > LINE_LIMIT:
+        if size > HTML_BYTES:
             self._number += 1
-            yield self._rejected("too-large", f"a record of {size:,} bytes, expected at most {LINE_LIMIT:,}")
+            yield self._rejected("too-large", f"a record of {size:,} bytes, expected at most {HTML_BYTES:,}")
         elif line and not line.isspace():
             self._number += 1
             yield self._page(line)
@@ -173,9 +172,9 @@ class SnapshotReader:
 
     def _rejected(self, reason: str, detail: str, title: str = "", page_id: int = 0) -> DumpedPage:
         self._rejections += 1
-        if self._rejections > REJECTED_LIMIT:
+        if self._rejections > REJECTED_IN_A_ROW:
             raise BuilderError(
-                f"{REJECTED_LIMIT:,} records in a row are of no article ({detail}); {ARTICLES}"
+                f"{REJECTED_IN_A_ROW:,} records in a row are of no article ({detail}); {ARTICLES}"
             )
         title = title.encode("utf-8", "replace").decode() or f"record {self._number}"
         content = Rejected(title=title, page_id=page_id, reason=reason, detail=detail)
@@ -203,7 +202,7 @@ def _page_of(record: _Record, as_of: str) -> Page:
         ("malformed", not record.name or not is_timestamp(moment), wrong),
         ("no-revision", bool(as_of) and moment > as_of, f"the snapshot has no revision up to {as_of}"),
         ("hidden", not wikitext and not record.article_body.html, "the record has neither text nor HTML"),
-        ("too-large", len(wikitext.encode()) > TEXT_LIMIT, f"more than {TEXT_LIMIT:,} bytes of wikitext"),
+        ("too-large", len(wikitext.encode()) > WIKITEXT_BYTES, TOO_LARGE),
     )
     return Page(
         title=record.name,
@@ -223,17 +222,11 @@ def files_in_tar(pieces: Iterator[bytes]) -> Iterator[bytes]:
         def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
             nonlocal ended
             ended = buf == bytes(tarfile.BLOCKSIZE)
-            one = super().frombuf(buf, encoding, errors)
-            if one.type not in (*FILES, *NO_FILES):
-                raise BuilderError(
-                    f"the tar archive has {one.name[:100]!r}, a link, a device or something else (type"
-                    f" {one.type!r}); a snapshot has only files: get it from another source"
-                )
-            if one.size < 0 or (one.type in NO_FILES and one.size > HEADER_LIMIT):  # tarfile holds a header
-                raise BuilderError(
-                    f"the tar archive has {one.name[:100]!r} of {one.size:,} bytes; download it again"
-                )
-            return one
+            header = super().frombuf(buf, encoding, errors)
+            most = TAG_BYTES if header.type in HELD else sys.maxsize
+            if header.type not in (*FILES, *HELD) or not 0 <= header.size <= most:
+                raise _no_file(header)
+            return header
 
     stream: Any = SimpleNamespace(read=lambda _size: next(pieces, b""))
     try:
@@ -241,9 +234,7 @@ def files_in_tar(pieces: Iterator[bytes]) -> Iterator[bytes]:
             while member := archive.next():
                 vars(archive)["members"].clear()  # it would keep all of them
                 if member.issparse():  # its holes can have any size
-                    raise BuilderError(
-                        f"the tar archive has {member.name[:100]!r}, which is sparse; pack it again"
-                    )
+                    raise _no_file(member)
                 content = archive.extractfile(member)
                 while content and (piece := content.read(PIECE)):
                     yield piece
@@ -257,3 +248,10 @@ def files_in_tar(pieces: Iterator[bytes]) -> Iterator[bytes]:
         raise BuilderError("the tar archive is truncated; download it again to resume the import")
     if more:
         raise BuilderError("there is more after the end of the tar archive; import one archive per file")
+
+
+def _no_file(header: tarfile.TarInfo) -> BuilderError:
+    return BuilderError(
+        f"the tar archive has {header.name[:100]!r} of type {header.type!r} and {header.size:,} bytes;"
+        " expected plain files, without links, devices and holes: get the snapshot from its source"
+    )

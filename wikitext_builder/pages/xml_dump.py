@@ -18,17 +18,14 @@ from xml.parsers import expat
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError, reject
+from wikitext_builder.limits import ELEMENT_DEPTH, FIELD_CHARACTERS, TAG_BYTES, WIKITEXT_BYTES
 from wikitext_builder.pages.decompress import THREADS, DumpFile, decompressed
-from wikitext_builder.pages.dumped import ID_EXPECTED, TEXT_LIMIT, DumpedPage, DumpedSite
+from wikitext_builder.pages.dumped import ID_EXPECTED, TOO_LARGE, DumpedPage, DumpedSite
 from wikitext_builder.pages.lock import ID
 from wikitext_builder.pages.rows import Rejected, sha1_of
 from wikitext_builder.pages.snapshot import SnapshotReader, files_in_tar
 from wikitext_builder.wiki.dates import is_timestamp
 
-FIELD_LIMIT = 2**12  # characters of each other field; a title has at most 255 bytes
-TAG_LIMIT = 2**20  # bytes of a tag or comment, which expat holds in memory; tags of exports have some hundred
-DEPTH_LIMIT = 32  # nested elements; an export has 6
-NAMESPACE_LIMIT = 1000  # an export of the English Wikipedia lists 32
 TAR = slice(257, 262)  # where the head of a tar archive says so
 SQL = re.compile(rb"\s*(?:-- (?:MySQL|MariaDB)|/\*[M!]|CREATE |DROP |INSERT )")
 TEXT = "/page/revision/text"
@@ -47,19 +44,16 @@ SHA1_BASE_36 = re.compile(r"[0-9a-z]{1,31}")
 class Dump:
     """A dump that is read once, from its beginning to its end.
 
-    With `every` all revisions up to `as_of` are yielded, each as a page, not only the newest. `threads`
-    unpack while the caller uses pages, see `decompressed`. The site is complete when the first page comes.
+    `as_of` is a time in ISO 8601, in UTC. `threads` unpack while the caller uses pages, see `decompressed`.
+    The site is complete when the first page comes.
     """
 
-    def __init__(self, path: Path, *, as_of: str = "", every: bool = False, threads: int = THREADS) -> None:
-        if as_of and not is_timestamp(as_of):
-            raise BuilderError(f"--as-of {as_of}: expected a time like 2016-04-16T17:15:34Z, in UTC")
+    def __init__(self, path: Path, *, as_of: str = "", threads: int = THREADS) -> None:
         self.path = path
         self.site = DumpedSite()
         self.count = 0
         self._last_title = ""
         self._as_of = as_of
-        self._every = every
         self._threads = threads
         self._file: DumpFile | None = None
 
@@ -107,7 +101,7 @@ class Dump:
             )
         if head[TAR] == b"ustar" or head.lstrip()[:1] == b"{":
             return SnapshotReader(self.site, self._as_of)
-        return _Parser(self.site, self._as_of, every=self._every)
+        return _Parser(self.site, self._as_of)
 
 
 def read_pages(path: Path) -> Iterator[DumpedPage]:
@@ -134,10 +128,9 @@ class _Revision:
 class _Parser:
     """Expat without document types and without entities; all that it holds in memory has a limit."""
 
-    def __init__(self, site: DumpedSite, as_of: str, *, every: bool = False) -> None:
+    def __init__(self, site: DumpedSite, as_of: str) -> None:
         self._site = site
         self._as_of = as_of
-        self._every = every
         self._paths: list[str] = []  # of the open elements: "", "/page", "/page/revision", …
         self._pieces: list[str] = []
         self._room = 0  # characters that the open field can still take
@@ -173,9 +166,9 @@ class _Parser:
             raise self._not_xml(error, final=final) from error
         if error:
             raise error
-        if self._fed - self._expat.CurrentByteIndex > TAG_LIMIT:
+        if self._fed - self._expat.CurrentByteIndex > TAG_BYTES:
             raise BuilderError(
-                f"a tag or comment of more than {TAG_LIMIT:,} bytes; this is not a MediaWiki export"
+                f"a tag or comment of more than {TAG_BYTES:,} bytes; this is not a MediaWiki export"
             )
 
     def _not_xml(self, error: expat.ExpatError, *, final: bool) -> BuilderError:
@@ -198,8 +191,8 @@ class _Parser:
             self._site.xml_lang = attributes.get("xml:lang", "")
             version = VERSION.fullmatch(attributes.get("version", ""))
             self._names_parents = bool(version and int(version[1]) >= FIRST_WITH_PARENTS)
-        if len(self._paths) >= DEPTH_LIMIT:
-            raise BuilderError(f"found {DEPTH_LIMIT} nested elements; a MediaWiki export has 6")
+        if len(self._paths) >= ELEMENT_DEPTH:
+            raise BuilderError(f"found {ELEMENT_DEPTH} nested elements; a MediaWiki export has 6")
         self._paths.append(path)
         if path == "/page":
             self._page, self._newest, self._oldest = {}, None, None
@@ -212,7 +205,7 @@ class _Parser:
             self._start_text(attributes)
         elif path in FIELDS:
             self._namespace_key = attributes.get("key", "")
-            self._collect(FIELD_LIMIT)
+            self._collect(FIELD_CHARACTERS)
 
     def _start_text(self, attributes: dict[str, str]) -> None:
         revision = self._revision
@@ -222,7 +215,7 @@ class _Parser:
         if not revision.hidden and self._is_wanted(revision):
             # A stub refers to its text by an id (since 0.3) or a location (since 0.11).
             self._stub = "id" in attributes or "location" in attributes
-            self._collect(TEXT_LIMIT)
+            self._collect(WIKITEXT_BYTES)
 
     def _collect(self, limit: int) -> None:
         self._pieces, self._room = [], limit
@@ -247,10 +240,7 @@ class _Parser:
             self._has_younger |= self._is_too_young(self._revision)
             if self._is_wanted(self._revision):
                 self._newest = self._revision
-                if self._every:
-                    self._finished.append(self._dumped_page())
-                    self._newest = None
-        elif path == "/page" and not self._every:
+        elif path == "/page":
             self._finished.append(self._dumped_page())
 
     def _end_field(self, path: str) -> None:
@@ -265,7 +255,7 @@ class _Parser:
             self._page[path] = value.strip()
         elif path in SITE_FIELDS:
             setattr(self._site, path.rpartition("/")[2], value.strip())
-        elif NUMBER.fullmatch(self._namespace_key) and len(self._site.namespaces) < NAMESPACE_LIMIT:
+        elif NUMBER.fullmatch(self._namespace_key):
             self._site.namespaces[value.strip()] = int(self._namespace_key)
 
     def _end_text(self, value: str) -> None:
@@ -274,7 +264,7 @@ class _Parser:
                 "a stub dump, which has no texts; use pages-articles or pages-articles-multistream instead"
             )
         self._stub = False
-        self._revision.too_large = self._room < 0 or len(value.encode()) > TEXT_LIMIT
+        self._revision.too_large = self._room < 0 or len(value.encode()) > WIKITEXT_BYTES
         self._revision.fields[TEXT] = "" if self._revision.too_large else value
 
     # --- pages
@@ -342,7 +332,7 @@ def _page_of(page: dict[str, str], revision: _Revision | None, as_of: str) -> Pa
         ("malformed", not is_known, wrong),
         ("not-wikitext", model not in ("", "wikitext"), f"its content model is {model}"),
         ("hidden", revision.hidden, "the text of this revision is hidden from the public"),
-        ("too-large", revision.too_large, f"its wikitext has more than {TEXT_LIMIT:,} bytes"),
+        ("too-large", revision.too_large, TOO_LARGE),
         ("malformed", TEXT not in revision.fields, "the revision has no text element"),
     )
     wikitext = revision.fields[TEXT]

@@ -6,9 +6,9 @@ import re
 import unicodedata
 from functools import cache
 
+from wikitext_builder.limits import TITLE_BYTES
 from wikitext_builder.wiki.languages import Language, Names
 
-MAX_TITLE_BYTES = 255  # https://www.mediawiki.org/wiki/Manual:Page_title
 ILLEGAL = re.compile(r"[\x00-\x1f\x7f#<>\[\]|{}\ufffd\ud800-\udfff]|~~~|%[0-9A-Fa-f]{2}")
 RELATIVE = re.compile(r"\.\.?|\.\.?/.*|.*/\.\.?/.*|.*/\.\.?", re.DOTALL)
 SPACES = re.compile(r"[ _\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
@@ -22,7 +22,7 @@ def tidy_title(text: str) -> str:
     'Łódź (city)'
     """
     # Not all of a long text: NFC takes quadratic time on unordered combining marks.
-    start = SPACES.sub(" ", text)[: 4 * MAX_TITLE_BYTES]
+    start = SPACES.sub(" ", text)[: 4 * TITLE_BYTES]
     return SPACES.sub(" ", BIDI_MARKS.sub("", unicodedata.normalize("NFC", start))).strip(" ")
 
 
@@ -36,8 +36,8 @@ def title_fault(title: str) -> str:
         return "it is empty"
     if found := ILLEGAL.search(title):
         return f"it contains {found[0]!r}"
-    if len(title.encode()) > MAX_TITLE_BYTES:
-        return f"it is longer than {MAX_TITLE_BYTES} bytes"
+    if len(title.encode()) > TITLE_BYTES:
+        return f"it is longer than {TITLE_BYTES} bytes"
     return "it is a relative path" if RELATIVE.fullmatch(title) else ""
 
 

@@ -13,7 +13,8 @@ from tests.wikitext_builder.extraction.pages import has_only_visible_characters
 from wikitext_builder.article import Page, heading_level
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction import rendered
-from wikitext_builder.extraction.rendered import MAX_HTML_BYTES, extract_rendered, split_rendered_blocks
+from wikitext_builder.extraction.rendered import extract_rendered, split_rendered_blocks
+from wikitext_builder.limits import HTML_BYTES
 
 TOKYO = Page(title="Tokyo", page_id=1, revision_id=2, timestamp="2016-04-16T17:15:34Z", wikitext="")
 TAGS = ("<p>", "</p>", "<ul>", "<li>", "</li>", "<h2>", "</h2>", "<i>", "</i>", "<div>", "</div>")
@@ -93,7 +94,7 @@ def test_what_is_not_known_is_an_error():
 
 def test_too_large_and_too_deep_html_is_rejected():
     with pytest.raises(RejectedError) as large:
-        article("a" * (MAX_HTML_BYTES + 1))
+        article("a" * (HTML_BYTES + 1))
     assert large.value.reason == "too-large"
     with pytest.raises(RejectedError) as deep:
         article("<div>" * 5_000 + "x")

@@ -18,8 +18,9 @@ from tests.dumps import COMPRESSIONS, END, export_xml, page_xml, revision_xml
 from tests.wikitext_builder.extraction.pages import real_pages
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.limits import WIKITEXT_BYTES
 from wikitext_builder.pages.decompress import THREADS
-from wikitext_builder.pages.dumped import TEXT_LIMIT, DumpedPage
+from wikitext_builder.pages.dumped import DumpedPage
 from wikitext_builder.pages.rows import Rejected
 from wikitext_builder.pages.xml_dump import Dump, read_pages
 
@@ -249,9 +250,9 @@ def test_an_id_that_no_store_or_lock_file_holds_is_rejected(tmp_path: Path, numb
 
 
 def test_a_text_of_exactly_the_limit_is_read(tmp_path: Path) -> None:
-    content = only(tmp_path, page_xml(page(1, wikitext="é" * (TEXT_LIMIT // 2))))
+    content = only(tmp_path, page_xml(page(1, wikitext="é" * (WIKITEXT_BYTES // 2))))
     assert isinstance(content, Page)
-    assert len(content.wikitext.encode()) == TEXT_LIMIT
+    assert len(content.wikitext.encode()) == WIKITEXT_BYTES
 
 
 def test_a_page_without_a_revision_or_an_id(tmp_path: Path) -> None:
@@ -302,11 +303,6 @@ def test_any_file_gives_pages_or_our_error(
 def test_an_archive_of_nothing_is_named(tmp_path: Path) -> None:
     with pytest.raises(BuilderError, match="unpacks to nothing"):
         read(tmp_path, bz2.compress(b""))
-
-
-def test_a_date_must_be_complete(tmp_path: Path) -> None:
-    with pytest.raises(BuilderError, match="2016-04-16"):
-        read(tmp_path, export_xml([]), as_of="2016-04-16")
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
