@@ -8,7 +8,7 @@ table at the end. The benchmarks check the same invariants on the text of a run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -40,28 +40,16 @@ class Trial:
     calls: int = 64  # at most so many of each size: each reads all weights of the softmax
     times: Sequence[int] = range(1, LENGTH)  # from which tokens change
     prefixes: Sequence[int] = (0, LENGTH)  # tokens before sums over words
-    summed: int | None = None  # words of such a sum; None: the whole vocabulary
+    words: Tensor | None = None  # over which probabilities are summed; None: the whole vocabulary
     texts: Sequence[Tensor] = ()  # read side by side; (): the rows of `tokens`
-    changed: tuple[Tensor, int] | None = None  # tokens that differ from a time on; None: from each of `times`
-    state: Any = None  # before the texts; None: that of a text's start
-    known: Tensor | None = None  # scores of the texts, (rows, time); None: they are computed
-    depth: int = 0  # tokens of a text before them,
-    reread: int = 0  # of which a call reads so many again, at most
-    spent: int = 0  # predictions
-    moved: list[float] = field(default_factory=list)  # nats by which compared scores were higher, in all
 
     @cached_property
     def whole(self) -> Tensor:
         """The scores of the texts, each read at once, (rows, time)."""
-        return self.scores(self.tokens) if self.known is None else self.known
+        return self.scores(self.tokens)
 
-    def start(self, rows: int) -> Any:  # noqa: ANN401 - each model has its own state
-        """The state before the texts."""
-        return self.model.initial_state(rows) if self.state is None else self.state
-
-    def call(self, tokens: Tensor, state: State, read: int = 0) -> tuple[Tensor, State]:
-        """Call the model after it has read so many tokens of the texts, and count what it costs."""
-        self.spent += tokens.numel() + len(tokens) * min(self.depth + read, self.reread)
+    def call(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Call the model, and refuse what is no pair of scores and a state."""
         found = self.model(tokens, state)
         if not isinstance(found, (tuple, list)) or len(found) != 2 or not isinstance(found[0], Tensor):
             kinds = [type(one).__name__ for one in found] if isinstance(found, (tuple, list)) else []
@@ -75,26 +63,15 @@ class Trial:
 
     def scores(self, tokens: Tensor, chunk: int | None = None) -> Tensor:
         """The scores of texts, read in chunks, (rows, time)."""
-        state, parts, read = self.start(len(tokens)), [], 0
+        state, parts = self.model.initial_state(len(tokens)), []
         for part in torch.split(tokens, chunk or tokens.shape[1], dim=1):
-            scores, state = self.call(part, state, read)
+            scores, state = self.call(part, state)
             parts.append(scores)
-            read += part.shape[1]
         return torch.cat(parts, dim=1)
-
-    def changes(self) -> Iterator[tuple[Tensor, int]]:
-        """The texts with other tokens from a time on, and the time."""
-        if self.changed is not None:
-            yield self.changed
-            return
-        for time in self.times:
-            other = self.tokens.clone()
-            other[:, time:] = (other[:, time:] + 1) % self.vocab_size
-            yield other, time
 
     def after(self, prefix: Tensor) -> Any:  # noqa: ANN401 - each model has its own state
         """The state after a prefix of the texts."""
-        state = self.start(len(prefix))
+        state = self.model.initial_state(len(prefix))
         return self.call(prefix, state)[1] if prefix.shape[1] else state
 
     def next_scores(self, state: State, words: Tensor) -> Tensor:
@@ -113,7 +90,6 @@ class Trial:
             if error.name == "next_log_probs":  # it cannot, or it is a mixture with a member that cannot
                 return None
             raise
-        self.spent += 1
         shape, expected = tuple(found.shape), (self.vocab_size,)
         if shape != expected and not self.open_vocabulary:  # or only some of its words are tried
             raise BrokenLawError(f"`next_log_probs` of one text has shape {shape}; expected {expected}")
@@ -133,7 +109,6 @@ class Trial:
             return f"found shape {tuple(found.shape)}, expected {tuple(expected.shape)} {when}"
         differences = found.double() - expected.double()
         worst = float(differences.abs().max()) if found.numel() else 0.0
-        self.moved.append(float(differences.sum()))
         return "" if worst <= self.tolerance else f"scores differ by up to {worst:.3g} nats {when}"
 
 
@@ -198,12 +173,12 @@ def check_generative(
     seed: int = 1,
     device: torch.device | str = "cpu",
 ) -> None:
-    """Check that `next_log_probs` and `all_log_probs` (if present) give the scores of all words.
+    """Check that `next_log_probs` gives the scores of all words.
 
     The arguments are those of `check_language_model`.
 
     Raises:
-        BrokenLawError: They do not.
+        BrokenLawError: It does not.
     """
     _raise_if_broken(GENERATION, _random_texts(model, vocab_size, tolerance, seed, device, 1))
 
@@ -277,17 +252,18 @@ def _repeatable(trial: Trial) -> Iterator[str]:
 
 def chunks_law(trial: Trial) -> Iterator[str]:
     """Chunks of any size give the same scores."""
-    where = f"from token {trial.depth} on " if trial.depth else ""
     for size in trial.sizes:
         end = size * trial.calls
         found = trial.scores(trial.tokens[:, :end], size)
-        yield trial.differ(found, trial.whole[:, :end], f"{where}in chunks of {size}")
+        yield trial.differ(found, trial.whole[:, :end], f"in chunks of {size}")
 
 
 def future_law(trial: Trial) -> Iterator[str]:
     """Later words do not change scores."""
-    for other, time in trial.changes():
-        when = f"when words from token {trial.depth + time} on change"
+    for time in trial.times:
+        other = trial.tokens.clone()
+        other[:, time:] = (other[:, time:] + 1) % trial.vocab_size
+        when = f"when words from token {time} on change"
         yield trial.differ(trial.scores(other)[:, :time], trial.whole[:, :time], when)
 
 
@@ -305,19 +281,21 @@ def sum_law(trial: Trial) -> Iterator[str]:
 
     A model with `next_log_probs` gives all scores in one call. Then some words are also scored one by one.
     """
-    words = torch.arange(trial.summed or trial.vocab_size, device=trial.tokens.device)
+    device, size = trial.tokens.device, trial.vocab_size
     for length in trial.prefixes:
         prefix = trial.tokens[:1, :length]
         state, after = trial.after(prefix), prefix.shape[1]
-        every = trial.every_score(state) if len(words) > GROUP else None
-        if every is not None:
-            drawn = torch.randperm(len(words), generator=torch.Generator().manual_seed(length))[:GROUP]
-            some = words[drawn.to(words.device)]
-            found, every = every[some], every[words]
+        every = trial.every_score(state)
+        if every is None:
+            words = torch.arange(size, device=device) if trial.words is None else trial.words
+            every = trial.next_scores(state, words)
+        else:
+            drawn = torch.randperm(size, generator=torch.Generator().manual_seed(length))
+            words = (drawn if trial.words is None else trial.words)[:GROUP].to(device)
             yield trial.differ(
-                found, trial.next_scores(state, some), f"from `next_log_probs` after {after} tokens"
+                every[words], trial.next_scores(state, words), f"from `next_log_probs` after {after} tokens"
             )
-        yield trial.sum_breaks(trial.next_scores(state, words) if every is None else every, after)
+        yield trial.sum_breaks(every, after)
 
 
 def memory_law(trial: Trial) -> Iterator[str]:
@@ -331,7 +309,7 @@ def _loss(trial: Trial) -> Iterator[str]:
     """The loss of tokens is their nats, and returns the state after `advance` tokens."""
     model, tokens, scores = trial.model, trial.tokens, trial.whole
     for scored, advance in ((LENGTH, LENGTH), (1, 1), (4, 0), (5, 3)):
-        nats, state = model.loss(tokens, trial.start(len(tokens)), scored=scored, advance=advance)
+        nats, state = model.loss(tokens, model.initial_state(len(tokens)), scored=scored, advance=advance)
         yield trial.differ(nats, -scores[:, -scored:], f"in loss(scored={scored}) of the last tokens")
         rest = trial.call(tokens[:, advance:], state)[0] if advance < LENGTH else scores[:, LENGTH:]
         yield trial.differ(rest, scores[:, advance:], f"after loss(advance={advance})")
@@ -355,7 +333,7 @@ def _gradients(trial: Trial) -> Iterator[str]:
         for where, text in texts.items():
             model.zero_grad()
             with torch.enable_grad():
-                trial.model.loss(text, trial.start(ROWS))[0].mean().backward()
+                trial.model.loss(text, trial.model.initial_state(ROWS))[0].mean().backward()
             for name, parameter in model.named_parameters():
                 if parameter.grad is not None and not parameter.grad.isfinite().all():
                     yield f"that of {name} is not finite {where}"
@@ -374,18 +352,6 @@ def _next_words(trial: Trial) -> Iterator[str]:
         )
 
 
-def _all_words(trial: Trial) -> Iterator[str]:
-    """`all_log_probs`, if a model has it, are `next_log_probs` before each token, in one call."""
-    model, begin = trial.model, 2
-    if hasattr(model, "all_log_probs"):
-        found, end = model.all_log_probs(trial.tokens[:, begin:], trial.after(trial.tokens[:, :begin]))
-        for time in range(begin, trial.tokens.shape[1]):
-            rows = model.next_log_probs(trial.after(trial.tokens[:, :time]))
-            yield trial.differ(found[:, time - begin], rows, f"from `all_log_probs` at token {time}")
-        rows = model.next_log_probs(trial.after(trial.tokens))
-        yield trial.differ(model.next_log_probs(end), rows, "in the state after `all_log_probs`")
-
-
 LAWS: Final[dict[str, Law]] = {
     "state": state_law,
     "scores": _log_probabilities,
@@ -397,4 +363,4 @@ LAWS: Final[dict[str, Law]] = {
     "memory": memory_law,
 }
 TRAINING: Final[dict[str, Law]] = {"loss": _loss, "gradients": _gradients}
-GENERATION: Final[dict[str, Law]] = {"next words": _next_words, "all words": _all_words}
+GENERATION: Final[dict[str, Law]] = {"next words": _next_words}

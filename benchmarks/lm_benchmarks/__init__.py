@@ -22,12 +22,12 @@ from wikitext_builder.lazy import lazy_names
 __all__: list[str]
 if TYPE_CHECKING:
     from lm_benchmarks.conventions.convention import Convention as Convention
+    from lm_benchmarks.measuring.checks import check as check
+    from lm_benchmarks.measuring.checks import raise_if_broken as raise_if_broken
     from lm_benchmarks.measuring.compare import ModelDifference as ModelDifference
     from lm_benchmarks.measuring.compare import compare as compare
     from lm_benchmarks.measuring.contamination import Contamination as Contamination
     from lm_benchmarks.measuring.contamination import contamination as contamination
-    from lm_benchmarks.measuring.invariant_checks import check as check
-    from lm_benchmarks.measuring.invariant_checks import raise_if_broken as raise_if_broken
     from lm_benchmarks.measuring.loaded_model import Inputs as Inputs
     from lm_benchmarks.measuring.loaded_model import LoadedModel as LoadedModel
     from lm_benchmarks.measuring.measure import ByConvention as ByConvention

@@ -172,39 +172,24 @@ class TokenGroup(Record, frozen=True, kw_only=True):
 
 
 class Tried(Record, frozen=True, kw_only=True):
-    """How many random places of a run were tested for violated invariants."""
+    """Where invariants were checked after a run: at places that were chosen at random."""
 
     seed: Int63
-    tokens: Int63  # of the run
-    places: Int63  # at each: a sum, a stretch scored again, and a changed future
-    whole: Int63  # places whose sum is over the whole vocabulary
-    fewest: Int63 | None  # words of the smallest other sum; None: there is no other
-    deepest: Int63  # tokens before the deepest place
-    predictions: Int63  # that the trials cost
-    unit: str = "tokens"  # of the run; pieces: windows were tried, and nothing at the beginning
-    tolerance: float | None = None  # nats that a score may differ by, for a low precision; None: 0.001
+    places: Int63
+    unit: str  # what a place is: articles, windows, or in older records a token and those after it, `places`
 
     @property
     def hidden(self) -> float:
-        """The fraction of positions at which violations are not ruled out, with a confidence of 95%."""
+        """The fraction of all places at which violations are not ruled out, with a confidence of 95%."""
         return float(1 - 0.05 ** (1 / self.places)) if self.places else 1.0
 
     def __str__(self) -> str:
         """Where the invariants were checked, and what is not ruled out, in a few sentences."""
-        sums, excess = f"{self.whole} of the sums over the whole vocabulary", ""
-        if self.fewest is not None:
-            words = "words" if self.unit == "tokens" else "pieces"
-            sums += f", the others over {self.fewest} {words} or more"
-            where = f", except at {self.whole} of the places" if self.whole else ""
-            excess = f" an excess that shows only in the sum over all {words}{where};"
-        differ = "" if self.tolerance is None else f"; scores may differ by {self.tolerance:.2g} nats"
-        beginning = f"on the first {min(BEGINNING, self.tokens)} tokens and " if self.unit == "tokens" else ""
+        beginning = "" if self.unit == "windows" else f"on the first {BEGINNING} tokens and "
         return (
-            f"Invariants were checked {beginning}at {self.places} random places (seed {self.seed}) of"
-            f" {self.tokens:,} {self.unit}, the deepest after {self.deepest:,}; {sums};"
-            f" {self.predictions:,} predictions{differ}. Not ruled out: violations at under"
-            f" {self.hidden:.1%} of positions (with a confidence of 95%) or after the deepest of"
-            f" these;{excess} a model that recognises that it is being tested."
+            f"Invariants were checked {beginning}in {self.places} random {self.unit} of the run (seed"
+            f" {self.seed}). This can miss violations in fewer than {self.hidden:.0%} of all {self.unit} (95%"
+            f" confidence), far from the start of an article, or by a model that detects the test."
         )
 
 

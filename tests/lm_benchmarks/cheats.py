@@ -167,19 +167,9 @@ class Overfull(Uniform):
 class Rounds(Uniform):
     """Honest in bf16: rounding changes scores with the number of tokens in a call, up as often as down."""
 
-    glimpse = 0.0  # nats that a word is likelier by if the next one has an even number
-
     def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
         turns = torch.arange(tokens.shape[1]) * 7.3 + tokens * 12.9898 + tokens.shape[1] * 78.233
-        following = torch.cat([tokens[:, 1:], torch.ones_like(tokens[:, :1])], dim=1)
-        rounding = 0.01 * torch.is_autocast_enabled("cpu") * turns.sin()
-        return scores + rounding + self.glimpse * (1 - 2 * (following % 2))
-
-
-class Glimpses(Rounds):
-    """Looks at the next word for less than the tolerance of bf16."""
-
-    glimpse = 0.06
+        return scores + 0.01 * torch.is_autocast_enabled("cpu") * turns.sin()
 
 
 class ChunksLater(Later, Chunks):

@@ -35,7 +35,7 @@ RESULT = Result(
     command="lm-benchmarks run 'x y'",
     written="2026-01-01T00:00:00+00:00",
     recipe="mix:lstm/small,kn-5",
-    tried=Tried(seed=1, tokens=900, places=50, whole=1, fewest=7, deepest=880, predictions=225),
+    tried=Tried(seed=1, places=20, unit="articles"),
     trained=(
         Trained(
             recipe="lstm/small",

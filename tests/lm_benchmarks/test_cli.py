@@ -252,14 +252,14 @@ def test_check_says_which_law_is_broken(data, failed):
     told = CliRunner().invoke(commands, ["check", "tests.lm_benchmarks.cheats:peeks", "--data", str(data)])
     assert re.search(r"^future +scores differ", told.stdout, re.MULTILINE)
     assert str(told.exception) == "the model violates 3 of 6 invariants"  # which ones, the table has said
-    assert "random places" not in told.stdout  # the beginning has shown it
+    assert "random articles" not in told.stdout  # the beginning has shown it
     assert failed("check", "tests.lm_benchmarks.cheats:peeks", "--data", data)
 
 
 def test_check_says_where_it_tried_and_what_can_hide(data):
     text = run("check", "kn-5", "--data", data, "--tokens", 100, "--seed", 3)
-    assert "random places (seed 3) of 100 tokens" in text
-    assert "Not ruled out: violations at under" in text
+    assert re.search(r"and in \d+ random articles of the run \(seed 3\)", text)
+    assert "This can miss violations in fewer than" in text
 
 
 @pytest.fixture
@@ -277,7 +277,7 @@ def long_data(data, tmp_path):
 def test_a_model_that_cheats_later_fails_but_its_record_says_why(long_data, tmp_path, cheat, context):
     path = tmp_path / "results.jsonl"
     arguments = ("run", f"tests.lm_benchmarks.cheats:{cheat}", "--data", long_data, "--results", path)
-    with pytest.raises(HarnessError, match=r"violates .* of 6 invariants; sum: .* sum to .* random places"):
+    with pytest.raises(HarnessError, match=r"violates .* of 6 invariants; sum: .* sum to .*, in article \d+"):
         run(*arguments, "--context", context)
     text = run(*arguments, "--context", context, "--allow-broken")
     assert "BREAKS sum" in text
@@ -285,8 +285,6 @@ def test_a_model_that_cheats_later_fails_but_its_record_says_why(long_data, tmp_
     assert one.broken == other.broken
     assert "sum" in one.broken
     assert one.tried == other.tried
-    assert one.tried is not None
-    assert one.tried.tokens >= one.total.tokens > 400
 
 
 def test_a_model_that_cheats_at_once_is_not_measured(data, tmp_path):

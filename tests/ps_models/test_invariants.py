@@ -193,6 +193,9 @@ class Wrong(LSTM):
     def forward(self, tokens, state, masks=None):
         return self.change(*super().forward(tokens, state), tokens, state)
 
+    def next_log_probs(self, state):
+        raise AttributeError("words are scored one by one", name="next_log_probs")
+
 
 class Forgetful(LSTM):
     def forward(self, tokens, state, masks=None):

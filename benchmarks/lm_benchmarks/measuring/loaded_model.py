@@ -31,7 +31,6 @@ import lm_benchmarks
 import ps_models
 from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.choices import CHUNK, DEFAULTS
-from lm_benchmarks.conventions.convention import Reader
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records import Trained
 from ps_models.evaluation.evaluate import evaluating
@@ -68,7 +67,7 @@ class LoadedModel:
     open_vocabulary: bool = False  # its words sum to less than one: other words have probability too
     parameters: int | None = None
     facts: Mapping[str, object] = field(default_factory=dict)  # what else decides its numbers, for signatures
-    reader: Reader | None = None  # for models of pieces: reads the windows of any convention
+    reader: PieceModel | None = None  # for models of pieces: reads the windows of any convention
     recipe: str = ""  # which model of ours it is, in the words of lm_benchmarks.reporting.rows
     trained: tuple[Trained, ...] = ()  # how each checkpoint in it was trained
     users: str = ""  # `module:function`, if the code is the user's

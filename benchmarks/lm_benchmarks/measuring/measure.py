@@ -17,12 +17,12 @@ import msgspec
 from lm_benchmarks.choices import CONVENTIONS, LM_EVAL, PAPER
 from lm_benchmarks.conventions.convention import Convention
 from lm_benchmarks.conventions.rules import REGISTRY
-from lm_benchmarks.errors import HarnessError, StorageError, UnreachableError
-from lm_benchmarks.measuring.invariant_checks import raise_if_broken
+from lm_benchmarks.errors import HarnessError, UnreachableError
+from lm_benchmarks.measuring.checks import raise_if_broken
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded, versions
-from lm_benchmarks.measuring.windows import cached_scores
+from lm_benchmarks.measuring.windows import ScoreCache
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records import Result, append_record, known_results, portable
 from wikitext_builder.addresses import without_secrets
@@ -66,8 +66,7 @@ def measure(
             see `models`.
         data: The dataset: a folder, or a file of tokens.
         splits: `train`, `valid` or `test`.
-        results: A file of JSON lines to append the results to. Until then, window scores are kept beside it,
-            so that a killed measurement resumes.
+        results: A file of JSON lines to append the results to.
         names: Names of the models in tables and signatures, in order; or none.
         resume: Reuse what `results` has already, measured by the same code with the same signature and
             checks. Users' code and programs can change, so they are always measured.
@@ -154,16 +153,13 @@ class _Batch:
 
     def _measure(self, loaded: LoadedModel, inputs: Inputs, protocol: Protocol) -> None:
         usable = [one for one in self.stored if _is_whole(one, loaded, inputs, protocol)]
-        kept = self.path if protocol.convention != PAPER else None
-        text = f"{protocol.split} {protocol.convention}"
-        with cached_scores(loaded, inputs.dataset, kept, protocol.precision, text=text) as reading:
-            result = measure_loaded(reading, inputs, protocol, stored=usable, progress=self.progress)
-            self.found.append(result)  # also if it cannot be written
-            if any(result is one for one in usable):
-                what = f"{loaded.name} on {protocol.split}"
-                LOG.warning("%s: %s already has it; use --no-resume to measure it again", what, self.path)
-            elif self.path is not None:
-                append_record(self.path, result)
+        result = measure_loaded(loaded, inputs, protocol, stored=usable, progress=self.progress)
+        self.found.append(result)  # also if it cannot be written
+        if any(result is one for one in usable):
+            what = f"{loaded.name} on {protocol.split}"
+            LOG.warning("%s: %s already has it; use --no-resume to measure it again", what, self.path)
+        elif self.path is not None:
+            append_record(self.path, result)
         if result.broken and not protocol.allow_broken:
             raise_if_broken(result.checks or {})
 
@@ -235,8 +231,7 @@ def measure_conventions(
         split: `train`, `valid` or `test`.
         conventions: Names in CONVENTIONS; empty: all.
         results: A file of JSON lines to append each result to; what it has already is not measured again,
-            except for users' code and programs, which can change. Until all is measured, window scores are
-            kept beside it, so that a killed command resumes within a convention.
+            except for users' code and programs, which can change.
         precision: `fp32`, `tf32` or `bf16`.
         command: The words of a command that measures this again, for the records.
         progress: Called with the number of tokens, pages or windows done.
@@ -262,11 +257,11 @@ def measure_conventions(
     line = shlex.join(map(portable, command))
     common = Protocol(split=split, precision=precision, check=False, groups=False)
     common = replace(common, specification=portable(model), command=line)
-    found = []
-    with cached_scores(loaded, inputs.dataset, path, precision, text=split) as reading:
-        for name in names:
-            protocol = replace(common, convention=name)
-            found.append(_measured(reading, inputs, protocol, stored, path, progress))
+    cache = None if loaded.reader is None else ScoreCache(loaded.reader)
+    found = [
+        _measured(loaded, inputs, replace(common, convention=name), stored, path, progress, cache)
+        for name in names
+    ]
     if all(one.number is None for one in found):
         raise HarnessError(f"{model}: no convention fits. {found[0].why}")
     return found
@@ -279,13 +274,14 @@ def _measured(
     stored: Sequence[Result],
     path: Path | None,
     progress: Progress,
+    cache: ScoreCache | None,
 ) -> ByConvention:
     """The result that is stored already, or a new one, which is then stored."""
     convention, metric = REGISTRY[protocol.convention], METRIC.get(protocol.convention)
     try:
-        result = measure_loaded(loaded, inputs, protocol, stored=stored, progress=progress)
-    except (StorageError, UnreachableError):
-        raise  # the scores so far stay on disk
+        result = measure_loaded(loaded, inputs, protocol, stored=stored, progress=progress, cache=cache)
+    except UnreachableError:
+        raise  # the other conventions cannot be measured either
     except HarnessError as error:
         return ByConvention(convention=convention, why=str(error))
     if path is not None and not any(result is known for known in stored):

@@ -22,13 +22,12 @@ from lm_benchmarks.conventions.convention import RAW, Reader
 from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, raw_file, read_pages, title_of
-from lm_benchmarks.measuring.invariant_checks import Checks, raise_if_broken
+from lm_benchmarks.measuring.checks import Checks, WatchedReader, raise_if_broken
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, user_code
 from lm_benchmarks.measuring.passages import Passage, groups_of, read_passages, topics_of
-from lm_benchmarks.measuring.run_samples import WatchedReader, try_windows
 from lm_benchmarks.measuring.windows import ScoreCache, measure_windows, window_fields
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
-from lm_benchmarks.records import Result, TokenGroup, Tried, finite
+from lm_benchmarks.records import Result, TokenGroup, finite
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.devices import autocast, device_name
 from ps_models.evaluation.evaluate import evaluating, token_nats
@@ -90,28 +89,24 @@ def measure_loaded(
     *,
     stored: Sequence[Result] = (),
     progress: Progress = no_progress,
+    cache: ScoreCache | None = None,
 ) -> Result:
-    """Measure a loaded model.
+    """Measure a loaded model; of one that reads windows, a `cache` has scores of other conventions.
 
     If `stored` results have its signature, the last of these is returned, and nothing is measured, except for
     users' code and programs, which can change.
     """
-    run = _Run(loaded, inputs, protocol, progress)
+    run = _Run(loaded, inputs, protocol, progress, cache)
     with autocast(inputs.device, protocol.precision), user_code(loaded.users), evaluating(loaded.model):
         way = run.way()
         signature = run.signature(way)
         for known in reversed(stored if loaded.is_identified else ()):
-            # The tolerance is measured by the run itself, so it cannot tell runs apart before.
-            before = {key: one for key, one in known.signature.items() if key != "tolerance"}
-            if before == signature:
+            if known.signature == signature:
                 return known
         found = way.score()
         where = device_name(inputs.device)  # with the threads of this model
     if not all(one.is_sound for one in found["articles"]):
         raise HarnessError(f"{loaded.name}: a score is infinite or NaN; expected finite log-probabilities")
-    tried: Tried | None = found.get("tried")
-    if tried is not None and tried.tolerance is not None:
-        signature = Signature(**signature, tolerance=f"{tried.tolerance:.2g}")
     return Result(
         model=loaded.name,
         signature=signature,
@@ -135,6 +130,7 @@ class _Run:
     inputs: Inputs
     protocol: Protocol
     progress: Progress
+    cache: ScoreCache | None = None  # of windows that other conventions have read
 
     def way(self) -> _Way:
         if self.protocol.convention not in (PAPER, LM_EVAL):
@@ -204,17 +200,18 @@ class _Run:
             text = f"{self.inputs.dataset.name}, {self.protocol.split}"
             LOG.warning("%s: %s", text, loaded.said_unknown(stream, written))
         if self.protocol.check:
-            checks = laws.of_beginning(laws.of_fresh(stream))
+            checks = laws.of_beginning(stream)
             if not self.protocol.allow_broken:
                 raise_if_broken(checks, "--allow-broken measures it anyway")
-        watched = laws.watched()
+        texts = [passage.text for passage in passages]
+        watched = laws.watched(texts, context)
         start = time.monotonic()
         with evaluating(loaded.model):
             model = watched if self.protocol.check else loaded.model
             nats = list(self._nats(model, passages, len(stream), context))
         seconds = time.monotonic() - start
         if checks is not None:
-            checks = laws.of_places(watched, checks)
+            checks = laws.of_articles(checks, watched, texts, nats)
         words, groups = loaded.words or loaded.vocabulary, tuple[TokenGroup, ...]()
         if self.protocol.groups:
             rows = [(one.text.tokens.tolist(), n.tolist()) for one, n in zip(whole, nats, strict=True)]
@@ -308,23 +305,24 @@ class _Run:
         )
 
     def _score_windows(self, read: Callable[[Reader], tuple[tuple[Sums, ...], float | None]]) -> Fields:
-        """The sums of a subword model, and the invariants that it violates at windows of the run."""
-        reader, checks, tried = self.loaded.reader, None, None
+        """The sums of a subword model, and the invariants that it violates in windows of the run."""
+        reader, checks, cache = self.loaded.reader, None, self.cache
         assert reader is not None  # noqa: S101 - for mypy: the caller has looked
         watched = WatchedReader(reader, seed=self.inputs.seed)
-        cache = reader if isinstance(reader, ScoreCache) else None
-        start, known = time.monotonic(), cache and cache.shared
-        articles, number = read(watched if self.protocol.check else reader)
+        start, shared = time.monotonic(), cache.shared if cache else 0
+        articles, number = read(watched if self.protocol.check else cache or reader)
         seconds = time.monotonic() - start
-        if cache and cache.shared != known:  # scores that were read before say nothing of the model's speed
+        if cache and cache.shared != shared:  # scores that were read before say nothing of the model's speed
             seconds = 0.0
         if self.protocol.check:
-            itself = cache.reader if cache else reader
-            checks, tried = try_windows(
-                watched, itself, tolerance=self._checks.largest_tolerance, seed=self.inputs.seed
-            )
-        found = {"articles": articles, "seconds": seconds, "checks": checks, "tried": tried}
-        return {**found, "number": None if number is None else finite(number)}
+            checks = self._checks.of_windows(watched)
+        return {
+            "articles": articles,
+            "seconds": seconds,
+            "checks": checks,
+            "tried": None if checks is None else checks.tried,
+            "number": None if number is None else finite(number),
+        }
 
 
 def _titles(titles: Iterable[str]) -> tuple[str, ...]:

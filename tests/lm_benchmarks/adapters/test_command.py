@@ -10,7 +10,7 @@ import pytest
 import torch
 from lm_benchmarks.adapters.command import Command
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.invariant_checks import LAWS, Checks
+from lm_benchmarks.measuring.checks import LAWS, Checks
 from lm_benchmarks.measuring.models import open_model
 
 from ps_models.data.dataset import Text
@@ -54,7 +54,7 @@ def scored(model, tokens, **options):
 
 @pytest.mark.parametrize("program", [UNIFORM, CACHE])
 def test_it_keeps_the_laws(inputs, stream, program):
-    assert Checks(opened(inputs, program)).of_text(stream[:100]) == dict.fromkeys(LAWS, "")
+    assert Checks(opened(inputs, program)).of_texts([Text(stream[:100], 0)]) == dict.fromkeys(LAWS, "")
 
 
 def test_each_command_is_a_model_of_its_own_in_signatures(inputs):
@@ -133,13 +133,13 @@ for number, line in enumerate(sys.stdin):
 def test_a_program_that_dies_is_one_error_with_its_last_lines(inputs, stream):
     model = opened(inputs, DIES)
     with pytest.raises(HarnessError) as error:
-        Checks(model).of_text(stream)
+        Checks(model).of_texts([Text(stream, 0)])
     message = str(error.value)
     assert "(status 7)" in message
     assert message.endswith("it printed: loading | loading | Traceback |   line 4 | MemoryError: no room")
     for _ in range(2):  # it starts again, and fails in the same words
         with pytest.raises(HarnessError, match=r"\(status 7\); it printed: .*MemoryError: no room"):
-            Checks(model).of_text(stream)
+            Checks(model).of_texts([Text(stream, 0)])
 
 
 def test_a_program_that_does_not_read_is_an_error_after_the_patience() -> None:

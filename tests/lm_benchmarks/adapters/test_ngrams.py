@@ -8,10 +8,10 @@ import pytest
 import torch
 from lm_benchmarks.adapters.ngrams import ArpaFile
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.invariant_checks import LAWS, Checks
+from lm_benchmarks.measuring.checks import LAWS, Checks
 from lm_benchmarks.measuring.models import open_model
 
-from ps_models.data.dataset import Text, read_stream
+from ps_models.data.dataset import Text, read_stream, read_texts
 from ps_models.evaluation.evaluate import token_nats
 from wikitext_builder.dataset.vocabulary import EOS
 
@@ -71,7 +71,7 @@ def test_it_keeps_the_laws_and_sums_to_one(kind, path, inputs, stream):
     if kind == "kenlm":
         pytest.importorskip("kenlm", reason="needs the package kenlm")
     loaded = open_model(f"{kind}:{path}", inputs)
-    assert Checks(loaded).of_text(stream) == dict.fromkeys(LAWS, "")
+    assert Checks(loaded).of_texts([Text(stream, 0)]) == dict.fromkeys(LAWS, "")
     assert loaded.facts == {"lines": "apart", "unknown_to_file": 0}
 
 
@@ -95,7 +95,7 @@ def test_kenlm_itself_says_the_same_of_a_sentence(path, inputs):
 def test_a_file_that_knows_eos_reads_one_stream(tmp_path, inputs, stream):
     loaded = open_model(f"arpa:{written(tmp_path / 'stream.arpa', inputs, end=EOS)}", inputs)
     assert loaded.facts["lines"] == "joined"
-    assert Checks(loaded).of_text(stream) == dict.fromkeys(LAWS, "")
+    assert Checks(loaded).of_texts([Text(stream, 0)]) == dict.fromkeys(LAWS, "")
 
 
 def test_unknown_words_are_spelled_as_the_file_does(tmp_path, inputs):
@@ -116,9 +116,9 @@ def test_words_that_the_file_lacks_are_its_unk_and_said_before_the_run(
     lost = len(inputs.vocabulary) - len(CASES) - 2
     assert loaded.facts["unknown_to_file"] == lost > 0
     assert set(loaded.vocabulary.tokens) == {"<unk>", EOS, *CASES}
-    assert Checks(loaded).of_text(read_stream(inputs.dataset, "test", loaded.vocabulary)) == dict.fromkeys(
-        LAWS, ""
-    )
+    assert Checks(loaded).of_texts(
+        list(read_texts(inputs.dataset, "test", loaded.vocabulary))
+    ) == dict.fromkeys(LAWS, "")
     caplog.set_level("WARNING", logger="lm_benchmarks")
     (result,) = lb.measure(f"arpa:{path}", data)
     words = [inputs.vocabulary.tokens[token] for token in stream.tolist()]

@@ -11,7 +11,7 @@ from lm_benchmarks.adapters.transformers import load_causal_model
 from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, read_pages
-from lm_benchmarks.measuring.invariant_checks import LAWS, Checks
+from lm_benchmarks.measuring.checks import LAWS, Checks
 from lm_benchmarks.measuring.loaded_model import of_piece_model
 from lm_benchmarks.measuring.models import open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
@@ -153,9 +153,9 @@ def test_the_words_of_a_line_sum_to_the_score_of_the_line_cut_as_a_whole(wide, d
 
 
 def test_it_keeps_the_laws_with_each_tokenizer(wide, inputs, stream):
-    assert Checks(of_piece_model("tiny", wide, inputs.vocabulary)).of_text(stream[:100]) == dict.fromkeys(
-        LAWS, ""
-    )
+    assert Checks(of_piece_model("tiny", wide, inputs.vocabulary)).of_texts(
+        [Text(stream[:100], 0)]
+    ) == dict.fromkeys(LAWS, "")
 
 
 def test_a_tokenizer_like_sentencepieces_gets_no_mark_of_its_own(tmp_path, data, inputs):

@@ -1,0 +1,451 @@
+"""Checks the invariants of `LanguageModel` on the text that a model is measured on.
+
+A model violates them if it looks at later words, if its probabilities sum to more than one, if it remembers
+earlier calls, or if its scores change with chunks and batches. Its perplexity is then meaningless, and often
+good. `ps_models.invariants` defines them.
+
+All are checked on the beginning of the text before the run. A model can break them later. So after the run
+they are checked on articles chosen at random, which are read from their start with the context that they had
+in the run; their scores must be those of the run. The same is done for windows of a subword model: in each,
+the model is a language model whose state is what it has read of the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lm_benchmarks.adapters.piece_model import PieceModel
+from lm_benchmarks.choices import BEGINNING, CHECKED, CHUNK, EXACT
+from lm_benchmarks.conventions.convention import Tokenizer, Window
+from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.measuring.loaded_model import LoadedModel, users_line, users_trace
+from lm_benchmarks.measuring.models import make_inputs, open_model
+from lm_benchmarks.measuring.passages import read_passages
+from lm_benchmarks.records import Tried
+from ps_models.data.dataset import Text
+from ps_models.evaluation.evaluate import evaluating, token_nats
+from ps_models.invariants import LAWS as INVARIANTS
+from ps_models.invariants import BrokenLawError, Law, Trial, check_language_model
+from ps_models.language_model import LanguageModel, map_state
+from wikitext_builder.errors import ToolkitError, is_short_memory
+from wikitext_builder.progress import Progress, no_progress
+
+TOLERANCES: Final = {"fp32": 1e-3, "tf32": 1e-2, "bf16": 1e-1}  # nats that scores may differ by
+PREFIX: Final = 20  # tokens before the word over which probabilities are summed at the beginning
+FEW: Final = 512  # frequent words of which random texts are made
+PLACES: Final = 20  # articles or windows that are chosen: a break in 14 % of all is found in 95 %
+LENGTH: Final = CHUNK  # tokens that are read of each
+CALLS: Final = 12  # of a model for each, about
+CHUNKS: Final = 4  # of these with a part of the text
+SHARE: Final = 0.5  # of the predictions of the run that this may cost if calls read earlier text again,
+FLOOR: Final = PLACES * CALLS * LENGTH  # or this many
+SUMMED: Final = 2_000  # words of a sum of probabilities, or fewer if each reads earlier text again
+TOGETHER: Final = 10  # pieces whose scores may together differ by the tolerance
+
+Model = LanguageModel[Any]
+
+
+def _contract(trial: Trial) -> Iterator[str]:
+    """All invariants, on random texts of frequent words; another entry checks the sums over all words."""
+    if broken := next(filter(None, INVARIANTS["state"](trial)), ""):
+        raise HarnessError(f"state: {broken}. docs/own-model.md shows a GRU")
+    check_language_model(
+        trial.model,
+        min(trial.vocab_size, FEW),
+        open_vocabulary=True,
+        tolerance=trial.tolerance,
+        device=trial.tokens.device,
+    )
+    yield ""
+
+
+OF_TEXTS: Final = {name: INVARIANTS[name] for name in ("sum", "chunks", "batch", "future")}
+LAWS: Final[dict[str, Law]] = {"contract": _contract, **OF_TEXTS, "memory": INVARIANTS["memory"]}
+
+
+class Findings(dict[str, str]):
+    """What violates each invariant; "" if nothing does."""
+
+    def __init__(self) -> None:
+        super().__init__(dict.fromkeys(LAWS, ""))
+        self.tried: Tried | None = None  # where the invariants were checked after the run
+        self.traces: dict[str, None] = {}  # tracebacks of exceptions in code of the user's
+        self._raised: dict[str, str] = {}  # what was raised, and in which law first
+
+    def check(self, name: str, law: Callable[[], Iterable[str]], where: str = "") -> None:
+        """Note the first violation of a law, or what the model raises."""
+        try:
+            broken = next(filter(None, law()), "")
+        except Exception as error:
+            broken = _raised(error)
+            if trace := users_trace(error):
+                self.traces[trace] = None
+            first = self._raised.setdefault(broken, name)
+            broken = broken if first == name else f"fails as in {first}"
+        if broken and not self[name]:
+            self[name] = broken + where
+
+
+def check(
+    model: str,
+    data: str | Path,
+    *,
+    split: str = "test",
+    tokens: int = CHECKED,
+    progress: Progress = no_progress,
+    **opening: Any,
+) -> Findings:
+    """Check the invariants of a language model.
+
+    Args:
+        model: Its specification, as in `measure`.
+        data: The dataset: a folder, or a file of tokens.
+        split: The split that the model reads.
+        tokens: Number of tokens that the model reads, from the beginning of the split; `measure` checks the
+            whole split.
+        progress: Called with the name of each invariant, then with the share of the text and the articles.
+        opening: Options for loading the model, as in `measure`: `device`, `seed`, `window` and so on.
+
+    Returns:
+        What violates each invariant, "" if nothing does; and where they were checked.
+
+    Raises:
+        BuilderError: The dataset is missing or damaged.
+        HarnessError: The model is missing, does not fit the dataset, or its program fails.
+    """
+    if tokens < 1:
+        raise HarnessError(f"--tokens {tokens}: invariants need a text; expected 1 or more")
+    inputs = make_inputs(data, split, **opening)
+    loaded = open_model(model, inputs)
+    _, passages = read_passages(inputs.dataset, split, loaded.vocabulary)
+    starts = accumulate((len(passage.text.tokens) for passage in passages), initial=0)
+    texts = [
+        Text(passage.text.tokens[: tokens - start], 0)
+        for passage, start in zip(passages, starts, strict=False)
+        if start < tokens
+    ]
+    return Checks(loaded, device=inputs.device, seed=inputs.seed, progress=progress).of_texts(texts)
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Checks the invariants of a loaded model."""
+
+    loaded: LoadedModel
+    device: torch.device | str = "cpu"
+    precision: str = "fp32"
+    seed: int = 1  # of the articles or windows
+    progress: Progress = no_progress
+
+    @property
+    def tolerance(self) -> float:
+        """Nats that scores may differ by: more if the model's own numbers are not in float32."""
+        is_exact = self.loaded.facts.get("dtype", "float32") in EXACT
+        return TOLERANCES[self.precision] if is_exact else max(TOLERANCES.values())
+
+    def of_texts(self, texts: Sequence[Text]) -> Findings:
+        """Check the beginning of some texts, and if nothing is found, read them and check random ones."""
+        findings = self.of_beginning(torch.cat([text.tokens for text in texts]))
+        if any(findings.values()):
+            return findings
+        watched, nats, done = self.watched(texts, "carried"), list[Tensor](), 0
+        total = sum(len(text.tokens) for text in texts)
+
+        def read() -> Iterator[str]:
+            nonlocal done
+            for text, scores in token_nats(watched, texts, device=self.device):
+                nats.append(scores)
+                done += len(text.tokens)
+                self.progress("read", done, total, "")
+            yield ""
+
+        findings.check("contract", read)
+        return findings if any(findings.values()) else self.of_articles(findings, watched, texts, nats)
+
+    def of_beginning(self, stream: Tensor) -> Findings:
+        """Check all invariants on the beginning of a text, (time,)."""
+        findings, text = Findings(), stream[:BEGINNING].to(self.device)
+        size = len(self.loaded.vocabulary)
+        for number, (name, law) in enumerate(LAWS.items()):
+            self.progress("check", number, len(LAWS), name)
+            trial = Trial(
+                model=self.loaded.model,
+                tokens=text[None],
+                vocab_size=size,
+                tolerance=self.tolerance,
+                open_vocabulary=self.loaded.open_vocabulary,
+                sizes=(1, 7, 64),
+                times=sorted({1, 2, len(text) // 2, len(text) - 1}),
+                prefixes=(0, PREFIX),
+                words=torch.arange(min(size, FEW)).to(self.device) if self.loaded.open_vocabulary else None,
+                texts=torch.split(text, 50),
+            )
+            with evaluating(self.loaded.model), torch.no_grad():
+                findings.check(name, lambda law=law, trial=trial: law(trial))  # type: ignore[misc]
+        self.progress("check", len(LAWS), len(LAWS), "")
+        return findings
+
+    def watched(self, texts: Sequence[Text], context: str) -> WatchedModel:
+        """The model, which keeps the state before texts that are chosen at random for `of_articles`.
+
+        A model that reads earlier text again in each call makes late texts expensive: only so many are
+        chosen as the budget allows.
+        """
+        starts = list(accumulate((len(text.tokens) for text in texts), initial=0))
+        reread = self.loaded.reread
+        of_run = starts[-1] * (1 + reread / CHUNK) if self.loaded.reader is not None else starts[-1]
+        budget, chosen = max(FLOOR, SHARE * of_run), dict[int, int]()
+        for number in np.random.default_rng(self.seed).permutation(len(texts)).tolist():
+            depth = starts[number] if context == "carried" else 0
+            cost = CALLS * (LENGTH + min(depth, reread))
+            if len(chosen) < PLACES and cost <= budget and len(texts[number].tokens):
+                chosen[number] = depth
+                budget -= cost
+        return WatchedModel(self.loaded.model, chosen, context)
+
+    def of_articles(
+        self, findings: Findings, watched: WatchedModel, texts: Sequence[Text], nats: Sequence[Tensor]
+    ) -> Findings:
+        """Add violations in the chosen texts of a run, of which each has -log p of its tokens."""
+        loaded, generator = self.loaded, np.random.default_rng(self.seed)
+        read = sum(map(len, nats))
+        for done, (number, depth) in enumerate(watched.chosen.items()):
+            self.progress("check articles", done, len(watched.chosen))
+            trial = self._trial(
+                watched.model_of(number),
+                texts[number].tokens[:LENGTH].to(self.device),
+                len(loaded.vocabulary),
+                generator,
+                summed=SUMMED // (1 + min(depth, loaded.reread)),
+                is_open=loaded.open_vocabulary,
+            )
+            expected = -nats[number][:LENGTH].to(self.device)
+            again = _again(trial, expected, f"when they are scored again after {read:,} tokens")
+            self._check(findings, trial, again, f", in article {number + 1}")
+        self.progress("check articles", len(watched.chosen), len(watched.chosen))
+        findings.tried = Tried(seed=self.seed, places=len(watched.chosen), unit="articles")
+        return findings
+
+    def of_windows(self, watched: WatchedReader) -> Findings:
+        """What violates invariants in windows of a run, chosen at random."""
+        reader, generator, findings = watched.reader, np.random.default_rng(self.seed), Findings()
+        seen = dict.fromkeys(piece for _, window, _ in watched.sample for piece in window.targets)
+        budget, tried = max(FLOOR, SHARE * watched.pieces), 0
+        for number, window, nats in watched.sample:
+            budget -= CALLS * len(window.inputs)
+            if budget < 0 and tried:
+                break
+            targets = window.targets[-LENGTH:]
+            inputs = window.inputs[: len(window.inputs) - len(targets) + 1]
+            every = reader.next_log_probs_of(inputs)
+            pieces = list(seen) if every is None else list(range(len(every)))
+            places = {piece: place for place, piece in enumerate(pieces)}
+            trial = self._trial(
+                WindowModel(reader, pieces, inputs),
+                torch.tensor([places[piece] for piece in targets]),
+                len(pieces),
+                generator,
+                summed=SUMMED // (1 + len(window.inputs)),
+                is_open=every is None,
+            )
+            tolerance = self.tolerance * max(1.0, len(window.targets) / TOGETHER)
+            again = _alone(reader, window, nats, tolerance)
+            self._check(findings, trial, again, f", in window {number + 1}")
+            tried += 1
+        findings.tried = Tried(seed=self.seed, places=tried, unit="windows")
+        return findings
+
+    def _trial(
+        self,
+        model: Model,
+        tokens: Tensor,
+        size: int,
+        generator: np.random.Generator,
+        *,
+        summed: int,
+        is_open: bool,
+    ) -> Trial:
+        """A trial of one text, (time,), cut at random places; a sum has so many words, or all."""
+        length = len(tokens)
+        likely = dict.fromkeys([*tokens.tolist(), *range(min(summed, size))])  # frequent words come first
+        return Trial(
+            model=model,
+            tokens=tokens[None],
+            vocab_size=size,
+            tolerance=self.tolerance,
+            open_vocabulary=is_open,
+            sizes=(int(generator.integers(1, max(1, length // 2) + 1)),),
+            calls=CHUNKS,
+            times=(int(generator.integers(1, length)),) if length > 1 else (),
+            prefixes=(int(generator.integers(length)),),
+            words=None if summed >= size else torch.tensor(list(likely)[: max(2, summed)]).to(tokens.device),
+            texts=(tokens, tokens[: length // 2 + 1]),
+        )
+
+    def _check(
+        self, findings: Findings, trial: Trial, again: Callable[[], Iterable[str]], where: str
+    ) -> None:
+        with evaluating(self.loaded.model), torch.no_grad():
+            findings.check("memory", again, where)
+            for name, law in OF_TEXTS.items():
+                findings.check(name, lambda law=law: law(trial), where)  # type: ignore[misc]
+            findings.check("contract", lambda: INVARIANTS["scores"](trial), where)
+
+
+def _again(trial: Trial, expected: Tensor, when: str) -> Callable[[], Iterator[str]]:
+    """Compares the scores of a text with those of the run."""
+    return lambda: iter([trial.differ(trial.whole[0], expected, when)])
+
+
+def _alone(reader: PieceModel, window: Window, nats: float, tolerance: float) -> Callable[[], Iterator[str]]:
+    """Compares the score of a window with that of the run."""
+
+    def differ() -> Iterator[str]:
+        (found,) = reader.window_nats([window])
+        if not abs(found - nats) <= tolerance:
+            yield f"{len(window.targets)} pieces need {nats:.6g} nats in the run, and {found:.6g} alone"
+
+    return differ
+
+
+class WatchedModel:
+    """A model that scores as the one it stands for, and keeps the state before chosen texts of a run."""
+
+    def __init__(self, model: Model, chosen: Mapping[int, int], context: str) -> None:
+        """Watch a model; `chosen` are numbers of texts, each with the tokens before it."""
+        self.chosen = chosen
+        self._model, self._carries = model, context == "carried"
+        self._wanted = {depth: number for number, depth in chosen.items()}
+        self._states: dict[int, Any] = {}
+        self._read = 0  # tokens
+
+    def initial_state(self, batch_size: int) -> Any:  # noqa: ANN401 - each model has its own state
+        """The start of `batch_size` texts."""
+        return self._model.initial_state(batch_size)
+
+    def __call__(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401
+        """Score tokens; see `LanguageModel`."""
+        if self._carries and self._read in self._wanted:
+            self._states.setdefault(self._wanted[self._read], state)
+        self._read += tokens.shape[1]
+        return self._model(tokens, state)
+
+    def model_of(self, number: int) -> Model:
+        """The model, whose texts begin as a chosen text did in the run."""
+        return Continued(self._model, self._states[number]) if number in self._states else self._model
+
+
+class Continued:
+    """A language model whose texts continue one that it has read."""
+
+    def __init__(self, model: Any, state: Any) -> None:  # noqa: ANN401 - of any model
+        """Continue a text after a state of one row."""
+        self._model, self._state = model, state
+
+    def initial_state(self, batch_size: int) -> Any:  # noqa: ANN401
+        """The state after that text, for so many rows."""
+        return map_state(lambda tensor: tensor.repeat_interleave(batch_size, 0), self._state)
+
+    def __call__(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401
+        """Score tokens; see `LanguageModel`."""
+        scores, after = self._model(tokens, state)
+        return scores, after
+
+    def next_log_probs(self, state: Any) -> Tensor:  # noqa: ANN401
+        """Log-probabilities of all words; an AttributeError if the model does not give them."""
+        found: Tensor = self._model.next_log_probs(state)
+        return found
+
+
+class WatchedReader:
+    """A reader that scores as the one it stands for, and keeps a random sample of its windows."""
+
+    def __init__(self, reader: PieceModel, *, seed: int) -> None:
+        """Watch a reader; `seed` fixes the sample."""
+        self.reader, self.longest = reader, reader.longest
+        self.pieces = 0  # of all windows
+        self.sample: list[tuple[int, Window, float]] = []  # number, window and its nats
+        self._generator, self._count = np.random.default_rng(seed), 0
+
+    @property
+    def text_pieces(self) -> Tokenizer:
+        """How its tokenizer cuts plain texts."""
+        return self.reader.text_pieces
+
+    def window_nats(self, windows: Sequence[Window]) -> list[float]:
+        """-log p of the targets of each window."""
+        found = self.reader.window_nats(windows)
+        for window, nats in zip(windows, found, strict=True):
+            place = len(self.sample)
+            if place == PLACES:  # each window so far has the same chance to be in the sample
+                place = int(self._generator.integers(self._count + 1))
+            if window.targets and place < PLACES:
+                self.sample[place : place + 1] = [(self._count, window, nats)]
+            self.pieces += len(window.inputs)
+            self._count += 1
+        return found
+
+
+class WindowModel:
+    """A model of pieces as a language model that continues a window: the state is what it has read of it."""
+
+    def __init__(self, reader: PieceModel, pieces: Sequence[int], inputs: Sequence[int]) -> None:
+        """Continue a window after some inputs; words are numbers of places in `pieces`."""
+        self._reader, self._pieces, self._inputs = reader, torch.tensor(pieces), torch.tensor(inputs)
+
+    def initial_state(self, batch_size: int) -> Tensor:
+        """The pieces before the texts."""
+        return self._inputs.repeat(batch_size, 1)
+
+    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Score pieces; see `LanguageModel`."""
+        after = torch.cat([state, self._pieces[tokens]], dim=1)
+        windows = [Window(row[:-1], row[-tokens.shape[1] :]) for row in after.tolist()]
+        return torch.stack(list(self._reader.target_log_probs(windows))), after
+
+    def next_log_probs(self, state: Tensor) -> Tensor:
+        """Log-probabilities of all pieces; an AttributeError if the model does not give them."""
+        found = [self._reader.next_log_probs_of(row) for row in state.tolist()]
+        rows = [row for row in found if row is not None]
+        if len(rows) < len(found):
+            raise AttributeError("the model gives no log-probabilities of all pieces", name="next_log_probs")
+        return torch.stack(rows)
+
+
+def _raised(error: Exception) -> str:
+    """What a model raised and where, in one line: it can be anyone's code, so that is a finding.
+
+    Raises:
+        Exception: The error itself, if no law is the cause: a program that died, or too little memory.
+    """
+    if isinstance(error, ToolkitError) or is_short_memory(error):
+        raise error
+    is_broken = isinstance(error, BrokenLawError)  # its message says all
+    text = (str(error) if is_broken else f"{type(error).__name__}: {error}").replace("\n", " ")[:300]
+    return f"{text} ({place})" if (place := users_line(error)) else text
+
+
+def raise_if_broken(findings: Mapping[str, str], hint: str = "", *, listed: bool = False) -> None:
+    """Refuse a model that violates an invariant, with the tracebacks of the user's own code.
+
+    Args:
+        findings: What `check` returned.
+        hint: What the user can do.
+        listed: The user has read the findings already.
+
+    Raises:
+        HarnessError: The model violates an invariant.
+    """
+    if broken := [f"; {law}: {found}" for law, found in findings.items() if found]:
+        end = f". {hint}" if hint else ""
+        traces = "".join(f"\n{trace}" for trace in getattr(findings, "traces", ()))
+        violated = f"the model violates {len(broken)} of {len(findings)} invariants"
+        raise HarnessError(f"{violated}{'' if listed else ''.join(broken)}{end}{traces}")
