@@ -188,7 +188,6 @@ PARTS: dict[str, Make] = {
     "day": day,
     "two days": two_days,
     "one written date": lambda generator: written_dates(generator)[:1],
-    "two written dates": lambda generator: [*written_dates(generator), *written_dates(generator)][:2],
     "number": lambda generator: [some_number(generator)],
     "tag": lambda generator: [
         generator.choice(["ru", "fa-Latn", "en-GB", "sr-Cyrl", "ja", "de", "grc", "zh-Hant"])

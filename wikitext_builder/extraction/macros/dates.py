@@ -60,11 +60,6 @@ def as_date(year: str, month: str, day: str) -> date | None:
         return None
 
 
-def years_between(earlier: date, later: date) -> int:
-    """Full years from one date to another."""
-    return later.year - earlier.year - ((later.month, later.day) < (earlier.month, earlier.day))
-
-
 def today(call: Call) -> date:
     """The day of the revision; today for wikitext without one."""
     timestamp = call.page.timestamp
@@ -75,10 +70,10 @@ def _plural(count: int, unit: str) -> str:
     return f"{count} {unit}{'' if count == 1 else 's'}"
 
 
-def two_dates(call: Call) -> tuple[date, date, int] | None:
-    """Two dates, in three arguments each or in one, and how many of their parts are known; 0 if that differs.
+def two_dates(call: Call) -> tuple[date, date] | None:
+    """Two dates, in three arguments each or in one; None unless all parts of both are known.
 
-    The second may be the day of the revision; parts that one lacks are those of the other.
+    Without a second one it is the day of the revision.
     """
     parts = [
         call.get(f"{part}{end}", part * (end == "1")) for end in "12" for part in ("year", "month", "day")
@@ -87,14 +82,10 @@ def two_dates(call: Call) -> tuple[date, date, int] | None:
     if not (any(parts[2:]) or month_number(parts[1])):
         first, second = (parts_of(text) for text in parts[:2])
         parts = [*first, *second]
-    now = [str(part) for part in today(call).timetuple()[:3]]
-    end_parts = parts[3:] if any(parts[3:]) else now
-    known, both = (function(sum(map(bool, one)) for one in (parts[:3], end_parts)) for function in (min, max))
-    start, end = (
-        as_date(*(given or fill for given, fill in zip(*pair, strict=True)))
-        for pair in ((parts[:3], parts[3:]), (end_parts, parts[:3]))
-    )
-    return (start, end, known if known == both or end_parts is now else 0) if start and end else None
+    if not any(parts[3:]):
+        parts[3:] = [str(part) for part in today(call).timetuple()[:3]]
+    start, end = (as_date(*parts[:3]), as_date(*parts[3:])) if all(parts) else (None, None)
+    return (start, end) if start and end else None
 
 
 def date_in(text: str) -> re.Match[str] | None:
@@ -149,47 +140,37 @@ def sortable_date(call: Call) -> str | None:
     return shown.strip(", ") + (" BC" if before and year else "")
 
 
-UNITS = {"y": "years", "m": "months", "w": "weeks", "d": "days"}
+UNITS = {"y": "year", "m": "month", "d": "day"}
 
 
-def age_in(letters: str, joint: str = " and ") -> Macro:
+def age_in(letters: str, joint: str = "") -> Macro:
     """`38 years, 3 days` in some units, between two dates or up to the day of the revision."""
 
     def macro(call: Call) -> str | None:
-        show = letters or call.get("show") or "ymd"
-        found = two_dates(call)
-        if found is None or not UNITS.keys() >= set(show):
+        dates = two_dates(call)
+        if dates is None:
             return None
-        *dates, known = found
-        if known < 3 and (letters or not known or "d" in call.get("show") or "m" in call.get("show")):
-            return None  # between two lengths
-        start, end = sorted(dates)
-        counts = lengths(start, end, show[:known] if known < 3 else show)
-        last = list(counts)[-1]
-        shown = [
-            f"{count}{unit}" if call.get("abbr") == "on" else _plural(count, UNITS[unit].removesuffix("s"))
-            for unit, count in counts.items()
-            if count or (unit == last and (show == "yd" or not any(counts.values())))
-        ]
+        counts = lengths(min(dates), max(dates), letters)
         sign = "−" if dates[1] < dates[0] and any(counts.values()) else ""
         if len(letters) == 1:
             number = counts[letters]
             return sign + (str(number) if call.get("3", "day1", "day") else f"{number:,}")
-        if call.get("abbr") == "on":
-            return sign + " ".join(shown)
-        serial = call.get("sc") not in {"", "no", "off"} and len(shown) > 2
-        return sign + series(shown, ", and " if serial else joint)
+        last = letters[-1]
+        shown = [
+            _plural(count, UNITS[unit])
+            for unit, count in counts.items()
+            if count or (unit == last and (letters == "yd" or not any(counts.values())))
+        ]
+        return sign + series(shown, joint)
 
     return macro
 
 
 def lengths(start: date, end: date, units: str) -> dict[str, int]:
-    """The number of full years, months, weeks and days between two dates.
+    """The number of full years, months and days between two dates, in some of these units.
 
     >>> lengths(date(2000, 2, 29), date(2001, 3, 1), "ymd")
     {'y': 1, 'm': 0, 'd': 1}
-    >>> lengths(date(2000, 1, 31), date(2000, 3, 1), "wd")
-    {'w': 4, 'd': 2}
     """
     months = (end.year - start.year) * 12 + end.month - start.month - (end.day < start.day)
     counts: dict[str, int] = {}
@@ -199,8 +180,6 @@ def lengths(start: date, end: date, units: str) -> dict[str, int]:
         counts["m"] = months
     passed = 12 * counts.get("y", 0) + counts.get("m", 0)
     days = (end - _later(start, passed)).days
-    if "w" in units:
-        counts["w"], days = divmod(days, 7)
     return counts | ({"d": days} if "d" in units else {})
 
 
@@ -215,7 +194,6 @@ for _name, _units, _joint in (
     ("Age", "y", ""), ("Age in years", "y", ""), ("Age in days", "d", ""), ("Age in months", "m", ""),
     ("Age in years and days", "yd", ", "),
     ("Age in years and months", "ym", ", "), ("Age in years, months and days", "ymd", " and "),
-    ("Time interval", "", " and "),
 ):  # fmt: skip
     macro(_name)(age_in(_units, _joint))
 

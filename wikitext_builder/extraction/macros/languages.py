@@ -97,18 +97,6 @@ def zh(call: Call) -> str | None:
     return "; ".join(pieces) or GONE
 
 
-@macro("Hebrew Name", "Hebrew Name 2")
-def hebrew_name(call: Call) -> str | None:
-    """`Hebrew: אַחְאָב, Modern Aẖ'av Tiberian ʼAḥʼāḇ ; "Brother of the father"`; the second has two of each."""
-    forms = 2 if call.name.endswith("2") else 1
-    *values, meaning = call.numbered(3 * forms + 1)
-    names = (values[start : start + forms] for start in range(0, 3 * forms, forms))
-    hebrew, modern, tiberian = (" / ".join(dict.fromkeys(filter(None, one))) for one in names)
-    labelled = f"Hebrew: {hebrew}" + (f", Modern {modern}" if modern else "")
-    labelled += f" Tiberian {tiberian}" if tiberian else ""
-    return f"{labelled}; {meaning}" if meaning else labelled
-
-
 @macro(*(f"{code.capitalize()} icon" for code in LANGUAGE_NAMES if len(code) == 2), "Language icon")
 def language_icon(call: Call) -> str | None:
     """`(German)`: the language of a linked page, by the name of the template or the argument."""

@@ -207,7 +207,6 @@ def whole_in_words(number: int, *, american: bool) -> str:
 
 
 ELEMENTS = lookup("element")
-MUSIC = lookup("music")
 STARTS = lookup("geology")
 CHARGE = re.compile(r"\(?([0-9]*)-\)?")
 SAME = {"early": "lower", "mid": "middle", "late": "upper"}
@@ -221,14 +220,6 @@ def chemical(call: Call) -> str | None:
     return "".join(values) or None
 
 
-@macro("Chemical formula", shared=True)
-def chemical_formula(call: Call) -> str | None:
-    """`C2H6O` of counts named by element, or of alternating symbols and counts."""
-    counts = {key: value for key, value in call.arguments.items() if not key.isdecimal()}
-    shown = "".join(f"{key}{'' if value == '1' else value}" for key, value in counts.items())
-    return shown or chemical(call)
-
-
 @macro("Nuclide", "SimpleNuclide", "ComplexNuclide", shared=True)
 def nuclide(call: Call) -> str | None:
     """`14C` of an element and a mass number."""
@@ -237,18 +228,6 @@ def nuclide(call: Call) -> str | None:
         return values[0] if values else None
     name, mass = (values[0], values[1]) if not values[0].isdecimal() else (values[1], values[0])
     return f"{mass}{ELEMENTS.get(name.lower(), name)}"
-
-
-@macro("Music")
-def music_symbol(call: Call) -> str | None:
-    """`♭` and other symbols in sentences."""
-    values = call.positional()
-    shown = [MUSIC.get(value.lower(), value) for value in values]
-    if values and values[0].lower() in {"chord", "scale"}:
-        return "".join(shown[1:])
-    if values and values[0].lower() == "time" and len(values) > 2:
-        return f"{values[1]}/{values[2]}"
-    return "".join(shown)
 
 
 @macro("Mp", "Mpl-", "Minor planet", shared=True)

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.macros import lookup, php, words
+from wikitext_builder.extraction.macros import php, words
 from wikitext_builder.extraction.macros.call import COMMENT, template_name
 from wikitext_builder.extraction.macros.dates import parsed_time
 from wikitext_builder.extraction.trim import CONTROLS
@@ -25,8 +26,6 @@ MODULES_WITHOUT_TEXT = re.compile(
 )
 TAG = re.compile(r"[\w-]+")
 QUOTED = re.compile(r"\A[\"'](.*)[\"']\Z", re.DOTALL)  # a value of an attribute
-STYLE = re.compile(r"<[^<>]*>|''+")
-NAMESPACES = {int(number): name for number, name in lookup("namespace").items()}  # English names
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,30 +148,11 @@ def format_number(a: Arguments) -> str:
     return php.formatted_number(a.first if mode == "NOSEP" else a.context.english(a.first), mode)
 
 
-def namespace_name(a: Arguments) -> str:
-    """Return the name of a namespace by its number or name; those of other languages are not known."""
-    if a.first not in {"", "0"}:
-        a.context.english(f"namespace {a.first}")
-    if a.first.isdecimal() and len(a.first) < 5 and int(a.first) in NAMESPACES:
-        return NAMESPACES[int(a.first)]
-    wanted = a.first.replace("_", " ").lower()
-    for name in NAMESPACES.values():
-        if name.lower() == wanted:
-            return name
-    raise RejectedError("function", f"ns:{a.first}")
-
-
-def _address_part(text: str, mode: str = "QUERY") -> str:
-    if CONTROLS.search(text):  # a mark, such as that of an unknown call, has no place in an address
-        raise RejectedError("function", "an address of unknown text")
-    return php.encoded(text, mode)
-
-
 def address(a: Arguments) -> str:
-    """Return the address of a page."""
-    title = _address_part(with_first(a.first, upper=True), "WIKI")
-    host = f"//{a.context.language.code}.wikipedia.org"
-    return f"{host}/w/index.php?title={title}&{a.text(1)}" if a.text(1) else f"{host}/wiki/{title}"
+    """Return a part of an address. No reader sees it: it only has to be one."""
+    if CONTROLS.search(a.first):  # a mark, such as that of an unknown call
+        raise RejectedError("function", "an address of unknown text")
+    return quote(a.first.replace(" ", "_"), safe="")
 
 
 def page_name(a: Arguments) -> str:
@@ -214,7 +194,6 @@ PARSER_FUNCTIONS: dict[str, Function] = {
     "#tag": tag,
     "#time": time,
     "#timel": time,
-    "#titleparts": lambda a: php.title_parts(a.first, a.text(1), a.text(2)),
     "#invoke": invoke,
     "#dateformat": _first,
     "#formatdate": _first,
@@ -227,16 +206,14 @@ PARSER_FUNCTIONS: dict[str, Function] = {
     "plural": plural,
     "padleft": lambda a: _padding(a) + a.first,
     "padright": lambda a: a.first + _padding(a),
-    "ns": namespace_name,
-    "urlencode": lambda a: _address_part(a.first, a.text(1)),
-    "anchorencode": lambda a: STYLE.sub("", a.first).replace(" ", "_"),
-    "fullurl": address,
-    "localurl": lambda a: address(a).removeprefix(f"//{a.context.language.code}.wikipedia.org"),
-    "canonicalurl": lambda a: f"https:{address(a)}",
-    **dict.fromkeys(["pagename", "fullpagename", "basepagename", "subpagename", "rootpagename"], page_name),
+    "ns": lambda a: "" if a.first in {"", "0"} else unknown(a),
+    **dict.fromkeys(["urlencode", "anchorencode"], address),
     **dict.fromkeys(
-        ["pagenamee", "fullpagenamee", "basepagenamee"], lambda a: _address_part(page_name(a), "WIKI")
+        ["fullurl", "localurl", "canonicalurl"],
+        lambda a: f"https://{a.context.language.code}.wikipedia.org/wiki/{address(a)}",
     ),
+    **dict.fromkeys(["pagename", "fullpagename", "basepagename", "subpagename", "rootpagename"], page_name),
+    **dict.fromkeys(["pagenamee", "fullpagenamee", "basepagenamee"], address),
     **dict.fromkeys(["namespace", "namespacee", "subjectspace", "articlespace"], lambda a: page_name(a)[:0]),
     **dict.fromkeys(words("functions without text"), lambda _a: ""),
     **dict.fromkeys(words("functions of a wiki"), unknown),
@@ -270,7 +247,7 @@ _TIMES = {"YEAR": "Y", "MONTH": "m", "MONTH1": "n", "MONTH2": "m", "MONTHNAME": 
 # Case matters: `{{pagename}}` is a template.
 VARIABLES: dict[str, Variable] = {
     **dict.fromkeys(_TITLES, lambda c: c.page.title),
-    **{f"{name}E": lambda c: php.encoded(c.page.title, "WIKI") for name in _TITLES},
+    **{f"{name}E": lambda c: quote(c.page.title.replace(" ", "_"), safe="") for name in _TITLES},
     "TALKPAGENAME": lambda c: f"{c.english('Talk')}:{c.page.title}",
     "TALKSPACE": lambda c: c.english("Talk"),
     **dict.fromkeys(["NAMESPACE", "NAMESPACEE", "ARTICLESPACE", "SUBJECTSPACE"], lambda _: ""),

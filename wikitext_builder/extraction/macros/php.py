@@ -12,11 +12,9 @@ from calendar import isleap, monthrange
 from collections.abc import Callable
 from datetime import UTC, datetime
 from html import unescape
-from urllib.parse import quote, quote_plus
 
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.macros import lookup
-from wikitext_builder.wiki.classify import with_first
 
 TOKEN = re.compile(r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|<=|>=|!=|<>|[-+*/^()<>=]|[a-z]+)")
 MAX_LENGTH = 500
@@ -133,8 +131,6 @@ SPACES = " \t\n\r\0\x0b"  # what MediaWiki strips; other spaces, such as &nbsp;,
 NUMERIC = re.compile(r"[-+]?(?:\d{1,300}(?:\.\d{0,300})?|\.\d{1,300})(?:[eE][-+]?\d{1,3})?", re.ASCII)
 NUMBER_IN_TEXT = re.compile(r"(-(?=[\d.]))?(\d+|(?=\.\d))(\.\d*)?([Ee][-+]?\d+)?", re.ASCII)
 ERROR = re.compile(r"<(?:strong|span|p|div)\s[^<>]*class=[\"']?(?:[^\"'<>]{0,200}\s)?error(?![\w-])")
-MAX_PARTS = 25  # of a title
-WIKI_SAFE = ";@$!*(),/~:"  # MediaWiki's wfUrlencode
 
 
 def trimmed(text: str) -> str:
@@ -221,34 +217,6 @@ def padded(text: str, width: str, padding: str) -> str:
     """
     missing = max(0, (at_most(500, width) or 0) - len(text))  # MediaWiki's limit
     return (padding * missing)[:missing]
-
-
-def title_parts(title: str, count: str, first: str) -> str:
-    """Some parts of a title, which slashes separate.
-
-    >>> title_parts("talk/A/b", "1", "2"), title_parts("A/b/c", "-1", ""), title_parts("a/b", "", "")
-    ('A', 'A/b', 'A/b')
-    """
-    parts = with_first(title, upper=True).replace("_", " ").split("/", MAX_PARTS - 1)
-    start, number = _integer(first), _integer(count)
-    parts = parts[start - 1 if start > 0 else start or 0 :]
-    return "/".join(parts[:number] if number else parts)
-
-
-def _integer(text: str) -> int:
-    number = whole_number(text.lstrip("-"))
-    return (-number if text.startswith("-") else number) if number is not None else 0
-
-
-def encoded(text: str, mode: str = "QUERY") -> str:
-    """A text as part of an address: in a query, in a path, or as a title.
-
-    >>> encoded("a b/c"), encoded("a b/c", "PATH"), encoded("a b/c", "WIKI")
-    ('a+b%2Fc', 'a%20b%2Fc', 'a_b/c')
-    """
-    if mode == "WIKI":
-        return quote(text.replace(" ", "_"), safe=WIKI_SAFE)
-    return quote(text, safe="") if mode == "PATH" else quote_plus(text)
 
 
 ENGLISH_FORMATS = "FMlD"  # they give names, which other languages write differently
