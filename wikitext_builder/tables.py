@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from io import StringIO
 from typing import Final
-
-END: Final = "\r\n"  # before Python 3.13 csv quotes no other characters of line ends
 
 
 def csv_text(rows: Iterable[Mapping[str, object]]) -> str:
@@ -24,23 +23,17 @@ def csv_text(rows: Iterable[Mapping[str, object]]) -> str:
     """
     table = list(rows)
     columns = list(dict.fromkeys(name for row in table for name in row))
-    lines = _Lines()
-    writer = csv.DictWriter(lines, columns, restval="", lineterminator=END)
+    text = StringIO()
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
     writer.writeheader()
     for row in table:
         writer.writerow({name: _cell(value) for name, value in row.items()})
-    return "".join(f"{line.removesuffix(END)}\n" for line in lines)
+    return text.getvalue()
 
 
-STEERING: Final = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+FORMULA: Final = ("=", "+", "-", "@", "\t")
 NUMBER: Final = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
-
-
-class _Lines(list[str]):
-    write = list.append
 
 
 def _cell(value: object) -> object:

@@ -32,8 +32,6 @@ name_option = click.option(
     multiple=True,
     help="Name of a dataset; repeat for each, in order.  [default: its title or folder]",
 )
-overlay_option = click.option("--overlay", is_flag=True, help="Draw all curves in one panel.")
-
 
 measure_option = click.option(
     "--measure", "measures", multiple=True, help="One statistic of the portrait, such as zipf; repeatable."
@@ -86,10 +84,9 @@ def plot() -> None:
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
 @click.option("--out", type=OUTPUT_FILE, required=True, help=f"File to write: {ENDINGS}.")
 @name_option
-@overlay_option
-def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...], overlay: bool) -> None:
+def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...]) -> None:
     """Plot word frequency against rank in train, several datasets side by side."""
-    click.echo(wb.plot_zipf(*directories, out=out, names=names, overlay=overlay))
+    click.echo(wb.plot_zipf(*directories, out=out, names=names))
 
 
 @plot.command("window", short_help="How often a word occurs among the last L words")
@@ -98,7 +95,6 @@ def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...], 
 @click.option("--split", type=click.Choice(SPLITS), default="train", help="Split to read.")
 @click.option("--longest", type=WholeRange(1, 10**6), default=500, help="The largest L, in words.")
 @name_option
-@overlay_option
 def plot_window(directories: tuple[Path, ...], **options: Any) -> None:
     """Plot how often a word occurs among the last L words: the paper used this plot to choose its window."""
     click.echo(wb.plot_window(*directories, **options))

@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from scipy.spatial.distance import jensenshannon
+from scipy.stats import rankdata
 
 from wikitext_builder.stats.tail import Curve, Measured
-from wikitext_builder.stats.text import Places, Reals, Words
+from wikitext_builder.stats.text import Places, Words
 
 OFTEN: Final = 20  # occurrences of a word in both texts, at least, whose ranks are compared
 MOVED: Final = 15  # words in each direction
@@ -21,15 +23,7 @@ def divergence(first: Words, second: Words) -> Measured:
     _, counts = common_counts(first, second)
     if not counts.any(axis=1).all():
         return {}
-    shares = counts / counts.sum(axis=1, keepdims=True)
-    middle = entropy(shares.mean(axis=0))
-    return {"bits": middle - (entropy(shares[0]) + entropy(shares[1])) / 2}
-
-
-def entropy(shares: Reals) -> float:
-    """In bits."""
-    some = shares[shares > 0]
-    return float(-(some * np.log2(some)).sum())
+    return {"bits": jensenshannon(*counts, base=2) ** 2}
 
 
 def shared(first: Words, second: Words) -> Measured:
@@ -49,19 +43,13 @@ def moved(first: Words, second: Words) -> Measured:
     """The words whose rank changed most, as a logarithm of the ratio of ranks: above 0 it rose."""
     words, counts = common_counts(first, second)
     often = np.flatnonzero((counts >= OFTEN).all(axis=0))
-    change = np.log2(ranks(counts[0])[often] / ranks(counts[1])[often])
+    ranks = [rankdata(-row, method="ordinal")[often] for row in counts]
+    change = np.log2(ranks[0] / ranks[1])
     order = np.lexsort((often, -change))
     rose = [place for place in order[:MOVED] if change[place] > 0]
     fell = [place for place in order[::-1][:MOVED] if change[place] < 0]
     named: list[Curve] = [{words[often[p]]: float(change[p]) for p in some} for some in (rose, fell)]
     return {"rose": named[0], "fell": named[1]}
-
-
-def ranks(counts: Places) -> Places:
-    """The rank of each count, from 1; equal ones in their order."""
-    found = np.empty(len(counts), np.int64)
-    found[np.argsort(-counts, kind="stable")] = np.arange(1, len(counts) + 1)
-    return found
 
 
 def common_counts(first: Words, second: Words) -> tuple[list[str], Places]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -116,8 +115,6 @@ def page(table: pd.DataFrame, words: str) -> str:
     *others, last = corpora
     listed = " and ".join(filter(None, (", ".join(others), last)))
     shown = table.assign(value=[float(f"{value:.{DIGITS}g}") for value in table["value"]])
-    rows = to_records(shown)
-    compact = {"columns": list(shown.columns), "rows": [list(row.values()) for row in rows]}
     return render(
         Path(__file__).with_name("describe.html"),
         title=f"{listed} compared" if others else f"Portrait of {listed}",
@@ -125,8 +122,7 @@ def page(table: pd.DataFrame, words: str) -> str:
         words=words,
         groups=[(title, [_section(one, table) for one in found]) for title, found in groups_of(table)],
         not_measured=registry()["not_measured"],
-        csv=_data(csv_text(rows)),
-        json=_data(json.dumps(compact, ensure_ascii=False, separators=(",", ":"))),
+        csv=base64.b64encode(csv_text(to_records(shown)).encode()).decode(),
     )
 
 
@@ -142,7 +138,3 @@ def _section(one: Statistic, table: pd.DataFrame) -> tuple[Statistic, dict[str, 
         cells = [[name.removeprefix(f"{head} "), *others] for name, *others in lines]
         tables.append((heading, pd.DataFrame(cells, columns=[head, *map(", ".join, columns)])))
     return one, charts(one, table), tables
-
-
-def _data(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()

@@ -50,16 +50,13 @@ def window_coverage(
     return [found / asked if asked else 0.0 for found in accumulate(at_distance[1:])]
 
 
-def plot_zipf(
-    *directories: str | Path, out: str | Path, names: Sequence[str] = (), overlay: bool = False
-) -> Path:
+def plot_zipf(*directories: str | Path, out: str | Path, names: Sequence[str] = ()) -> Path:
     """Draw word frequency against rank in train, both logarithmic, a panel per dataset; return its path.
 
     Args:
         directories: Datasets built here, or folders in the layout of WikiText or the Penn Treebank.
         out: The file to write, ending in .png, .svg or .pdf.
         names: Names for the datasets, in order; default: see `load_named`.
-        overlay: Draw all curves in one panel.
 
     Raises:
         BuilderError: There is no such dataset, no train file, no word, or the suffix is another.
@@ -68,7 +65,7 @@ def plot_zipf(
     curves = {}
     for name, dataset in load_named(directories, names).items():
         curves[name] = rank_frequencies(name, count(dataset.file("train"))[1])
-    return write_picture(out, lambda: _zipf(curves, overlay=overlay))
+    return write_picture(out, lambda: _zipf(curves))
 
 
 def plot_window(
@@ -77,7 +74,6 @@ def plot_window(
     split: str = "train",
     longest: int = 500,
     names: Sequence[str] = (),
-    overlay: bool = False,
 ) -> Path:
     """Draw how often a word occurs among the last L words; return its path.
 
@@ -89,7 +85,6 @@ def plot_window(
         split: train, valid or test.
         longest: The largest L, in words.
         names: Names for the datasets, in order; default: see `load_named`.
-        overlay: Draw all curves in one panel.
 
     Raises:
         BuilderError: There is no such dataset, no such split, `longest` is 0, or the suffix is another.
@@ -105,7 +100,7 @@ def plot_window(
             window_coverage(read_tokens(path), longest),
             window_coverage(read_tokens(path), longest, without=(UNK, EOS)),
         )
-    return write_picture(out, lambda: _window(curves, overlay=overlay))
+    return write_picture(out, lambda: _window(curves))
 
 
 def _expect_words(name: str, there: bool) -> None:
@@ -126,55 +121,39 @@ def spaced_ranks(last: int) -> list[int]:
     return sorted({round(last ** (step / steps)) for step in range(ZIPF_POINTS)})
 
 
-def _zipf(curves: Mapping[str, Sequence[int]], *, overlay: bool) -> Figure:
+def _zipf(curves: Mapping[str, Sequence[int]]) -> Figure:
     """The plot of `plot_zipf`, from the counts of each corpus, the largest first."""
-    drawing, panels = panels_of(curves, overlay=overlay)
-    for number, (axes, color, (name, frequencies)) in enumerate(
-        zip(panels, COLORS * len(curves), curves.items(), strict=False)
-    ):
+    drawing, panels = panels_of(curves)
+    for axes, color, frequencies in zip(panels, COLORS * len(curves), curves.values(), strict=False):
         ranks = spaced_ranks(len(frequencies))
-        values = [frequencies[rank - 1] for rank in ranks]
-        axes.loglog(ranks, values, color=color, linewidth=2, label=_shown(name))
+        axes.loglog(ranks, [frequencies[rank - 1] for rank in ranks], color=color, linewidth=2)
         axes.set_xlabel("rank of the word")
         axes.axvline(len(frequencies), color="#777777", linewidth=0.8, linestyle=":")
         axes.annotate(
             f"{len(frequencies):,} types ",
-            (len(frequencies), 0.97 - (0.08 * number if overlay else 0)),
+            (len(frequencies), 0.97),
             xycoords=("data", "axes fraction"),
             horizontalalignment="right",
             verticalalignment="top",
-            color=color if overlay else "#444444",
+            color="#444444",
         )
-    if overlay:
-        panels[0].legend(frameon=False, loc="lower left")
     panels[0].set_ylabel("occurrences")
     return drawing
 
 
-def _window(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, overlay: bool) -> Figure:
+def _window(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> Figure:
     """The plot of `plot_window`, from the curves of each corpus with and without `<unk>` and `<eos>`."""
-    drawing, panels = panels_of(curves, overlay=overlay)
-    for axes, color, (name, pair) in zip(panels, COLORS * len(curves), curves.items(), strict=False):
+    drawing, panels = panels_of(curves)
+    for axes, color, pair in zip(panels, COLORS * len(curves), curves.values(), strict=False):
         upper, lower = pair if pair[0][-1] >= pair[1][-1] else pair[::-1]
         for curve, rise in ((upper, 6), (lower, -22)):
             all_tokens = curve is pair[0]
+            steps = range(1, len(curve) + 1)
+            axes.plot(steps, curve, "-" if all_tokens else "--", color=color, linewidth=2)
             label = "all tokens" if all_tokens else "without <unk>, <eos>"
-            axes.plot(
-                range(1, len(curve) + 1),
-                curve,
-                "-" if all_tokens else "--",
-                color=color,
-                linewidth=2,
-                label=f"{_shown(name)}, {label}",
-            )
-            if not overlay:
-                _label_end(axes, curve, label, color, rise)
+            _label_end(axes, curve, label, color, rise)
         _set_window_axis(axes, len(upper))
-        if not overlay:
-            _mark_window(axes, pair)
-    if overlay:
-        panels[0].axvline(PAPERS_WINDOW, color="#777777", linewidth=0.8, linestyle=":")
-        panels[0].legend(frameon=False, loc="lower right")
+        _mark_window(axes, pair)
     panels[0].set_ylim(0, 1)
     panels[0].yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     panels[0].set_ylabel("words among the last L words")
@@ -215,20 +194,13 @@ def _mark_window(axes: Axes, pair: tuple[Sequence[float], Sequence[float]]) -> N
     axes.annotate(text, (PAPERS_WINDOW, 0.03), color="#444444")
 
 
-def panels_of(names: Collection[str], *, overlay: bool) -> tuple[Figure, Sequence[Axes]]:
-    """A figure, and its axes for each name: side by side, or the same ones."""
+def panels_of(names: Collection[str]) -> tuple[Figure, Sequence[Axes]]:
+    """A figure, and its axes for each name, side by side."""
     from matplotlib.figure import Figure
 
-    panels = 1 if overlay else len(names)
-    drawing = Figure(figsize=(max(4.2 * panels, 6), 3.8), layout="constrained")
-    axes = drawing.subplots(1, panels, sharex=True, sharey=True, squeeze=False)[0]
-    if overlay:
-        return drawing, [axes[0]] * len(names)
-    for panel, name in zip(axes, names, strict=True):
-        panel.set_title(_shown(name), loc="left", fontweight="bold")
-    return drawing, axes
-
-
-def _shown(name: str) -> str:
-    """A name as matplotlib shows it: a dollar sign would begin a formula."""
-    return name.replace("$", r"\$")
+    drawing = Figure(figsize=(max(4.2 * len(names), 6), 3.8), layout="constrained")
+    panels = drawing.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0]
+    for panel, name in zip(panels, names, strict=True):
+        # A dollar sign would begin a formula.
+        panel.set_title(name.replace("$", r"\$"), loc="left", fontweight="bold")
+    return drawing, panels

@@ -5,18 +5,14 @@ What each statistic is, and where it comes from, stands in `statistics.toml`.
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wikitext_builder.dataset.plain import ARTICLES
 from wikitext_builder.dataset.vocabulary import UNK
 from wikitext_builder.extraction.markers import SHOWN_FORMULA
-from wikitext_builder.pages.lock import ATTRIBUTION, read_attribution
 from wikitext_builder.stats.long_range import hashes
 from wikitext_builder.stats.tail import Curve, Measured
 from wikitext_builder.stats.text import BLOCK, Places, Reals, Text
@@ -26,8 +22,6 @@ PERCENTILES: Final = (1, 5, 25, 50, 75, 95, 99)
 ENDS: Final = (".", "!", "?")  # tokens that end a sentence
 REPEATED: Final = 13  # words of an n-gram that an ordinary sentence shares with no other
 SAMPLE: Final = 16  # one of so many of these n-grams is looked at, chosen by its hash
-LONGEST_RUN: Final = 4
-TOPICS: Final = 20
 MARKUP: Final = {UNK: UNK, SHOWN_FORMULA: "formula"}
 
 
@@ -126,27 +120,6 @@ def sampled_repeats(text: Text, sample: int = SAMPLE) -> tuple[Places, NDArray[n
     return np.concatenate(places), seen
 
 
-def by_type(text: Text, name: Callable[[str], str]) -> Curve:
-    """The share of the words of each kind, the most frequent kind first."""
-    found = Counter[str]()
-    for word, count in zip(text.words, text.counts.tolist(), strict=True):
-        if count:
-            found[name(word)] += count
-    return {
-        kind: count / len(text) for kind, count in sorted(found.items(), key=lambda one: (-one[1], one[0]))
-    }
-
-
-def script(word: str) -> str:
-    """The script of the first letter, as Unicode names it; none without a letter.
-
-    >>> script("tea"), script("чай"), script("茶"), script("1,000"), script("<unk>")
-    ('latin', 'cyrillic', 'cjk', 'none', 'none')
-    """
-    letter = "" if word in MARKUP else next((character for character in word if character.isalpha()), "")
-    return unicodedata.name(letter, "other").split()[0].lower() if letter else "none"
-
-
 def kind(word: str) -> str:
     """What a token is.
 
@@ -162,43 +135,11 @@ def kind(word: str) -> str:
     return "lower case" if word == word.lower() else "capitalised"
 
 
-def scripts(text: Text) -> Measured:
-    """Scripts of words with a letter."""
-    return {"shares": by_type(text, script)}
-
-
 def kinds(text: Text) -> Measured:
-    """Numbers, punctuation, formulas, words."""
-    return {"shares": by_type(text, kind)}
-
-
-def unknown_runs(text: Text) -> Measured:
-    """Runs of `<unk>` in a line, by length."""
-    unknown = np.flatnonzero(text.ids == 0)
-    if not len(unknown):
-        return {}
-    line = np.searchsorted(text.line_ends, unknown, "right")
-    new = np.append(True, (np.diff(unknown) > 1) | (np.diff(line) > 0))
-    runs = np.diff(np.append(np.flatnonzero(new), len(unknown)))
-    in_runs = np.bincount(np.minimum(runs, LONGEST_RUN), weights=runs, minlength=LONGEST_RUN + 1) / len(
-        unknown
-    )
-    curve: Curve = {length: float(in_runs[length]) for length in range(1, LONGEST_RUN + 1)}
-    return {"longest": int(runs.max()), "shares": curve}
-
-
-def revisions(text: Text) -> Measured:
-    """The years of the pages' revisions."""
-    if text.dataset is None or not (text.dataset.path / ATTRIBUTION).is_file():
-        return {}
-    rows = [one for one in read_attribution(text.dataset.path) if one.split == text.split]
-    years = Counter(one.timestamp[:4] for one in rows)
-    return {"years": {year: years[year] for year in sorted(years)}}
-
-
-def topics(text: Text) -> Measured:
-    """The categories that most articles have."""
-    if text.dataset is None or not (text.dataset.path / ARTICLES).is_dir():
-        return {}
-    found = Counter(name for one in text.dataset.plain_articles(text.split) for name in one.categories)
-    return {"articles": dict(sorted(found.items(), key=lambda one: (-one[1], one[0]))[:TOPICS])}
+    """The share of the words of each kind, the most frequent kind first."""
+    counts = Counter[str]()
+    for word, count in zip(text.words, text.counts.tolist(), strict=True):
+        if count:
+            counts[kind(word)] += count
+    ordered = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+    return {"shares": {name: count / len(text) for name, count in ordered}}

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import zeta
+from scipy.stats import hypergeom
 
 from wikitext_builder.stats.text import Places, Reals, Text, blocks
 
@@ -22,7 +23,6 @@ WINDOW: Final = 500  # words of a window of MATTR
 DRAWS: Final = 42  # words of a sample of HD-D
 SHORT: Final = 1000  # words: a shorter beginning of a text is not fitted
 LEAST_TAIL: Final = 50  # types of the tail that follows a power law
-TERMS: Final = 12  # of Hurwitz's zeta function that are added one by one
 NEAREST: Final = -1 + 1e-6  # an offset that only the limit of the steps keeps above -1
 NEAR: Final = 1e-5  # of an exponent: a derivative is taken between two such neighbours
 MIN_COUNTS: Final = (1, 2, 3, 4, 5, 10, 20, 50, 100)
@@ -48,13 +48,7 @@ def slope(x: Reals | Places, y: Reals | Places) -> tuple[float, float]:
 
 def absent(total: float, counts: Places, draws: int) -> Reals:
     """The chance that `draws` things, drawn without replacement, miss all `counts` marked ones of `total`."""
-    log_factorial = np.vectorize(lambda n: math.lgamma(n + 1), otypes=[float])
-    left = total - counts
-    possible = left >= draws
-    rest = np.where(possible, left, draws)
-    logs = log_factorial(rest) - log_factorial(rest - draws)
-    whole = math.lgamma(total + 1) - math.lgamma(total - draws + 1)
-    return np.where(possible, np.exp(logs - whole), 0.0)
+    return np.asarray(hypergeom.pmf(0, total, counts, draws))
 
 
 def jackknife(text: Text, estimate: Callable[[Places], Reals]) -> tuple[Reals, Reals]:
@@ -124,15 +118,6 @@ def zipf(text: Text) -> Measured:
     }
 
 
-def hurwitz(s: Reals, a: NDArray[Any]) -> Reals:
-    """Hurwitz's zeta function for s > 1, by the sum of Euler and Maclaurin."""
-    total = np.sum([(a + k) ** -s for k in range(TERMS)], axis=0)
-    n = a + TERMS
-    rest = n ** (1 - s) / (s - 1) + n**-s / 2 + s * n ** (-s - 1) / 12
-    rest -= s * (s + 1) * (s + 2) * n ** (-s - 3) / 720
-    return np.asarray(total + rest + s * (s + 1) * (s + 2) * (s + 3) * (s + 4) * n ** (-s - 5) / 30240)
-
-
 def tail_exponents(values: Places, types: Places, least: Places) -> Reals:
     """The exponent of a discrete power law from each minimum count on, by maximum likelihood."""
     above = np.cumsum(types[::-1])[::-1]
@@ -141,7 +126,7 @@ def tail_exponents(values: Places, types: Places, least: Places) -> Reals:
     low, high = np.full(len(least), 1.0001), np.full(len(least), 20.0)
 
     def expected(alpha: Reals) -> Reals:  # the mean logarithm: the slope of -log zeta
-        ratio = hurwitz(alpha - NEAR, least) / hurwitz(alpha + NEAR, least)
+        ratio = zeta(alpha - NEAR, least) / zeta(alpha + NEAR, least)
         return np.asarray(np.log(ratio) / (2 * NEAR))
 
     for _ in range(50):
@@ -165,7 +150,7 @@ def power_tail(text: Text) -> Measured:
     for number, (start, alpha) in enumerate(zip(least.tolist(), alphas.tolist(), strict=True)):
         tail = np.searchsorted(values, start)
         has = above[tail:] / above[tail]  # the share from each value on
-        law = hurwitz(np.array(alpha), values[tail:]) / hurwitz(np.array(alpha), np.array(start))
+        law = zeta(alpha, values[tail:]) / zeta(alpha, start)
         found = float(np.abs(has - law).max())
         if found < distance:
             best, distance = number, found

@@ -49,7 +49,6 @@ class Text:
     words: list[str] = field(repr=False)  # by id; those of all splits of a dataset
     train: Text | None = None  # None: this is train, or there is none
     split: str = "train"
-    dataset: Dataset | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -139,8 +138,6 @@ def read_texts(dataset: Dataset, *, raw: bool = False) -> dict[str, Text]:
         raise BuilderError(f"{path}: no words; expected a text to measure")
     texts, train, words = dict[str, Text](), None, list(ids)
     for split, (found, line_ends) in read.items():
-        texts[split] = Text(
-            ids=found, line_ends=line_ends, words=words, train=train, split=split, dataset=dataset
-        )
+        texts[split] = Text(ids=found, line_ends=line_ends, words=words, train=train, split=split)
         train = texts.get("train")
     return texts

@@ -83,7 +83,7 @@ def test_plots_are_the_same_bytes_in_another_process(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("longest", [3, 100, 2000])
 def test_labels_of_panels_beside_each_other_do_not_touch(tmp_path: Path, longest: int) -> None:
-    drawing, panels = panels_of(["A", "B", "C"], overlay=False)
+    drawing, panels = panels_of(["A", "B", "C"])
     for axes in panels:
         _set_window_axis(axes, longest)
     drawing.savefig(tmp_path / "window.svg")
@@ -94,13 +94,11 @@ def test_labels_of_panels_beside_each_other_do_not_touch(tmp_path: Path, longest
     assert all(right - left > 8 for (_, left), (right, _) in pairwise(boxes))
 
 
-@pytest.mark.parametrize("overlay", [False, True])
-def test_datasets_of_one_title_are_all_drawn(tmp_path: Path, overlay: bool) -> None:
+def test_datasets_of_one_title_are_all_drawn(tmp_path: Path) -> None:
     folders = [corpus(tmp_path / name / "wikitext-2") for name in ("2016", "today")]
     for plot in (plot_zipf, plot_window):
-        drawn = plot(*folders, out=tmp_path / "both.svg", overlay=overlay).read_text(encoding="utf-8")
-        panels = drawn.count('<g id="axes_')
-        assert panels == (1 if overlay else 2)
+        drawn = plot(*folders, out=tmp_path / "both.svg").read_text(encoding="utf-8")
+        assert drawn.count('<g id="axes_') == 2
         for name in ("2016/wikitext-2", "today/wikitext-2"):
             assert name in drawn  # matplotlib writes each text as a comment above its glyphs
 
