@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Set
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -122,30 +121,15 @@ def test_a_dry_run_asks_for_the_listing_only_and_counts_what_the_fetch_asks_for(
     assert (again["plan"]["pages"], again["plan"]["html"], again["fetch"]["present"]) == (0, 0, 120)
 
 
-class Slow(Rendering):
-    """Takes two seconds for each answer."""
-
-    def __init__(self, waits: list[float], **options: Any) -> None:
-        super().__init__(**options)
-        self.waits = waits
-
-    def __call__(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
-        self.waits.append(2.0)
-        super().__call__(handler, query)
-
-
-def test_a_dry_run_lists_what_nobody_listed_and_says_the_most_for_templates(
-    tmp_path: Path, waits: list[float]
-) -> None:
-    options: dict[str, Any] = {"pages": 700, "fault_of": lambda _: ""}
-    pace, answers = "43 s to 86 s", "24 minutes to 47 minutes"
-    for wiki, time in ((Rendering(**options), pace), (Slow(waits, **options), answers)):
-        with server(wiki, protocol="HTTP/1.1") as api:
-            words = ("fetch", "--store", tmp_path / f"{time}.store", "--api", api, "--select", "category:X")
-            out = done(*words, "--dry-run", "--as-of", "2026-01-01", "--per-minute", 1000)
-        assert wiki.requests == 1 + 2
-        assert "  requests  700 for pages, at most 700 for templates, 1 per 50 names of templates in" in out
-        assert f"  time      {time}\n" in out
+@pytest.mark.usefixtures("waits")
+def test_a_dry_run_lists_what_nobody_listed_and_says_the_most_for_templates(tmp_path: Path) -> None:
+    wiki = rendering(700)
+    with server(wiki, protocol="HTTP/1.1") as api:
+        words = ("fetch", "--store", tmp_path / "a.store", "--api", api, "--select", "category:X")
+        out = done(*words, "--dry-run", "--as-of", "2026-01-01", "--per-minute", 1000)
+    assert wiki.requests == 1 + 2
+    assert "  requests  700 for pages, at most 700 for templates, 1 per 50 names of templates in" in out
+    assert "  time      43 s to 86 s\n" in out
 
 
 def test_a_real_wiki_is_asked_for_as_many_names_as_a_dry_run_says(

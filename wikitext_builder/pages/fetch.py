@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import UNANSWERED, BuilderError, RejectedError, reject
+from wikitext_builder.errors import UNANSWERED, BuilderError, RejectedError
 from wikitext_builder.pages.expansions import (
     ExpansionsReport,
     HtmlReport,
@@ -46,7 +46,7 @@ class FetchPlan:
     conditions: int  # at most: a page that is rejected early needs none
     expansions: int  # at most: pages without unknown template calls need none
     redirects: int  # of names of templates, of pages in the store; new pages add one per 50 names
-    seconds_per_request: float  # by the pace, or by the answers so far if these are slower
+    seconds_per_request: float  # by the pace
 
     @property
     def seconds(self) -> tuple[float, float]:
@@ -257,41 +257,32 @@ def _fetch_missing(
 ) -> tuple[Counter[str], Counter[str]]:
     """Ask for what the store does not have, and keep each batch in one transaction.
 
-    At the end it asks once more for what was not answered. Returns how many were settled, fetched and are
-    redirects, and how many were rejected by reason.
+    Returns how many were settled, fetched and are redirects, and how many were rejected by reason.
     """
     counts, rejected = Counter[str](), Counter[str]()
-    silent, lost = list[Wanted](), list[Wanted]()
-    code, ask = wikipedia.language.code, _Asker(wikipedia, selected, FirstRevisions(wikipedia))
+    code, asker = wikipedia.language.code, _Asker(wikipedia, selected, FirstRevisions(wikipedia))
     if todo:
         progress("fetching", 0, len(todo))
-    for attempt in (1, 2):
-        asked = _batches(todo if attempt == 1 else silent)
-        silent = []
-        answers = wikipedia.map(ask.ask, asked)
-        for batch in chain.from_iterable(answers):
-            store.add_items(code, batch.items)
-            store.add_dates(code, batch.created)
-            added = store.add(
-                code,
-                batch.pages,
-                origin=wikipedia.api,
-                settled=batch.settled,
-                rejected=batch.rejected,
-                redirects=batch.redirects,
-            )
-            for page in batch.rejected:
-                LOG.info("rejected %s: %s, %s", page.title, page.reason, page.detail)
-            counts.update(fetched=added, present=len(batch.pages) - added)
-            counts.update(redirects=len(batch.redirects), settled=len(batch.settled))
-            rejected.update(page.reason for page in batch.rejected)
-            silent += batch.unanswered
-            lost += batch.lost
-            note = f"{rejected.total()} rejected" if rejected else ""
-            progress("fetching", counts["settled"], len(todo), note)
-    for wanted in (*silent, *lost):
-        LOG.warning("%s: the wiki did not answer; the next fetch asks again", wanted.title)
-    rejected[UNANSWERED] += len(silent) + len(lost)
+    for batch in chain.from_iterable(wikipedia.map(asker.ask, _batches(todo))):
+        store.add_items(code, batch.items)
+        store.add_dates(code, batch.created)
+        added = store.add(
+            code,
+            batch.pages,
+            origin=wikipedia.api,
+            settled=batch.settled,
+            rejected=batch.rejected,
+            redirects=batch.redirects,
+        )
+        for page in batch.rejected:
+            LOG.info("rejected %s: %s, %s", page.title, page.reason, page.detail)
+        for wanted in batch.unanswered:
+            LOG.warning("%s: the wiki did not answer; the next fetch asks again", wanted.title)
+        counts.update(fetched=added, present=len(batch.pages) - added)
+        counts.update(redirects=len(batch.redirects), settled=len(batch.settled))
+        rejected.update(page.reason for page in batch.rejected)
+        rejected.update({UNANSWERED: len(batch.unanswered)} if batch.unanswered else {})
+        progress("fetching", counts["settled"], len(todo), f"{rejected.total()} rejected" if rejected else "")
     return counts, rejected
 
 
@@ -304,8 +295,6 @@ class _Batch:
 
     settled: list[Wanted] = field(default_factory=list)
     unanswered: list[Wanted] = field(default_factory=list)
-    # Asked for alone, with all attempts: not again in this run.
-    lost: list[Wanted] = field(default_factory=list)
     pages: list[Page] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     redirects: dict[str, str] = field(default_factory=dict)
@@ -345,7 +334,7 @@ class _Asker:
             found = self.wikipedia.find(asked)
         except NoAnswerError:
             if len(wanted) == 1:
-                return [_Batch(lost=[first])]
+                return [_Batch(unanswered=[first])]
             return [batch for page in wanted for batch in self.ask((page,))]
         batch = _Batch(items={page.page_id: page.wikidata_id for page in found.pages.values()})
         for page in wanted:
@@ -354,25 +343,28 @@ class _Asker:
 
     def _sort_into(self, batch: _Batch, wanted: Wanted, found: Found) -> None:
         """Note what of an answer is of a page that was asked for, or why it cannot be kept."""
-        locked = self.selected.locked.get(wanted.revision_id)
         try:
-            page = (
-                exact_page(found, locked) if locked else titled_page(found, wanted, self.wikipedia.language)
-            )
-            fault = first_fault(self.selected.rules, page, self.first_of)
-            reject(*(((fault[0], True, fault[1]),) if fault else ()))
-        except NoAnswerError:
-            batch.lost.append(wanted)
-            return
-        except RejectedError as error:
-            if error.reason == UNANSWERED:
+            page = self._page(wanted, found)
+        except (RejectedError, NoAnswerError) as error:
+            if isinstance(error, NoAnswerError) or error.reason == UNANSWERED:
                 batch.unanswered.append(wanted)
                 return
             batch.rejected.append(Rejected.by(error, wanted.title, revision_id=wanted.revision_id))
         else:
             batch.pages.append(page)
+            locked = self.selected.locked.get(wanted.revision_id)
             created = (locked.created if locked else "") or self.first_of.created(page.page_id)
             batch.created[page.page_id] = created
             if not locked and found.renamed.get(wanted.title, wanted.title) != page.title:
                 batch.redirects[wanted.title] = page.title
         batch.settled.append(wanted)
+
+    def _page(self, wanted: Wanted, found: Found) -> Page:
+        """The page that was asked for; RejectedError: it cannot be kept."""
+        if locked := self.selected.locked.get(wanted.revision_id):
+            page = exact_page(found, locked)
+        else:
+            page = titled_page(found, wanted, self.wikipedia.language)
+        if fault := first_fault(self.selected.rules, page, self.first_of):
+            raise RejectedError(*fault)
+        return page

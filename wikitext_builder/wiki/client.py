@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import random
@@ -160,7 +159,6 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
         self.parallel = parallel
         self.per_minute = pace_of(api, per_minute)
         self.requests = 0
-        self._seconds = 0.0  # from each request to its answer
         self.warnings: set[str] = set()
         self._patience = patience or Patience()
         self._on_wait = on_wait
@@ -196,8 +194,8 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
 
     @property
     def seconds_per_request(self) -> float:
-        """How long one more request takes on average: by the pace, or by the answers if these are slower."""
-        return max(self._pace.seconds, self._seconds / max(1, self.requests) / self.parallel)
+        """The seconds between two requests, by the pace."""
+        return self._pace.seconds
 
     # --- one request
 
@@ -231,8 +229,6 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
             reply = self._transport.send({**self._common, **parameters})
         seconds = self.clock() - started
         LOG.info("%s: %d, %d bytes, %.2f s", shown(parameters), reply.status, len(reply.body), seconds)
-        with self._lock:
-            self._seconds += seconds
         self._answered = True
         answer = read_answer(self.api, reply, time.time())
         self._pace.answered()
@@ -336,26 +332,18 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
         self, parameters: Mapping[str, str], start: Mapping[str, str] | None = None
     ) -> Iterator[Answer]:
         """Yield the answers of a query, following `continue`; `start` resumes at such a continuation."""
-        seen: set[str] = set()
         token: Mapping[str, str] | None = start or {}
-        content, alike = None, 0
+        count, alike, content = 0, 0, None
         while token is not None:
             answer = self.request({"action": "query", **parameters, **token})
-            token = answer.continuation
-            key = json.dumps(token, sort_keys=True)
+            token, count = answer.continuation, count + 1
             content, before = answer.query, content
             alike = alike + 1 if content == before else 1
-            for endless, why in (
-                (key in seen, f"its continuation {key} comes twice"),
-                (alike >= ANSWERS_ALIKE, f"{alike} answers in a row have the same content"),
-                (len(seen) >= ANSWERS, f"it has more than {ANSWERS:,} answers"),
-            ):
-                if token is not None and endless:
-                    raise BuilderError(
-                        f"{self.api}: the listing does not advance, {why}; this is an error in the wiki: run"
-                        " it again later"
-                    )
-            seen.add(key)
+            if token is not None and (alike >= ANSWERS_ALIKE or count > ANSWERS):
+                raise BuilderError(
+                    f"{self.api}: the listing does not advance: {count:,} answers, the last {alike:,} with"
+                    " the same content; this is an error in the wiki: run it again later"
+                )
             yield answer
 
     def find(self, parameters: Mapping[str, str]) -> Found:
