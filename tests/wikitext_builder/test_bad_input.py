@@ -15,7 +15,7 @@ from tests.cases import cases
 from tests.command import COMMAND, done, environment, refused, run, small_files
 from tests.conftest import WITHOUT_PRIVILEGES
 from tests.dumps import export_xml, numbered_page, page_xml
-from tests.mediawiki.loopback import SITE, always, pages, server
+from tests.mediawiki.loopback import SITE, always, server
 from tests.wikitext_builder.datasets import articles, digests, store_of, titles_file, verified
 from wikitext_builder.sample import SAMPLE_DUMP
 from wikitext_builder.wiki.client import Wikipedia
@@ -96,25 +96,12 @@ def test_no_title_harms_or_names_a_file(tmp_path: Path, titles: list[str]) -> No
         assert [(one["title"], one["reason"]) for one in rejected] == [("=", "no-title")]
 
 
-# --- a server that is not MediaWiki, or is broken; more of them are in `mediawiki/test_impostors.py`
+# --- a broken server; more of them are in `wiki/test_impostors.py`
 
 
 def fetch_from(api: str, folder: Path, *titles: str) -> tuple[object, ...]:
     select = ("--select", f"titles:{titles_file(folder / 'titles.txt', *titles)}")
     return ("fetch", "--api", api, "--store", folder / "pages.store", *select)
-
-
-IMPOSTORS = {
-    "not found": always(b"Not Found", status=404),
-    "bytes": always(bytes(range(256))),
-    "another language": always(json.dumps(SITE).replace('"en"', '"de"')),
-}
-
-
-@pytest.mark.parametrize("case", IMPOSTORS)
-def test_what_is_not_a_wiki_is_reported_at_once(tmp_path: Path, case: str) -> None:
-    with server(IMPOSTORS[case]) as api:
-        assert "api.php" in refused(*fetch_from(api, tmp_path, "A"))
 
 
 BROKEN = {
@@ -137,21 +124,6 @@ def test_answers_that_always_break_off_end_in_an_error(
     assert result.returncode == 1
     assert re.search(r"no answer after 8 attempts(.|\n)*run it again later", result.stderr)
     assert all(most / 2.1 < wait <= most for wait, most in zip(waits, (1, 2, 4, 8, 16, 32, 60), strict=True))
-
-
-def test_texts_of_a_mad_wiki_are_kept_or_rejected_with_a_reason(tmp_path: Path) -> None:
-    texts: dict[str, object] = {"Good": "Some words.", "Nul": "Some\x00text of words."}
-    texts |= {"Large": "word " * 900_000, "Hidden": None, "Wrong": 5}
-    answer = []
-    for number, (title, text) in enumerate(texts.items(), 1):
-        slot = {"contentmodel": "wikitext"} | ({} if text is None else {"content": text})
-        revision = {"revid": number, "timestamp": "2016-01-01T00:00:00Z", "slots": {"main": slot}}
-        answer.append({"pageid": number, "ns": 0, "title": title, "revisions": [revision]})
-    with server(pages(answer, batchcomplete=True)) as api:
-        report = json.loads(done(*fetch_from(api, tmp_path, *texts), "--no-expand", "--json"))["fetch"]
-    assert report["rejected"] == {"no-text": 2, "too-large": 1}
-    nul = done("extract", "--store", tmp_path / "pages.store", "--title", "Nul")
-    assert nul.split() == ["=", "Nul", "=", "Sometext", "of", "words."]
 
 
 # --- stores, disks and folders
