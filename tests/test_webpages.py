@@ -22,7 +22,6 @@ from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Signature
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from tests.conftest import ROOT, data
-from tests.extraction_eval.test_measure import shown_page
 from tests.lm_benchmarks.reporting.test_page import NASTY, PUBLISHED, RESULTS
 from tests.ps_models.analysis.test_page import CONTRAST
 from wikitext_builder.article import SPLITS
@@ -75,7 +74,6 @@ PAGES: dict[str, Callable[[], str]] = {
     ),
     "describe": described,
     "explain": explained,
-    "sides": lambda: shown_page(NASTY),
 }
 
 

@@ -32,12 +32,9 @@ LONGEST = 400  # characters of a line that is shown
 @click.option("--sections", type=click.Choice(SECTIONS), default=SECTIONS[0], help=SECTIONS_HELP)
 @click.option("--limit", type=click.IntRange(min=1), help="The largest number of pages.")
 @click.option("--title", default="", show_default=False, help="Only the page of this title.")
-@click.option(
-    "--page", type=FILE, help="HTML file to write (with --title): wikitext, our lines, reference lines."
-)
 @click.option("--worst", type=click.IntRange(min=0), default=10, help="The number of differences to show.")
 @json_option
-def evaluate(pages: tuple[Path, ...], page: Path | None, worst: int, as_json: bool, **options: Any) -> None:
+def evaluate(pages: tuple[Path, ...], worst: int, as_json: bool, **options: Any) -> None:
     """Measure how close the lines are to what readers see: residue of markup, tokens lost and made up.
 
     PAGES are XML exports, files of wikitext (Title.wiki), or folders of them. The reference lines come from
@@ -46,9 +43,7 @@ def evaluate(pages: tuple[Path, ...], page: Path | None, worst: int, as_json: bo
     from extraction_eval.measure import measure
 
     with shown_progress() as progress:
-        found = measure(pages, page=page, progress=progress, **options)
-    if page:
-        click.echo(str(page), err=True)
+        found = measure(pages, progress=progress, **options)
     if as_json:
         click.echo(json.dumps(found.record(worst), ensure_ascii=False))
         return

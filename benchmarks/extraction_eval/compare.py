@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import statistics
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate, pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from wikitext_builder.dataset.vocabulary import UNK
@@ -314,32 +313,3 @@ def worst(comparisons: Iterable[ArticleComparison], count: int) -> list[tuple[st
     """The alignments with the most tokens and line breaks lost and made up, with their articles' titles."""
     wrong = [(one.title, part) for one in comparisons for part in one.alignments if part.differs]
     return sorted(wrong, key=lambda pair: (-pair[1].score.wrong, -pair[1].breaks.wrong, pair[0]))[:count]
-
-
-def side_by_side(wikitext: str, comparison: ArticleComparison, *, theirs: str = "rendered") -> str:
-    """An HTML page with the wikitext, our lines and the reference lines, their differences marked.
-
-    `theirs` is a word for the reference: `rendered` or `official`.
-    """
-    from wikitext_builder.webpages import render  # here, because the import of Jinja is slow
-
-    known = {token for part in comparison.alignments for line in part.theirs for token in line.split()}
-    return render(
-        Path(__file__).with_name("sides.html"),
-        title=f"{comparison.title}: wikitext, ours, {theirs}",
-        wikitext=wikitext,
-        comparison=comparison,
-        theirs=theirs,
-        rows=[(part, _marked(part, known)) for part in comparison.alignments],
-        differing=[number for number, part in enumerate(comparison.alignments) if part.differs],
-    )
-
-
-def _marked(part: Alignment, known: Set[str]) -> tuple[list[tuple[bool, str]], list[tuple[bool, str]]]:
-    """Pieces of both sides, and whether only one has them; `<unk>` matches any unknown token."""
-    left, right = (" \n ".join(lines).split(" ") if lines else [] for lines in (part.ours, part.theirs))
-    keys = [one if one in known or one == "\n" else UNK for one in left] if UNK in known else left
-    matcher = SequenceMatcher(None, keys, right, autojunk=len(left) * len(right) > MAX_PRODUCT)
-    blocks = matcher.get_opcodes()
-    ours = [(kind != "equal", " ".join(left[a:b])) for kind, a, b, _, _ in blocks if a < b]
-    return ours, [(kind != "equal", " ".join(right[c:d])) for kind, _, _, c, d in blocks if c < d]

@@ -12,7 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from extraction_eval.compare import ArticleComparison, compare, side_by_side, summarize, worst
+from extraction_eval.compare import ArticleComparison, compare, summarize, worst
 from extraction_eval.lost import LostWords
 from wikitext_builder.article import Article, Page
 from wikitext_builder.dataset.manifest import read_articles
@@ -163,7 +163,6 @@ def measure(
     sections: str = "official",
     limit: int | None = None,
     title: str = "",
-    page: str | Path | None = None,
     progress: Progress = no_progress,
 ) -> Evaluation:
     """Extract pages and compare their lines with rendered and official ones.
@@ -174,8 +173,6 @@ def measure(
         BuilderError: The arguments name nothing to measure, or a file cannot be read.
     """
     files = [pages] if isinstance(pages, str | Path) else [*pages]
-    if page and not title:
-        raise BuilderError("--page shows one article; name it with --title")
     if not (files or store):
         raise BuilderError("nothing to measure; name files of pages or a --store")
     with ExitStack() as stack:
@@ -185,9 +182,8 @@ def measure(
         templates = templates_in(opened, language) if opened else None
         given = chain(read_page_files(map(Path, files)), read_store_pages(opened, language) if opened else ())
         chosen = islice((one for one in given if not title or one.page.title == title), limit)
-        shown = list(chosen) if page else []
         found = measure_pages(
-            shown or chosen,
+            chosen,
             language=language,
             sections=sections,
             templates=templates,
@@ -197,15 +193,6 @@ def measure(
         )
     if title and not found.pages:
         raise BuilderError(f"no page has the title {title!r}; expected a title as Wikipedia writes it")
-    if page:
-        if not found.comparisons():
-            raise BuilderError(
-                f"{page}: nothing to compare with; name an --api, a file of --official lines or a --store"
-                " with rendered pages"
-            )
-        name, comparisons = next(iter(found.comparisons().items()))
-        text = side_by_side(shown[0].page.wikitext, comparisons[0], theirs=name)
-        Path(page).write_text(text, encoding="utf-8", newline="\n")
     return found
 
 
