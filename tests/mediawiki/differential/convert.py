@@ -7,7 +7,7 @@ import re
 from functools import cache
 
 from tests.cases import read
-from tests.mediawiki.differential.material import call_of, module, mutated, real_calls, some_number
+from tests.mediawiki.differential.material import call_of, module, some_number
 
 MATERIAL = read("differential")["convert"]
 OPTIONS: list[str] = MATERIAL["options"]
@@ -71,9 +71,6 @@ def code(generator: random.Random, kind: str) -> str:
 
 def generated(generator: random.Random) -> str:
     """A random call."""
-    calls = real_calls().get("Convert", [])
-    if calls and generator.random() < 0.25:
-        return mutated(generator, calls, OPTIONS, changes=(0, 3, 3, 3, 4, 4))
     kind = generator.choice([*COMMON, *COMMON, *units()])
     options = [
         one.replace("_", " ") for one in generator.sample(OPTIONS, generator.choice([0, 0, 1, 1, 2, 3]))

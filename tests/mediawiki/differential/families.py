@@ -16,8 +16,6 @@ from tests.mediawiki.differential.asking import SETS
 from tests.mediawiki.differential.material import (
     call_of,
     module,
-    mutated,
-    real_calls,
     some_number,
     templates,
 )
@@ -51,15 +49,12 @@ class Family:
 
     family: str
     modules: str  # what runs on the wiki, with its date
-    names: tuple[str, ...]  # of the templates whose real calls are compared too
     explained: tuple[Explained, ...]
     dated: bool = False  # the texts depend on the day
     # How the arguments of new calls are made, by the names of templates, of which one is taken: each part is
     # the name of an entry of `PARTS`, or a list of lists of arguments, of which one is taken.
     new: dict[str, list[Any]] | None = None
-    chance: float = 0  # how often a real call is changed, where there are some
     options: str = ""  # arguments that can be added, separated by spaces; `_` stands for a space
-    changes: tuple[int, ...] = tuple(range(6))  # see `mutated`
 
     def generate(self, generator: random.Random) -> str:
         """A random call."""
@@ -68,9 +63,6 @@ class Family:
         added = [option.replace("_", " ") for option in self.options.split()]
         names = generator.choice([*self.new])
         name = generator.choice(names.split("|"))
-        calls = real_calls().get(name, [])
-        if calls and generator.random() < self.chance:
-            return mutated(generator, calls, added, self.changes)
         parts = (
             PARTS[one](generator) if isinstance(one, str) else generator.choice(one)
             for one in self.new[names]
@@ -212,7 +204,6 @@ def _family(row: dict[str, Any], templates: str) -> Family:
         if one["family"] == row["family"] and one.get("only", templates) == templates
     )
     fields: dict[str, Any] = {key: row[key] for key in row.keys() - CHOICE | {"family"}}
-    fields |= {"names": tuple(row["names"]), "changes": tuple(row.get("changes", range(6)))}
     return Family(**fields, explained=tuple(explained))
 
 
