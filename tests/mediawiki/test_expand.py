@@ -138,7 +138,7 @@ def test_a_wiki_fills_what_pages_leave_out(
     given = ["fetch", "--api", wiki.api, *select, "--store", tmp_path / "a.store", "--json"]
     assert json.loads(done(*given, "--no-expand"))["fetch"]["fetched"] == 1
     assert extracted(tmp_path / "a.store", language) == (without, left_out)
-    assert json.loads(done(*given))["expand"]["expanded"] == 2
+    assert json.loads(done(*given))["expand"]["expanded"] == len(left_out)
     assert extracted(tmp_path / "a.store", language) == (filled, [])
 
 

@@ -77,38 +77,23 @@ def fetch_expansions(
     if not renew and store.note(note) == looked_through:
         return ExpansionsReport(pages=len(revision_ids), expanded=0, failed={}, rejected={}, requests=0)
     fetch_redirects(store, wikipedia, revision_ids, renew=renew)
-    language = stored_language(store, code)
-    unsure = without_authority(language)
-    expanded, pages, failed, rejected = 0, len(revision_ids), Counter[str](), Counter[str]()
+    rejected, pages = Counter[str](), len(revision_ids)
+    asked = _pages_with_calls(store, stored_language(store, code), revision_ids, rejected)
 
-    def pages_with_calls() -> Iterator[tuple[Page, tuple[str, ...]]]:
-        for looked_at, stored in enumerate(stored_pages(store, code, revision_ids), start=1):
-            calls: tuple[str, ...] = ()
-            try:
-                with time_limit(SECONDS_PER_PAGE):
-                    calls = _unknown_calls(store, language, stored, unsure)
-            except RejectedError as error:
-                rejected[error.reason] += 1
-            except (BuilderError, MemoryError):  # not the page's fault
-                raise
-            except Exception:  # an error of ours: `build` writes it into rejected.jsonl
-                rejected["extraction-failed"] += 1
-            if calls:
-                yield stored.page, calls
-            progress("expanding", looked_at, pages, f"{expanded} calls, {failed.total()} failed")
+    def ask(page_and_calls: tuple[Page, Sequence[str]]) -> tuple[int, ExpandedCalls]:
+        page, calls = page_and_calls
+        return page.revision_id, expand_calls(wikipedia, page, calls)
 
+    expanded, failed = 0, Counter[str]()
     if pages:
         progress("expanding", 0, pages)
-
-    def ask(asked: tuple[Page, tuple[str, ...]]) -> tuple[int, ExpandedCalls]:
-        return asked[0].revision_id, expand_calls(wikipedia, *asked)
-
-    for revision_id, result in wikipedia.map(ask, pages_with_calls()):
+    for looked_at, (revision_id, result) in enumerate(wikipedia.map(ask, asked), start=1):
         lasting = {call: why for call, why in result.failures.items() if why != UNANSWERED}
-        store.add_expansions(code, revision_id, result.texts, lasting)
+        if result.texts or lasting:
+            store.add_expansions(code, revision_id, result.texts, lasting)
         expanded += len(result.texts)
         failed.update(result.failures.values())
-    progress("expanding", pages, pages, f"{expanded} calls, {failed.total()} failed")
+        progress("expanding", looked_at, pages, f"{expanded} calls, {failed.total()} failed")
     if not (expanded or failed or rejected):
         store.set_note(note, looked_through)
     return ExpansionsReport(
@@ -118,6 +103,25 @@ def fetch_expansions(
         rejected=dict(sorted(rejected.items())),
         requests=wikipedia.requests - requests_before,
     )
+
+
+def _pages_with_calls(
+    store: Store, language: Language, revision_ids: Sequence[int], rejected: Counter[str]
+) -> Iterator[tuple[Page, Sequence[str]]]:
+    """Yield each page with the calls that nothing expands; `rejected` counts pages that cannot be read."""
+    unsure = without_authority(language)
+    for stored in stored_pages(store, language.code, revision_ids):
+        calls: Sequence[str] = ()
+        try:
+            with time_limit(SECONDS_PER_PAGE):
+                calls = _unknown_calls(store, language, stored, unsure)
+        except RejectedError as error:
+            rejected[error.reason] += 1
+        except (BuilderError, MemoryError):  # not the page's fault
+            raise
+        except Exception:  # an error of ours: `build` writes it into rejected.jsonl
+            rejected["extraction-failed"] += 1
+        yield stored.page, calls
 
 
 def _unknown_calls(
