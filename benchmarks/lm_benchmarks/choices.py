@@ -32,15 +32,6 @@ COMPARE_ONLY: Final = {
 }
 """Fields that must agree for a difference; a table can show both, and says which vocabulary is open."""
 
-SAME: Final = {
-    "data": "--data",
-    "vocabulary": "--data",
-    "split": "--split",
-    "context": "--context",
-    **dict.fromkeys(("convention", "passage", "text", "eos"), "--convention"),
-}
-"""By field of a signature, the option of `run` that decides it; `words` has none."""
-
 EXACT: Final = ("float32", "float64")
 """Types of weights that add no rounding of their own."""
 

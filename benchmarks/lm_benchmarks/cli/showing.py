@@ -38,6 +38,9 @@ LISTED: Final = 10  # models: of more, a terminal does not list the pairs
 @click.command(cls=ModelCommand)
 @click.argument("results", type=ANY)
 @click.argument("models", nargs=-1, metavar="FIRST SECOND")
+@click.option(
+    "--data", default="", allow_from_autoenv=False, help="Name of the dataset, if RESULTS has several."
+)
 @click.option("--all", "every", is_flag=True, help="Compare all models, or the named ones, pairwise.")
 @split_option("test")
 @click.option("--metric", type=click.Choice(list(METRICS)), default="perplexity", help="Metric to compare.")
@@ -53,8 +56,8 @@ LISTED: Final = 10  # models: of more, a terminal does not list the pairs
 def compare(*, models: tuple[str, ...], every: bool, as_json: bool, as_csv: bool, **options: Any) -> None:
     """Compare two models in the file RESULTS: how SECOND differs from FIRST, with an interval.
 
-    FIRST and SECOND are names from `run`, tables or signatures. Of several results of a model, the last one
-    counts, or choose one by its signature: "kn-5[context=article]". Runs with different seeds all count, and
+    FIRST and SECOND are names from `run`, tables or signatures, or the beginning of one that fits no other
+    model. Of several results of a model, the last one counts. Runs with different seeds all count, and
     widen the interval.
 
     With --all, compares every pair of models in the file, or of those named. The p-values are adjusted for

@@ -83,6 +83,7 @@ def compare(
     first: str,
     second: str,
     *,
+    data: str = "",
     split: str = "test",
     metric: str = "perplexity",
     level: float = LEVEL,
@@ -94,10 +95,10 @@ def compare(
 
     Args:
         results: The file of JSON lines that `measure` wrote.
-        first: A model, by its name in `measure`, in tables or in signatures, in upper or lower case. Of
-            several results of a model, the last one counts (of each seed), or choose by fields of the
-            signature: `kn-5[context=article]`.
+        first: A model, by its name in `measure`, in tables or in signatures, or by the beginning of one that
+            fits no other model. Of several results of a model, the last one counts (of each seed).
         second: The other model.
+        data: Name of the dataset; empty: any.
         split: `train`, `valid` or `test`.
         metric: A name in METRICS.
         level: Confidence level.
@@ -108,7 +109,7 @@ def compare(
     """
     path = Path(results)
     read = read_results(path)
-    one, other = (find_runs(read, name, split, path) for name in (first, second))
+    one, other = (find_runs(read, name, split, path, data) for name in (first, second))
     return compare_runs(one, other, metric=metric, level=level, allow=allow)
 
 

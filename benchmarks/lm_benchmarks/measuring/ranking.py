@@ -23,7 +23,7 @@ from lm_benchmarks.measuring.select import (
     find_runs,
     identity_of,
     last_of_models,
-    remedy,
+    on_split,
     runs_of_models,
     why_unlike,
 )
@@ -80,6 +80,7 @@ def compare_all(
     results: str | Path,
     models: Collection[str] = (),
     *,
+    data: str = "",
     split: str = "test",
     metric: str = "perplexity",
     level: float = LEVEL,
@@ -93,6 +94,7 @@ def compare_all(
     Args:
         results: The file of JSON lines that `measure` wrote.
         models: Only these, named as for `compare`; none: all.
+        data: As in `compare`.
         split: As in `compare`, like all that follow.
         metric: The smaller, the better.
         level: Confidence level of intervals, and of all pairs together.
@@ -105,10 +107,9 @@ def compare_all(
     path = Path(results)
     read = read_results(path)
     if models:
-        chosen = [run for name in dict.fromkeys(models) for run in find_runs(read, name, split, path)]
+        chosen = [run for name in dict.fromkeys(models) for run in find_runs(read, name, split, path, data)]
     else:
-        on_split = (one for one in read if one.signature["split"] in (split, "file"))
-        chosen = last_of_models(on_split, fields=MUST_AGREE)
+        chosen = last_of_models(on_split(read, split, data), fields=MUST_AGREE)
     alike, left_out = _alike(chosen, metric, allow)
     if len(every := runs_of_models(alike)) < 2:
         said = "".join(f". {name}: {why}" for name, why in left_out)
@@ -137,8 +138,7 @@ def _alike(
     # Of equals the last one.
     largest = max(reversed(groups), key=lambda group: len(runs_of_models(group)), default=[])
     for one in (one for group in groups if group is not largest for one in group):
-        why = "; ".join(why_unlike(largest[0], one, allow))
-        left_out[identity_of(one)] = f"{why}. {remedy(largest[0], one, allow)}"
+        left_out[identity_of(one)] = "; ".join(why_unlike(largest[0], one, allow))
     kept = {identity_of(one) for one in largest}  # by another of their results
     return largest, [(one[0], why) for one, why in left_out.items() if one not in kept]
 

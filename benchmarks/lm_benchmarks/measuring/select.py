@@ -1,52 +1,47 @@
-"""Which stored result is meant by a name, and which two can be compared; what helps if they cannot."""
+"""Which stored result is meant by a name, and which two can be compared."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
-from difflib import get_close_matches
 from pathlib import Path, PurePath
 from typing import Final
 
-from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE, SAME
+from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records import Result, Trained, portable
 
-FIELDS: Final = re.compile(r"(?P<name>.+)\[(?P<fields>\s*[a-z_0-9]+=[^\]]*)\]", re.DOTALL)
-SHOWN: Final = 60  # characters of a name in an error
-LISTED: Final = 5  # models in an error, those with the nearest names
+
+def on_split(results: Iterable[Result], split: str, data: str = "") -> list[Result]:
+    """The results on a split of a dataset, given by its name or folder, or of any dataset.
+
+    A result on a single file is of every split.
+    """
+    of_data = (result for result in results if not data or result.data[0] == PurePath(data).name)
+    return [result for result in of_data if result.signature["split"] in (split, "file")]
 
 
-def find_runs(results: Sequence[Result], name: str, split: str, path: Path) -> list[Result]:
+def find_runs(results: Sequence[Result], name: str, split: str, path: Path, data: str = "") -> list[Result]:
     """The last result of a model on a split, or those of one recipe with several seeds, in their order.
 
-    The name is what the model was called when it was measured (for a checkpoint also its folder), or its name
-    in tables or in signatures. Upper and lower case are the same. `name[key=value,…]` chooses by fields of
-    the signature. A result on a single file is of every split. The path is for errors.
+    The name is what the model was called when it was measured, its name in tables or in signatures, or its
+    recipe; or a prefix of these that fits one model. The path is for errors.
     """
-    name, fields = _chosen(name)
-    wanted = _spellings(name)
-    on_split = [result for result in results if result.signature["split"] in (split, "file")]
-    found = [result for result in on_split if wanted & names_of(result)]
-    if not found:
-        others = {one.signature["split"]: None for one in results if wanted & names_of(one)}
-        hint = f". Choose {' or '.join(f'--split {other}' for other in others)}" if others else ""
-        raise HarnessError(
-            f"{path}: no result of {name} on {split}; there are {_nearest(results, name)}{hint}"
-        )
-    if fields:
-        fitting = [one for one in found if fields.items() <= dict(one.signature).items()]
-        if not fitting:
-            signatures = "; ".join(dict.fromkeys(str(one.signature) for one in found))
-            asked = ",".join(f"{key}={value}" for key, value in fields.items())
-            raise HarnessError(f"{path}: no result of {name} has {asked}; there are {signatures}")
-        found = fitting
-    last = {identity_of(result): result for result in found}
+    there = on_split(results, split, data)
+    wanted = {name, portable(name)}
+    chosen = [result for result in there if wanted & names_of(result)]
+    chosen = chosen or [
+        result for result in there if any(known.startswith(tuple(wanted)) for known in names_of(result))
+    ]
+    last = {identity_of(result): result for result in chosen}
+    if not last:
+        models = ", ".join(sorted({result.model for result in there})) or "none"
+        where = f"{split} of {data}" if data else split
+        raise HarnessError(f"{path}: no result of {name} on {where}; there are {models}")
     if len(last) > 1 and not _differ_by_seed(last.values()):
+        several = ", ".join(f"{model} ({identity})" for model, identity in last)
         raise HarnessError(
-            f"{path}: {name} on {split} fits several models: {_listed(found)}; use a name that fits one,"
-            f' such as "{name}[model={found[-1].signature["model"]}]".'
-            " Seeds of one recipe count together if nothing else differs and their logs say that all ended"
+            f"{path}: {name} on {split} fits several models: {several}; use a name that fits one. Runs that"
+            " differ only in their seed are one model if all of them finished"
         )
     return sorted(last.values(), key=_seed)
 
@@ -98,60 +93,14 @@ def _seed(result: Result) -> int:
     return int(seed) if seed.isascii() and seed.isdecimal() and len(seed) < 20 else -1
 
 
-def _chosen(name: str) -> tuple[str, dict[str, str]]:
-    """A name, and the fields of a signature that are given after it in brackets."""
-    match = FIELDS.fullmatch(name)
-    if not match:
-        return name, {}
-    pairs = (field.partition("=") for field in match["fields"].split(","))
-    return match["name"], {key.strip(): value.strip() for key, _, value in pairs}
-
-
 def names_of(result: Result) -> set[str]:
-    """Every name by which a result can be found, in lower case."""
-    given = result.specification
-    names = {result.model, result.signature["model"]}
-    if given:
-        names |= _spellings(given)
-        path = PurePath(given)
-        names.add(
-            (path.parent if path.suffix == ".safetensors" else path).name if ":" not in given else given
-        )
-    return {name.casefold() for name in names if name}
-
-
-def _spellings(name: str) -> set[str]:
-    """A name as it was given, without this machine's folders, and as a tidy path."""
-    return {spelled.casefold() for spelled in (name, portable(name), str(PurePath(portable(name))))}
+    """Every name by which a result can be found."""
+    return {result.model, result.signature["model"], result.specification, result.recipe} - {""}
 
 
 def identity_of(result: Result) -> tuple[str, str]:
     """What distinguishes models: a result measured again has the same."""
     return result.model, result.signature["model"]
-
-
-def _nearest(results: Sequence[Result], name: str) -> str:
-    """The models whose names are nearest to one that finds none, and how many others there are."""
-    named = {spelled: identity_of(result) for result in results for spelled in names_of(result)}
-    near = get_close_matches(portable(name).casefold(), named, n=len(named), cutoff=0.0)
-    models = list(dict.fromkeys(named[one] for one in near))
-    shown = _listed(one for model in models[:LISTED] for one in results if identity_of(one) == model)
-    return f"{shown}, and {len(models) - LISTED} more" if len(models) > LISTED else shown
-
-
-def _listed(results: Iterable[Result]) -> str:
-    """Models with the splits that they were measured on, and other names that find them."""
-    splits: dict[tuple[str, str], dict[str, None]] = {}
-    for result in results:
-        line = " ".join(result.specification.split())  # a command can have several
-        short = line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
-        known = dict.fromkeys((short, result.signature["model"]))
-        also = ", ".join(name for name in known if name and name.casefold() != result.model.casefold())
-        splits.setdefault((result.model, also), {})[result.signature["split"]] = None
-    lines = (
-        f"{model} ({', '.join(on)}{f'; also {also}' if also else ''})" for (model, also), on in splits.items()
-    )
-    return ", ".join(lines)
 
 
 UNLIKE: Final = {**MUST_AGREE, **COMPARE_ONLY}
@@ -196,24 +145,10 @@ def _in_windows(result: Result) -> bool:
 def expect_alike(first: Result, second: Result, allow: Collection[str] = ()) -> None:
     """Refuse results that cannot be compared, with the options that help."""
     if reasons := why_unlike(first, second, allow):
+        fields = [field for field in UNLIKE if first.signature.get(field) != second.signature.get(field)]
+        ways = "Measure both in the same way"
+        if not why_unlike(first, second, fields):
+            ways += f", or compare them as they are with {' '.join(f'--allow {field}' for field in fields)}"
         raise HarnessError(
-            f"{first.model} and {second.model} cannot be compared: {'; '.join(reasons)}. "
-            + remedy(first, second, allow)
+            f"{first.model} and {second.model} cannot be compared: {'; '.join(reasons)}. {ways}"
         )
-
-
-def remedy(first: Result, second: Result, allow: Collection[str]) -> str:
-    """The options with which two results can be compared: those of `run`, or `--allow`."""
-    unlike = (one for one in UNLIKE if first.signature.get(one) != second.signature.get(one))
-    fields = [field for field in unlike if field not in allow]
-    if not fields:
-        return f"Measure both with the same {'--convention paper' if _in_windows(first) else '--data'}"
-    same = " and ".join(dict.fromkeys(SAME[field] for field in fields if field in SAME))
-    remedies = [f"Measure both with the same {same}"] if same else []
-    if "convention" in fields:
-        remedies.append('choose one that has it already, as in "MODEL[convention=paper]"')
-    if not why_unlike(first, second, {*allow, *fields}):
-        asked = " ".join(f"--allow {field}" for field in (*allow, *fields))
-        remedies.append(f"compare them as they are with {asked}")
-    text = ", or ".join(remedies) or "Choose other results"
-    return text[0].upper() + text[1:]
