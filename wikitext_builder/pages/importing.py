@@ -6,12 +6,10 @@ import hashlib
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
-
-import msgspec
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
@@ -62,7 +60,7 @@ class ImportReport:
     rendered_there: int = 0
     skipped: dict[str, int] = field(default_factory=dict)  # by kind: redirect, unmarked, …
     rejected: dict[str, int] = field(default_factory=dict)  # by reason; the store notes each
-    finished_before: int = 0  # files that were imported before and were not read again
+    finished_before: int = 0  # files that were imported before: they are not read again, nor counted
 
     def __add__(self, other: ImportReport) -> ImportReport:
         """Add the counts of another import."""
@@ -74,26 +72,6 @@ class ImportReport:
             else:
                 sums[row.name] = dict(sorted((Counter(mine) + Counter(theirs)).items()))
         return ImportReport(**sums)
-
-    def of_next_import(self) -> ImportReport:
-        """Return what the next import of the same file reports: all that was new is there."""
-        return replace(
-            self,
-            kept=0,
-            already_there=self.kept + self.already_there,
-            templates=0,
-            templates_there=self.templates + self.templates_there,
-            rendered=0,
-            rendered_there=self.rendered + self.rendered_there,
-            finished_before=1,
-        )
-
-
-class _Note(msgspec.Struct, frozen=True):
-    """What the store remembers of a finished import."""
-
-    sha256: str  # of the file
-    report: ImportReport
 
 
 def import_dump(
@@ -147,11 +125,11 @@ def import_dump(
         exclude=exclude,
     )
     paths, workers = [Path(dump) for dump in dumps], min(workers or cores(), len(dumps))
+    report = ImportReport()
     with Store.create(Path(store)):  # a store that it makes stays until all files end
         if workers < 2:
-            reports = [import_one(path, threads=THREADS, progress=progress) for path in paths]
-            return sum(reports, ImportReport())
-        report = ImportReport()
+            reports = (import_one(path, threads=THREADS, progress=progress) for path in paths)
+            return sum(reports, report)
         with ProcessPool(workers) as pool:
             for number, result in enumerate(pool.map(partial(import_one, threads=0), paths), 1):
                 report += result
@@ -188,8 +166,8 @@ def import_into(
     """Import a dump into a store that is open for writing, see `import_dump`; `as_of` is ISO 8601 in UTC."""
     choice = hashlib.sha256(repr((language, keep, as_of, rules)).encode()).hexdigest()[:16]
     key = f"import {language.code} {choice} {storable(path.name)}"
-    if (report := _finished_before(store, key, path)) is not None:
-        return report
+    if path.is_file() and (sha256 := store.note(key)) and sha256 == file_sha256(path):
+        return ImportReport(files=1, finished_before=1)
     dump, report = Dump(path, as_of=as_of, threads=threads), ImportReport(files=1)
     total = path.stat().st_size if path.is_file() else None
     for batch in _batches(dump, language, keep, rules):
@@ -200,21 +178,8 @@ def import_into(
         report += _write(batch, store, language, storable(path.name))
         note = f"{dump.count} pages, {report.kept + report.already_there} kept"
         progress("import", dump.bytes_taken, total, note)
-    note_of_next = _Note(sha256=dump.sha256, report=report.of_next_import())
-    store.set_note(key, msgspec.json.encode(note_of_next).decode())
+    store.set_note(key, dump.sha256)
     return report
-
-
-def _finished_before(store: Store, key: str, path: Path) -> ImportReport | None:
-    """Return what to report of a file that was imported before, with the same choice and content."""
-    noted = store.note(key)
-    if noted is None or not path.is_file():
-        return None
-    try:
-        note = msgspec.json.decode(noted, type=_Note)
-    except msgspec.DecodeError:
-        return None  # it is damaged: import again
-    return note.report if note.sha256 == file_sha256(path) else None
 
 
 def _expect_language(dump: Dump, language: Language, store: Store) -> None:

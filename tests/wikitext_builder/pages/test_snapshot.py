@@ -125,7 +125,7 @@ def test_html_that_was_fetched_stays_and_a_failure_is_replaced(tmp_path: Path) -
     report = imported(tmp_path, *map(record, PAGES[:3]))
     assert (report.kept, report.already_there, report.rendered, report.rendered_there) == (2, 1, 2, 1)
     again = done("import", "--all", "--store", tmp_path / "store", tmp_path / "snapshot")
-    assert "rendered  0 new, 3 already there" in again
+    assert "1 imported before, not read again" in again
     html = [read_page(tmp_path / "store", title=f"Page {n}", html=True).html for n in (1, 2, 3)]
     assert html == ["<p>fetched</p>", *(f"<p>{one.wikitext}</p>" for one in PAGES[1:3])]
 
