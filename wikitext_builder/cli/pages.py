@@ -230,9 +230,7 @@ def lock(store_path: Path, language: str | None, as_of: str | None) -> None:
 
     Anyone who fetches with this file and builds with the same recipe gets the same bytes.
     """
-    from wikitext_builder.pages.lock import lines_of_lock  # here, because it loads the store
-
-    sys.stdout.writelines(lines_of_lock(store_path, language=language, as_of=as_of))
+    sys.stdout.write(wb.lock(store_path, language=language, as_of=as_of))
 
 
 @click.command()

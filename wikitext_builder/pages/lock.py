@@ -42,13 +42,6 @@ def lock(store: str | Path, *, language: str | None = None, as_of: str | None = 
     Raises:
         BuilderError: There is no such store, or no page to lock.
     """
-    return "".join(lines_of_lock(store, language=language, as_of=as_of))
-
-
-def lines_of_lock(
-    store: str | Path, *, language: str | None = None, as_of: str | None = None
-) -> Iterator[str]:
-    """The lines of `lock`, for stores of more pages than memory should hold."""
     with Store.open(Path(store)) as opened:
         language = language_in(opened, language)
         date = parse_date(as_of)
@@ -59,28 +52,28 @@ def lines_of_lock(
                 " `wikitext-builder status` shows what is there"
             )
         names = stored_language(opened, language, as_of=date)
-        yield from lock_lines(revisions, names, opened.wiki(language) or "-")
+        return "".join(lock_lines(revisions, names, opened.wiki(language) or "-"))
 
 
 def lock_lines(revisions: Sequence[Revision], language: Language, wiki: str = "-") -> Iterator[str]:
-    """The lines of a lock file: of each revision one, in the order of titles and revision ids.
+    """Yield the lines of a lock file: of each revision one, in the order of titles and revision ids.
 
     `wiki` is the name that the wiki gives itself, `-` if it is not known.
     """
     columns: tuple[str, ...] = COLUMNS
-    for one in revisions:  # before the first line: half a lock file would look like a whole one
-        if fault := title_fault(one.title):
+    if any(revision.created for revision in revisions):
+        columns = DATED
+    for revision in revisions:  # before the first line: half a lock file would look like a whole one
+        if fault := title_fault(revision.title):
             raise BuilderError(
-                f"revision {one.revision_id}: the title {one.title!r} cannot be written: {fault}"
+                f"revision {revision.revision_id}: the title {revision.title!r} cannot be written: {fault}"
             )
-        if one.created:
-            columns = DATED
     yield f"# {FORMAT}; language {language.code}; wiki {' '.join(wiki.split())}\n"
     if said := names_said(language):
         yield f"{NAMES}{json.dumps(said, ensure_ascii=False)}\n"
     yield "\t".join(columns) + "\n"
-    for one in sorted(revisions, key=lambda revision: (revision.title, revision.revision_id)):
-        yield "\t".join(str(getattr(one, name)) or "-" for name in columns) + "\n"
+    for revision in sorted(revisions, key=lambda revision: (revision.title, revision.revision_id)):
+        yield "\t".join(str(getattr(revision, name)) or "-" for name in columns) + "\n"
 
 
 def _expect_file(path: Path) -> None:
@@ -98,13 +91,13 @@ def read_lock(path: Path, *, language: str) -> list[Revision]:
             revisions = [_revision(path, number, line, columns) for number, line in enumerate(file, head + 1)]
     except (OSError, UnicodeDecodeError) as error:
         raise BuilderError(f"{path}: {error}; expected a lock file") from error
-    if len({one.revision_id for one in revisions}) != len(revisions):
+    if len({revision.revision_id for revision in revisions}) != len(revisions):
         raise BuilderError(f"{path}: a revision is there twice; expected one line per revision")
     return revisions
 
 
 def language_in_lock(path: Path, known: Language) -> Language:
-    """The language with what a lock file says of its wiki, or `known` if it says nothing."""
+    """Return the language with what a lock file says of its wiki, or `known` if it says nothing."""
     try:
         with path.open(encoding="utf-8") as file:
             file.readline()
@@ -117,7 +110,7 @@ def language_in_lock(path: Path, known: Language) -> Language:
 
 
 def _columns(path: Path, file: TextIO, language: str) -> tuple[tuple[str, ...], int]:
-    """The columns that the first lines of a lock file name, and how many these lines are."""
+    """Return the columns that the first lines of a lock file name, and how many these lines are."""
     first, second, number = file.readline(), file.readline(), 2
     if second.startswith(NAMES):
         second, number = file.readline(), 3
@@ -129,7 +122,7 @@ def _columns(path: Path, file: TextIO, language: str) -> tuple[tuple[str, ...], 
             f"{path}: expected a lock file of the Wikipedia {language!r}, found one of {head[1]!r};"
             f" take --language {head[1]}"
         )
-    columns = next((one for one in (COLUMNS, DATED) if second == "\t".join(one) + "\n"), None)
+    columns = next((names for names in (COLUMNS, DATED) if second == "\t".join(names) + "\n"), None)
     if columns is None:
         raise BuilderError(
             f"{path}, line {number}: expected the columns {', '.join(COLUMNS)}, separated by tabs"
@@ -199,7 +192,7 @@ LOCK: Final = "titles.lock"  # beside it: the revisions that the build chose fro
 
 
 def article_url(language: str | Language, revision_id: int) -> str:
-    """The address of a revision; the page history there names the authors."""
+    """Return the address of a revision; the page history there names the authors."""
     return f"{language_of(language).index_address}?oldid={revision_id}"
 
 
@@ -216,7 +209,7 @@ class Attribution:
 
     @classmethod
     def of(cls, article: Article, split: str, language: str | Language) -> Attribution:
-        """The attribution of an article of the Wikipedia of a language."""
+        """Return the attribution of an article of the Wikipedia of a language."""
         return cls(
             split=split,
             title=article.title,
@@ -227,7 +220,7 @@ class Attribution:
         )
 
     def line(self) -> str:
-        """The line of the file."""
+        """Return the line of the file."""
         return "\t".join(" ".join(str(value).split()) for value in astuple(self)) + "\n"
 
 
@@ -236,7 +229,7 @@ ATTRIBUTION_HEAD: Final = "\t".join(ATTRIBUTION_COLUMNS) + "\n"
 
 
 def read_attribution(directory: Path) -> Iterator[Attribution]:
-    """The attributions of a dataset that was built here, in the order of its articles, one at a time."""
+    """Yield the attributions of a dataset that was built here, in the order of its articles."""
     path = directory / ATTRIBUTION
     _expect_file(path)
     try:
@@ -257,6 +250,6 @@ def _parse(path: Path, number: int, line: str) -> Attribution:
     row: dict[str, Any] = dict(zip(ATTRIBUTION_COLUMNS, values, strict=False))
     ids = (row.get("page_id", ""), row.get("revision_id", ""))
     good = len(values) == len(ATTRIBUTION_COLUMNS) and line.endswith("\n") and row["split"] in SPLITS
-    if not good or not all(one.isascii() and one.isdigit() and len(one) < 19 for one in ids):
+    if not good or not all(digits.isascii() and digits.isdigit() and len(digits) < 19 for digits in ids):
         raise BuilderError(f"{path}, line {number}: {line[:80]!r} is not {', '.join(ATTRIBUTION_COLUMNS)}")
     return Attribution(**row | {"page_id": int(ids[0]), "revision_id": int(ids[1])})

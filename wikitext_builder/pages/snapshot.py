@@ -153,8 +153,8 @@ class SnapshotReader:
             created=record.date_created if is_timestamp(record.date_created) else "",
             html=record.article_body.html,
             wikidata_id=_code(record.main_entity),
-            templates=tuple(one.name for one in record.templates or ()),
-            categories=tuple(one.name for one in record.categories or ()),
+            templates=tuple(template.name for template in record.templates or ()),
+            categories=tuple(category.name for category in record.categories or ()),
         )
 
     def _fields(self, line: bytes) -> dict[str, Any]:
@@ -181,8 +181,8 @@ class SnapshotReader:
         return DumpedPage(namespace=0, redirect=False, content=content)
 
 
-def _code(one: _Code | None) -> str:
-    return one.identifier if one else ""
+def _code(code: _Code | None) -> str:
+    return code.identifier if code else ""
 
 
 def _check_kind(fields: dict[str, Any]) -> None:

@@ -174,19 +174,6 @@ def test_streams_longer_than_a_chunk_are_read_whole() -> None:
 
 
 @small_steps()
-def test_chunks_begin_with_streams_at_any_place_of_a_read() -> None:
-    tail = bz2.compress(b"tail")
-    for length in range(100, 300):
-        head = bz2.compress(random.Random(length).randbytes(length))
-        data = head + tail * 9
-        chunks = list(decompress._chunks(data[: decompress.READ], after(data, decompress.READ)))
-        assert b"".join(chunk.data for chunk in chunks) == data
-        if len(head) <= decompress.READ:
-            assert [chunk.end for chunk in chunks] == [*range(len(head), len(data) + 1, len(tail))]
-            assert all(chunk.whole for chunk in chunks)
-
-
-@small_steps()
 def test_only_chunks_that_look_whole_are_unpacked_ahead() -> None:
     long, short = bz2.compress(random.Random(1).randbytes(1500)), bz2.compress(b"short")
     data = short + long + short

@@ -14,13 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.command import done
-from tests.conftest import DATA
 from tests.dumps import COMPRESSIONS, ndjson, numbered_page, record, tar
 from tests.wikitext_builder.datasets import PAGES as MANY
 from tests.wikitext_builder.datasets import build, digests
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.pages import snapshot
 from wikitext_builder.pages.dumped import DumpedPage
 from wikitext_builder.pages.importing import ImportReport, import_dump
@@ -29,7 +27,6 @@ from wikitext_builder.pages.rows import Rejected
 from wikitext_builder.pages.store import Store
 from wikitext_builder.pages.xml_dump import read_pages
 
-SHARED_HTML = DATA / "html"
 PAGES = [numbered_page(number, f"'''Page {number}''' é") for number in range(1, 8)]
 LINES = ndjson(map(record, PAGES))
 
@@ -81,27 +78,6 @@ def fetched(store: Store, page: Page, html: str) -> None:
     """Keep a page as `fetch --rendered` does."""
     store.add("en", [page], origin="https://en.wikipedia.org/w/api.php")
     store.add_rendered("en", page.revision_id, html)
-
-
-@pytest.mark.skipif(not SHARED_HTML.exists(), reason="the shared pages are not here")
-def test_html_of_a_snapshot_is_kept_as_html_that_was_fetched(tmp_path: Path) -> None:
-    html = [path.read_text(encoding="utf-8") for path in sorted(SHARED_HTML.glob("*.html"))]
-    with Store.create(tmp_path / "fetched") as store:
-        for page, text in zip(PAGES, html, strict=True):
-            fetched(store, page, text)
-    report = imported(tmp_path, *map(record, PAGES, html))
-    assert (report.kept, report.rendered, report.rejected) == (7, 7, {})
-    numbers = [one.revision_id for one in PAGES]
-    with Store.open(tmp_path / "fetched") as theirs, Store.open(tmp_path / "store") as ours:
-        assert ours.all_revisions("en") == theirs.all_revisions("en")
-        assert dict(ours.rendered_sha1s("en")) == dict(theirs.rendered_sha1s("en"))
-        pairs = zip(*(stored_pages(store, "en", numbers, html=True) for store in (ours, theirs)), strict=True)
-        for one, other in pairs:
-            assert one.html == other.html
-            assert one.html
-            assert extract_rendered(one.html, one.page) == extract_rendered(other.html or "", other.page)
-            assert len(extract_rendered(one.html, one.page).lines) > 20
-    assert imported(tmp_path, *map(record, PAGES, html)).finished_before
 
 
 def test_a_dataset_of_a_snapshot_is_that_of_fetched_html(tmp_path: Path) -> None:

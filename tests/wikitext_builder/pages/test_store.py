@@ -1,7 +1,6 @@
 """The store: what goes in comes out, once, and nothing else does."""
 
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -47,12 +46,6 @@ def test_pages_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, 
         assert [one.sha1 for one in store.revisions("en")] == [*map(sha1_of, texts)]
 
 
-def test_nothing_is_kept_twice(store: Store) -> None:
-    assert store.add("en", [page(1), page(2)], origin="test") == 2
-    assert store.add("en", [page(2), page(3)], origin="test") == 1
-    assert [r.revision_id for r in store.revisions("en")] == [1, 2, 3]
-
-
 def test_the_newest_revision_of_a_page_is_taken_or_the_newest_as_of_a_date(store: Store) -> None:
     store.add("en", [page(1, page_id=7), page(3, page_id=7), page(2, page_id=7)], origin="test")
     assert [r.revision_id for r in store.revisions("en")] == [3]
@@ -81,16 +74,6 @@ def test_languages_are_separate(store: Store) -> None:
     store.add("de", [page(1, wikitext="Wort")], origin="test")
     assert store.languages() == ["de", "en"]
     assert [p.wikitext for p in store.pages("de", [1])] == ["Wort"]
-
-
-def test_expansions_and_notes_come_back(store: Store) -> None:
-    store.add_expansions("en", 1, {"{{a}}": "x", "{{b}}": ""})
-    assert store.expansions("en", 1) == {"{{a}}": "x", "{{b}}": ""}
-    assert store.note("category") is None
-    store.set_note("category", "page|2")
-    store.want("en", [Wanted(title="A")])
-    assert store.note("category") == "page|2"
-    assert store.missing("en") == [Wanted(title="A")]
 
 
 def test_an_empty_file_is_no_store_to_read_and_becomes_one_to_write(tmp_path: Path) -> None:
@@ -167,16 +150,6 @@ def foreign(path: Path, statement: str) -> Path:
     return path
 
 
-def test_damaged_names_of_tables_are_an_error_of_ours(tmp_path: Path) -> None:
-    path = tmp_path / "a.store"
-    Store.create(path).close()
-    whole = path.read_bytes()
-    path.write_bytes(whole.replace(b"page_id INTEGER NOT NULL, title", b"page_id INTEGER NOT \x8fULL, title"))
-    assert path.read_bytes() != whole
-    with pytest.raises(BuilderError, match="the file may be damaged"):
-        Store.open(path)
-
-
 def test_values_of_other_types_are_an_error_of_ours(store: Store) -> None:
     row = ("en", "x", 1, "A", "2020-01-01T00:00:00Z", "", "test", b"")
     store.write("INSERT INTO revisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [row])
@@ -235,33 +208,6 @@ def test_a_full_disk_is_reported_and_committed_pages_stay(tmp_path: Path) -> Non
         with pytest.raises(BuilderError, match=r"full.*free some space"):
             store.add("en", [page(n, wikitext=os.urandom(9000).hex()) for n in range(2, 40)], origin="test")
         assert [r.revision_id for r in store.revisions("en")] == [1]
-
-
-FILL = """
-import sys
-from wikitext_builder.pages.store import Store
-from tests.wikitext_builder.pages.test_store import page
-from pathlib import Path
-with Store.create(Path(sys.argv[1])) as store:
-    for n in range(1, 100000):
-        store.add("en", [page(2 * n), page(2 * n + 1)], origin="test")
-        print(n, flush=True)
-"""
-
-
-def test_a_kill_loses_no_committed_page_and_leaves_no_half_batch(tmp_path: Path) -> None:
-    path = tmp_path / "a.store"
-    child = subprocess.Popen([sys.executable, "-c", FILL, path], stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    for _ in range(20):
-        last = int(child.stdout.readline())
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    with Store.open(path) as store:
-        numbers = [r.revision_id for r in store.revisions("en")]
-    assert len(numbers) % 2 == 0
-    assert numbers == list(range(2, len(numbers) + 2))
-    assert len(numbers) >= 2 * last
 
 
 def test_a_listing_resumes_where_it_stopped(store: Store) -> None:

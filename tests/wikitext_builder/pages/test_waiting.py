@@ -1,16 +1,13 @@
 """A wiki that makes us wait is not silent: the real command and a real server, with a log and a terminal."""
 
-import re
-import subprocess
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
-from tests.command import COMMAND, environment, run
+from tests.command import run
 from tests.mediawiki.loopback import send, server
-from tests.wikitext_builder.test_progress import on_terminal
 
 FAULTS: list[tuple[int, dict[str, str]]] = [
     (503, {}),
@@ -47,14 +44,3 @@ def test_quiet_is_silent_but_for_the_error_and_verbose_says_each_request(api: st
         "query meta=siteinfo siprop=general|namespaces|namespacealiases|magicwords: 404, 0 bytes"
         in verbose.stderr
     )
-
-
-@pytest.mark.parametrize("columns", [80, 200])
-def test_the_bar_of_a_terminal_says_how_long_and_why(api: str, tmp_path: Path, columns: int) -> None:
-    command = [*COMMAND, "fetch", "--store", str(tmp_path / "pages.store"), "--api", api]
-    size = environment(COLUMNS=str(columns), TERM="xterm")
-    with on_terminal() as (end, pieces):
-        subprocess.run(command, env=size, stdin=end, stdout=end, stderr=end, check=False, timeout=60)
-    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", b"".join(pieces).decode())
-    for wait in WAITS:
-        assert wait in plain

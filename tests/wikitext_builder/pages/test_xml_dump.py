@@ -5,7 +5,6 @@ import csv
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,9 +27,6 @@ SHARED_PAGES = DATA / "pages"
 # https://www.w3.org/TR/xml/#charsets without U+FFFE and U+FFFF, and without what no title can have
 XML_TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\t\n\r&<>]\"'"))
 TITLES = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=60)
-
-
-JUNK = b"< > </page> <page> <text> </text> <revision> <title/> & ]]> \xff".split()
 
 
 def legal(text: str) -> str:
@@ -113,16 +109,6 @@ def test_real_pages() -> None:
     assert counts == {"pages-2016-04.xml.bz2": 62, "pages-2016-12.xml.bz2": 914, "pages-2018-06.xml.bz2": 73}
 
 
-@pytest.mark.skipif(not SHARED_PAGES.exists(), reason="the shared pages are not here")
-def test_real_modules_are_not_wikitext() -> None:
-    found = list(read_pages(SHARED_PAGES / "templates.xml.bz2"))
-    modules = [dumped for dumped in found if dumped.namespace == 828]
-    assert modules
-    assert {dumped.content.reason for dumped in modules if isinstance(dumped.content, Rejected)} == {
-        "not-wikitext"
-    }
-
-
 @pytest.mark.parametrize("version", ["0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "0.10", "0.11"])
 def test_every_version_of_the_format(tmp_path: Path, version: str) -> None:
     (dumped,) = read(tmp_path, export_xml([page_xml(page(1))], version=version))
@@ -167,12 +153,6 @@ def test_the_text_of_the_main_slot_is_taken(tmp_path: Path) -> None:
     )
     xml = revision_xml(page(1)).replace("</revision>", f"{other}</revision>")
     assert only(tmp_path, page_xml(page(1), xml)) == page(1)
-
-
-def test_titles_are_only_titles(tmp_path: Path) -> None:
-    titles = ["../../etc/passwd", "AT&T", "<b>", "🙂", "‮evil", "a/b", "CON"]
-    dumped = read(tmp_path, export_xml(page_xml(page(n, title=title)) for n, title in enumerate(titles, 1)))
-    assert [one.content.title for one in dumped] == titles
 
 
 def test_an_export_in_utf_16_with_its_mark_is_read(tmp_path: Path) -> None:
@@ -288,18 +268,6 @@ def test_long_content_that_is_not_needed_is_skipped(tmp_path: Path, nothing: byt
     assert [dumped.content for dumped in read(tmp_path, data)] == [page(1)]
 
 
-@given(at=st.integers(0, 2000), gone=st.integers(0, 50), junk=st.binary(max_size=20) | st.sampled_from(JUNK))
-def test_any_file_gives_pages_or_our_error(
-    tmp_path_factory: pytest.TempPathFactory, at: int, gone: int, junk: bytes
-) -> None:
-    data = export_xml([page_xml(page(1)), page_xml(page(2))])
-    at %= len(data)
-    path = written(tmp_path_factory.mktemp("dump"), data[:at] + junk + data[at + gone :])
-    found, _ = read_until_error(path)
-    assert len(found) <= 3
-    assert {one.wikitext for one in found if isinstance(one, Page)} <= {page(1).wikitext, page(2).wikitext}
-
-
 def test_an_archive_of_nothing_is_named(tmp_path: Path) -> None:
     with pytest.raises(BuilderError, match="unpacks to nothing"):
         read(tmp_path, bz2.compress(b""))
@@ -384,39 +352,12 @@ def read_with_memory(path: Path) -> tuple[int, int]:
     return count, kibibytes
 
 
-def megabytes_of_pages() -> Iterator[bytes]:
-    head, end = export_xml(["@"]).split(b"@")
-    pages_of_one_megabyte = b"".join(
-        page_xml(page(n, wikitext="word " * 400)).encode() for n in range(1, 450)
-    )
-    yield head
-    for _ in range(60):
-        yield pages_of_one_megabyte
-    start, rest = page_xml(page(1, wikitext="@")).encode().split(b"@")
-    yield start
-    for _ in range(60):
-        yield b"a&amp;b\n" * 131_072
-    yield rest + end
-
-
 @needs_proc
-def test_memory_does_not_grow_with_the_dump(tmp_path: Path) -> None:
-    path = tmp_path / "large.xml"
-    with path.open("wb") as file:
-        file.writelines(megabytes_of_pages())
-    assert path.stat().st_size > 120_000_000
-    count, kibibytes = read_with_memory(path)
-    assert count == 26_941
-    assert kibibytes < 40 * 1024
-
-
-@needs_proc
-@pytest.mark.parametrize("times", [10, 40])
-def test_memory_does_not_grow_with_the_streams_of_a_dump(tmp_path: Path, times: int) -> None:
+def test_memory_does_not_grow_with_the_streams_of_a_dump(tmp_path: Path) -> None:
     head, end = export_xml(["@"]).split(b"@")
     hundred_pages = b"".join(page_xml(page(n, wikitext="word " * 4_000)).encode() for n in range(1, 101))
     path = tmp_path / "large.xml.bz2"
-    path.write_bytes(bz2.compress(head) + bz2.compress(hundred_pages) * times + bz2.compress(end))
+    path.write_bytes(bz2.compress(head) + bz2.compress(hundred_pages) * 40 + bz2.compress(end))
     count, kibibytes = read_with_memory(path)
-    assert count == 100 * times
+    assert count == 4_000
     assert kibibytes < ((2 * THREADS + 1) * 3 + 20) * 1024  # streams of 2 MB, and one more piece
