@@ -43,7 +43,6 @@ class Lengths(NamedTuple):
     window: int  # pieces
     stride: int | None  # pieces from one window to the next; None: the rule has none
     longest: int | None = None  # pieces that the model can read; None: any number
-    asked: bool = False  # the window is the user's, not the rule's
 
 
 class Tokenizer(Protocol):
@@ -136,4 +135,4 @@ class Convention:
         rule = min(one for one in (self.window, longest, 2**31) if one is not None)
         chosen = rule if window is None else window
         step = self.stride if stride is None else stride
-        return Lengths(chosen, None if step is None else min(step, chosen), longest, window is not None)
+        return Lengths(chosen, None if step is None else min(step, chosen), longest)

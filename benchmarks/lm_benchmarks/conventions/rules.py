@@ -27,11 +27,7 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import pages_of, plain_text, word_count
 from ps_models.evaluation.signature import Score
 
-AUTOGPTQ_UNSCORED: Final = 512  # pieces at the start of a chunk that are not scored, at most
-EXLLAMA_CHUNKS: Final = 128  # that are scored, at most
 LLAMA_CPP_MULTIPLE: Final = 256  # pieces: with a stride, the tool's context is a multiple of this
-MEGATRON_HIGHEST: Final = 20.0  # nats per word that the tool shows, at most
-SHOWN: Final = 40  # characters of a row in an error
 
 
 # ---- prepare ----
@@ -57,16 +53,6 @@ def joined_rows(file: str) -> list[Prepared]:
     return [_whole(file, "\n\n".join(rows_of(file)))]
 
 
-def rows_as_file(file: str) -> list[Prepared]:
-    """The rows one after another; a blank row is a space and a newline again, as in the official file."""
-    return [_whole(file, "".join(row or " \n" for row in rows_of(file)))]
-
-
-def rows(file: str) -> list[Prepared]:
-    """The rows that are not blank, each a text, as in the examples of the metric of `evaluate`."""
-    return [_whole(row, row) for row in rows_of(file) if row]
-
-
 def file_without_last_newline(file: str) -> list[Prepared]:
     """The file without its final newline, which llama.cpp removes."""
     text = file.removesuffix("\n")
@@ -81,11 +67,6 @@ def pages(file: str) -> list[Prepared]:
 def plain_pages(file: str) -> list[Prepared]:
     """Each page, without tokenization."""
     return [_whole(page, plain_text(page), word_count(page)) for page in pages_of(file)]
-
-
-def plain_file(file: str) -> list[Prepared]:
-    """The whole file through the detokenizer; words are what single spaces separate."""
-    return [_whole(file, plain_text(file), len(file.strip().split(" ")))]
 
 
 def _whole(source: str, text: str, words: int = 0) -> Prepared:
@@ -104,26 +85,6 @@ def whole_chunks(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[
     for begin in range(0, len(cut.pieces) - length + 1, length):
         end = begin + length
         yield cut.window(cut.pieces[begin : end - 1], begin + 1, end, weight=length)
-
-
-def first_chunks(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
-    """ExLlama: chunks without their first piece, at most 128; the last one may be short."""
-    cut, length = tokenizer.cut(text, marks=False), lengths.window
-    for begin in range(0, min(len(cut.pieces), EXLLAMA_CHUNKS * length), length):
-        end = min(begin + length, len(cut.pieces))
-        if end - begin > 1:
-            yield cut.window(cut.pieces[begin : end - 1], begin + 1, end)
-
-
-def second_halves_after_bos(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
-    """AutoGPTQ: BOS replaces the first piece of each chunk; the second half is scored."""
-    if tokenizer.bos is None:
-        raise HarnessError("the tokenizer has no BOS token; autogptq's convention needs one")
-    cut, length = tokenizer.cut(text, marks=True), lengths.window
-    for begin in range(0, len(cut.pieces) - length + 1, length):
-        end = begin + length
-        first = begin + min(AUTOGPTQ_UNSCORED, length // 2) + 1
-        yield cut.window((tokenizer.bos, *cut.pieces[begin + 1 : end - 1]), first, end)
 
 
 def second_halves(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
@@ -185,18 +146,6 @@ def new_pieces(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Wi
             return
 
 
-def last_strides(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
-    """Megatron-LM: windows that begin every `stride` pieces; the last `stride` predictions are scored."""
-    cut = tokenizer.cut(text, marks=True)
-    length, stride = lengths.window, lengths.stride or lengths.window
-    for begin in range(0, len(cut.pieces), stride):
-        end = min(begin + length + 1, len(cut.pieces))
-        first = begin + length - stride + 1 if begin else 1
-        if first >= end:
-            return
-        yield cut.window(cut.pieces[begin : end - 1], first, end)
-
-
 def filled_up(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
     """lm-evaluation-harness: disjoint windows, each after the piece before it; the last one is filled up.
 
@@ -217,27 +166,6 @@ def chunks_after_begin(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Ite
         yield cut.window((tokenizer.begin, *cut.pieces[begin : end - 1]), begin, end)
 
 
-def single_row(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
-    """The metric of `evaluate`: a row after BOS; without BOS its first piece is not scored.
-
-    A window that the user chose is the metric's `max_length`: a longer row is cut off.
-    """
-    cut = tokenizer.cut(text, marks=False)
-    start = () if tokenizer.bos is None else (tokenizer.bos,)
-    end = len(cut.pieces)
-    if lengths.asked:
-        end = min(end, lengths.window - len(start))
-    elif lengths.longest is not None and end + len(start) > lengths.longest:
-        raise HarnessError(
-            f"the row {text[:SHOWN]!r}… has {end} tokens; the model reads {lengths.longest}, so Hugging"
-            " Face's `evaluate` would fail too. To truncate long rows, choose a --window, its max_length"
-        )
-    first = 1 - len(start)
-    if end <= first:
-        raise HarnessError(f"the row {text[:SHOWN]!r} has {end} tokens, so there is nothing to score")
-    yield cut.window((*start, *cut.pieces[: end - 1]), first, end)
-
-
 # ---- number ----
 
 
@@ -252,24 +180,9 @@ def weighted_perplexity(scored: Sequence[Scored], _texts: Sequence[Prepared]) ->
     return _exp(sum(one.mean * one.weight for one in scored) / weights) if weights else math.nan
 
 
-def mean_of_windows(scored: Sequence[Scored], _texts: Sequence[Prepared]) -> float:
-    """The exponential of the mean of the windows' mean losses, equally weighted."""
-    return _exp(sum(one.mean for one in scored) / len(scored))
-
-
-def mean_of_perplexities(scored: Sequence[Scored], _texts: Sequence[Prepared]) -> float:
-    """The mean of the rows' perplexities; a short odd row can decide it."""
-    return sum(_exp(one.mean) for one in scored) / len(scored)
-
-
 def word_perplexity(scored: Sequence[Scored], texts: Sequence[Prepared]) -> float:
     """lm-evaluation-harness: all nats over the words of the pages as they are in the file."""
     return _exp(sum(one.nats for one in scored) / sum(text.words for text in texts))
-
-
-def adjusted_perplexity(scored: Sequence[Scored], texts: Sequence[Prepared]) -> float:
-    """Megatron-LM, per word: the loss per piece times the ratio of pieces to words, each less one."""
-    return _exp(min(MEGATRON_HIGHEST, sum(one.nats for one in scored) / (texts[0].words - 1)))
 
 
 def bits_per_byte(scored: Sequence[Scored], texts: Sequence[Prepared]) -> float:

@@ -25,7 +25,7 @@ from lm_benchmarks.metrics import METRICS
 
 from tests.command import invoke
 
-QUICK = ("gptq", "hf-stride", "exllama", "autogptq", "lm-eval")
+QUICK = ("gptq", "hf-stride", "llama.cpp", "bits-per-byte", "lm-eval")
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +37,8 @@ def found(dataset, folders, kind):
 def test_all_conventions_of_one_model(found, kind):
     by_name = {one.convention.name: one for one in found}
     assert list(by_name) == list(CONVENTIONS)
-    missing = {name: one.why for name, one in by_name.items() if one.number is None}
-    assert list(missing) == (["autogptq"] if kind == "no-bos" else [])
-    for one in found:
-        assert (one.number is None) == (one.bits_per_byte is None) == bool(one.why)
-    assert by_name["hf-stride"].number != by_name["hf-stride-mean"].number
+    assert [one.convention.name for one in found if one.number is None or one.bits_per_byte is None] == []
+    assert {one.why for one in found} == {""}
     assert by_name["bits-per-byte"].number == pytest.approx(by_name["bits-per-byte"].bits_per_byte)
 
 
@@ -52,9 +49,9 @@ def test_bits_per_byte_is_of_the_bytes_of_the_file_that_were_scored(found, datas
             continue
         total = one.result.total
         assert one.bits_per_byte == pytest.approx(METRICS["bits-per-file-byte"].of(total))
-        whole = one.convention.name in ("lm-eval", "megatron", "bits-per-byte", "hf-stride")
+        whole = one.convention.name in ("lm-eval", "bits-per-byte", "hf-stride")
         assert (0.9 if whole else 0.3) * size < total.file_bytes <= size
-        if one.convention.name in ("gptq", "llama.cpp", "autogptq", "exllama", "hf-stride"):
+        if one.convention.name in ("gptq", "llama.cpp", "hf-stride"):
             assert total.nats > 0
             assert METRICS["piece-perplexity"].of(total) == pytest.approx(one.number, rel=1e-2)
 
@@ -69,8 +66,7 @@ def test_the_signature_says_what_decides_the_number(found, kind):
     assert signature["bos"] == {"no-bos": "no", "bos-not-added": "not-added", "bos-added": "added"}[kind]
     assert not {"window", "stride"} & set(signature)
     assert by_name["hf-stride"]["windows_every"] == "64"
-    assert by_name["megatron"]["windows_every"] == "32"
-    assert by_name["megatron"]["data"] != signature["data"]  # it reads the file of tokens
+    assert by_name["paper"]["data"] != signature["data"]  # it reads the file of tokens
 
 
 def test_run_gives_the_number_of_the_table(found, dataset, folders, kind, tmp_path):
@@ -97,18 +93,13 @@ def test_a_window_and_attention_of_the_users(dataset, folders):
 
 
 def test_shared_windows_are_read_once(dataset, folders, counted):
-    """hf-stride-mean and gptq-4096 cost nothing after hf-stride and gptq."""
-
     def cost(*names):
         counted.clear()
         lb.measure_conventions(f"transformers:{folders['bos-added']}", dataset, conventions=names)
         return sum(counted)
 
     gptq, stride = cost("gptq"), cost("hf-stride")
-    assert cost("gptq", "gptq-4096") == gptq
-    assert cost("hf-stride", "hf-stride-mean") == stride
-    assert gptq <= cost("gptq", "hf-stride") <= gptq + 1  # the tail; the window is the stride here
-    assert cost("llama.cpp", "autogptq") < 1.5 * cost("llama.cpp")
+    assert max(gptq, stride) <= cost("gptq", "hf-stride") <= gptq + 1
 
 
 def test_windows_are_told_apart_by_inputs_and_targets():
@@ -148,9 +139,9 @@ def test_an_interrupted_command_resumes(dataset, folders, tmp_path, monkeypatch)
     measured.clear()
     lb.measure_conventions(model, dataset, conventions=["gptq"], results=path, attention="eager")
     assert measured == ["gptq"]  # another implementation is another result
-    lb.measure(model, dataset, convention="exllama", window=30, results=path)
+    lb.measure(model, dataset, convention="gptq", window=30, results=path)
     measured.clear()
-    lb.measure_conventions(model, dataset, conventions=["exllama"], results=path)
+    lb.measure_conventions(model, dataset, conventions=["gptq"], results=path)
     assert measured == []  # the older one, with the rule's window
 
 
@@ -175,8 +166,6 @@ def test_the_table_in_each_format(found):
     assert tables["markdown"].count("\n| ") == len(found) + 1
     for form in ("text", "markdown", "latex", "html"):
         assert f"{gptq.number:,.4f}" in tables[form]
-    for one in found:
-        assert not one.why or one.why in tables["text"]
 
 
 def test_a_stored_result_that_breaks_a_law_is_marked(found):
@@ -215,8 +204,8 @@ def test_a_model_of_words_has_two_numbers_and_reasons_for_the_others(data, tmp_p
 
 def test_a_convention_whose_file_is_missing_says_so_and_the_others_are_measured(dataset, folders, tmp_path):
     (tmp_path / "wiki.test.tokens").write_bytes((dataset / "wiki.test.tokens").read_bytes())
-    model, names = f"transformers:{folders['bos-added']}", ["gptq", "megatron"]
-    without, found = lb.measure_conventions(model, tmp_path, conventions=names)
+    model, names = f"transformers:{folders['bos-added']}", ["gptq", "paper"]
+    found, without = lb.measure_conventions(model, tmp_path, conventions=names)
     assert without.number is None
     assert "needs the raw file" in without.why
     assert found.number is not None  # it reads the file of tokens
@@ -226,10 +215,10 @@ def test_a_convention_whose_file_is_missing_says_so_and_the_others_are_measured(
 
 def test_the_command_prints_and_writes(dataset, folders, tmp_path):
     words = ["conventions", f"transformers:{folders['bos-added']}", "--data", str(dataset)]
-    chosen = ["--convention", "gptq", "--convention", "exllama"]
+    chosen = ["--convention", "gptq", "--convention", "llama.cpp"]
     head, *rows = invoke(commands, *words, *chosen).splitlines()
     assert head.split() == ["convention", "number", "bits", "per", "byte", "window"]
-    assert [row.split()[0] for row in rows] == ["gptq", "exllama"]
+    assert [row.split()[0] for row in rows] == ["gptq", "llama.cpp"]
     out = tmp_path / "t.csv"
     invoke(commands, *words, *chosen, "--format", "csv", "--out", out)
     assert len(out.read_text().splitlines()) == 3

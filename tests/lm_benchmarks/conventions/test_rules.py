@@ -1,14 +1,12 @@
 """The pure functions of conventions: which pieces are scored, after which inputs, and for how many bytes."""
 
 import itertools
-import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lm_benchmarks.choices import CONVENTIONS
-from lm_benchmarks.conventions.convention import Cut, Lengths, Rule, Scored
-from lm_benchmarks.conventions.rules import REGISTRY, joined_rows, mean_of_perplexities, rows_of
+from lm_benchmarks.conventions.convention import Cut, Lengths, Rule
+from lm_benchmarks.conventions.rules import REGISTRY, joined_rows, rows_of
 
 BOS = -1
 
@@ -44,7 +42,6 @@ def test_rules_that_score_all_pieces_score_each_once(length, window, data):
         ("lm-eval", 0),
         ("bits-per-byte", 0),
         ("hf-stride", 1),
-        ("megatron", 1),
     ):
         found = targets_of(name, length, window, stride if first else None)
         scored = [piece for one in found for piece in one.targets]
@@ -64,10 +61,8 @@ def test_rules_that_score_all_pieces_score_each_once(length, window, data):
 def test_inputs_fit_the_window_and_end_before_the_last_target(name, length, window):
     if name == "llama.cpp" and length < 2 * window:
         return
-    if name == "evaluate" and not length:
-        return
     stride = min(3, window) if REGISTRY[name].stride else None
-    for one in rule_of(name).windows("x" * length, Letters(), Lengths(window, stride, None, asked=True)):
+    for one in rule_of(name).windows("x" * length, Letters(), Lengths(window, stride)):
         assert 1 <= len(one.targets) <= len(one.inputs) <= window
         whole = [*one.inputs[1:], one.targets[-1]]  # a mark can stand at the start only
         assert whole == list(range(whole[0], whole[0] + len(whole)))
@@ -85,22 +80,9 @@ def test_the_length_is_the_rules_or_the_models_or_the_users():
     assert REGISTRY["gptq"].lengths(None).window == 2048
     assert REGISTRY["gptq"].lengths(1024).window == 1024
     assert REGISTRY["gptq"].lengths(4096).window == 2048
-    assert REGISTRY["gptq"].lengths(4096, 4096) == Lengths(4096, None, 4096, asked=True)
-    assert REGISTRY["megatron"].lengths(16) == Lengths(16, 16, 16, asked=False)
-    assert REGISTRY["megatron"].lengths(1024, None, 64).stride == 64
-
-
-def test_one_odd_row_decides_a_mean_of_perplexities():
-    rows = [Scored(nats=10 * math.log(20), pieces=10)] * 99 + [Scored(nats=2 * math.log(4000), pieces=2)]
-    assert mean_of_perplexities(rows, []) == pytest.approx((99 * 20 + 4000) / 100)
-    assert mean_of_perplexities([Scored(nats=1e6, pieces=1)], []) == math.inf
-
-
-def test_megatrons_number_has_a_ceiling():
-    scored = [Scored(nats=1000.0, pieces=10)]
-    texts = rule_of("megatron").prepare("two words")
-    assert texts[0].words == 2
-    assert rule_of("megatron").number(scored, texts) == pytest.approx(math.exp(20))
+    assert REGISTRY["gptq"].lengths(4096, 4096) == Lengths(4096, None, 4096)
+    assert REGISTRY["hf-stride"].lengths(16) == Lengths(16, 16, 16)
+    assert REGISTRY["hf-stride"].lengths(1024, None, 64).stride == 64
 
 
 def test_each_convention_says_what_it_is():
