@@ -20,13 +20,14 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import requests
 import torch
 import urllib3
+from requests.adapters import HTTPAdapter
 from requests.auth import HTTPBasicAuth
 from requests.utils import get_auth_from_url
 from torch import Tensor
@@ -39,8 +40,8 @@ from wikitext_builder.addresses import without_secrets
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 PARALLEL: Final = 4  # requests at once
-ATTEMPTS: Final = 6
-FIRST_WAIT: Final = 0.5  # seconds; doubles with each attempt
+RETRIES: Final = 5
+WAIT: Final = 0.5  # seconds; doubles with each attempt
 LONGEST_WAIT: Final = 120.0  # seconds that the server may ask for
 LONGEST: Final = 1 << 26  # bytes of an answer
 AGAIN: Final = (408, 429, 500, 502, 503, 504)  # states that can pass
@@ -85,6 +86,11 @@ class Endpoint(PieceModel):
             raise HarnessError(f"{self.url}: {EXPECTED}") from None
         self._patience = patience
         self._session = requests.Session()
+        retry = _Retry(
+            RETRIES, allowed_methods=None, status_forcelist=AGAIN, backoff_factor=WAIT, raise_on_status=False
+        )
+        for scheme in ("http://", "https://"):
+            self._session.mount(scheme, HTTPAdapter(max_retries=retry))
         own = HTTPBasicAuth(*login) if any(login) else None
         self._session.auth = own or (lambda request: request)  # else requests sends what ~/.netrc has
         if key := os.environ.get("OPENAI_API_KEY", "").strip():
@@ -166,55 +172,50 @@ class Endpoint(PieceModel):
 
     def _ask(self, path: str, question: dict[str, Any] | None) -> Any:  # noqa: ANN401 - as JSON gives it
         """The answer of the server, which is asked again while it is busy."""
-        why = ""
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                sleep(FIRST_WAIT * 2 ** (attempt - 1))
-            try:
-                status, content, asked = self._once(path, question)
-            except WRONG:  # its own words quote the whole address
-                raise HarnessError(f"{self.url}: {EXPECTED}") from None
-            except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
-                why = _public(f"{type(error).__name__}: {error}")
-                continue
-            if status == requests.codes.ok:
-                try:
-                    return json.loads(content, parse_constant=_no_number)
-                except (ValueError, RecursionError) as error:
-                    raise HarnessError(f"{self.url}{path}: {error}; expected JSON") from error
-            why = f"status {status}: {_public(content.decode(errors='replace'))[:200]}"
-            if status not in AGAIN:
-                raise HarnessError(f"{self.url}{path}: {why}; expected status 200")
-            if asked > LONGEST_WAIT:
-                raise UnreachableError(
-                    f"{self.url}{path}: the server asks to retry in {asked:,.0f} s ({why}); then run the"
-                    " same command to resume"
-                )
-            sleep(asked)
-        raise UnreachableError(
-            f"{self.url}{path}: no answer in {ATTEMPTS} attempts ({why[:300]}); run the same command later to"
-            " resume"
-        )
+        method = "GET" if question is None else "POST"
+        address = self._address._replace(path=self._address.path.rstrip("/") + path).geturl()
+        limits: dict[str, Any] = {"timeout": self._patience, "stream": True, "allow_redirects": False}
+        try:
+            with self._session.request(method, address, json=question, **limits) as reply:
+                status, content = reply.status_code, self._body(reply)
+        except WRONG:  # its own words quote the whole address
+            raise HarnessError(f"{self.url}: {EXPECTED}") from None
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
+            why = _public(f"{type(error).__name__}: {error}")[:300]
+            raise UnreachableError(
+                f"{self.url}{path}: no answer ({why}); run the same command later to resume"
+            ) from None
+        if status != requests.codes.ok:
+            kind, expected = HarnessError, "expected status 200"
+            if status in AGAIN:
+                kind, expected = UnreachableError, f"{RETRIES} times; run the same command later to resume"
+            said = _public(content.decode(errors="replace"))[:200]
+            raise kind(f"{self.url}{path}: status {status}: {said}; {expected}")
+        try:
+            return json.loads(content, parse_constant=_no_number)
+        except (ValueError, RecursionError) as error:
+            raise HarnessError(f"{self.url}{path}: {error}; expected JSON") from error
 
-    def _once(self, path: str, question: dict[str, Any] | None) -> tuple[int, bytes, float]:
-        """The status, the body, and the seconds that the server asks to wait."""
+    def _body(self, reply: requests.Response) -> bytes:
         deadline, content = monotonic() + self._patience, bytearray()
-        with self._session.request(
-            "GET" if question is None else "POST",
-            self._address._replace(path=self._address.path.rstrip("/") + path).geturl(),
-            json=question,
-            timeout=self._patience,
-            stream=True,
-            allow_redirects=False,
-        ) as reply:
-            while part := reply.raw.read1(1 << 16, decode_content=True):
-                content += part
-                if len(content) > LONGEST:
-                    raise HarnessError(f"{self.url}{path}: an answer of more than {LONGEST} bytes")
-                if monotonic() > deadline:
-                    raise TimeoutError(f"the answer is not complete after {self._patience:g} s")
-            asked = reply.headers.get("Retry-After", "")
-        return reply.status_code, bytes(content), float(asked) if asked.isdecimal() else 0.0
+        while part := reply.raw.read1(1 << 16, decode_content=True):
+            content += part
+            if len(content) > LONGEST:
+                raise HarnessError(f"{self.url}: an answer of more than {LONGEST} bytes")
+            if monotonic() > deadline:
+                raise TimeoutError(f"the answer is not complete after {self._patience:g} s")
+        return bytes(content)
+
+
+class _Retry(urllib3.Retry):
+    """Repeats any request that did not get through, but does not wait for hours."""
+
+    def get_retry_after(self, response: urllib3.BaseHTTPResponse) -> float | None:
+        """The seconds that the server asks to wait."""
+        seconds = super().get_retry_after(response)
+        if seconds is not None and seconds > LONGEST_WAIT:
+            raise TimeoutError(f"the server asks to retry in {seconds:,.0f} s")
+        return seconds
 
 
 def checked(found: dict[str, Any], pieces: int) -> dict[str, Any]:
