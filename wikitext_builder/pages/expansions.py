@@ -72,7 +72,6 @@ def fetch_expansions(
     that a killed run resumes where it stopped. Pages that had nothing new are not read again.
     """
     code, requests_before = wikipedia.language.code, wikipedia.requests
-    store.expect_wiki(wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)
     note, looked_through = f"{code} expanded", lines_sha256([code_hash(), *map(str, revision_ids)])
     if not renew and store.note(note) == looked_through:
         return ExpansionsReport(pages=len(revision_ids), expanded=0, failed={}, rejected={}, requests=0)
@@ -319,7 +318,6 @@ def fetch_html(
 ) -> HtmlReport:
     """Fetch the HTML of revisions, with one request per page; what the store has is not asked for again."""
     code, requests_before = wikipedia.language.code, wikipedia.requests
-    store.expect_wiki(wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)
     here = {one.revision_id: one for one in store.all_revisions(code)}
     settled = {number for number, _ in store.rendered_sha1s(code)}
     todo = [here[number] for number in revision_ids if number not in settled]
