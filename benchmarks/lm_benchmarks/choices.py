@@ -45,10 +45,6 @@ SIZES: Final = {
 GROUPINGS: Final = {
     "frequency": "occurrences in train; <unk> and <eos> have their own groups",
     "position": "position in the article: number of tokens before it",
-    "context": "length of the context: tokens that the model has read",
-    "line": "position in the line: number of tokens before it",
-    "recency": "tokens since the last occurrence of the word; without <unk> and <eos>",
-    "topic": "the categories that most articles have; an article counts in each that it has",
 }
 """Groupings of tokens, and what the groups of each are."""
 

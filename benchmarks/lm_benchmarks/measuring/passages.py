@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import repeat
 from pathlib import Path
 from typing import Final
 
@@ -28,11 +26,9 @@ from ps_models.evaluation.frequency import decades, span
 from ps_models.evaluation.signature import hashed_name, signature_value
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
-from wikitext_builder.dataset.plain import ARTICLES
-from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
+from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.tables import one_line
 
-LOG: Final = logging.getLogger(__name__)
 BLOCK: Final = 100  # lines per passage of a file without articles
 
 
@@ -82,10 +78,7 @@ def _blocks(text: Text, vocabulary: Vocabulary) -> Iterator[Text]:
         yield text_of_lines(lines[start : start + BLOCK], vocabulary)
 
 
-TOPICS: Final = 8
-LEAST_TOKENS: Final = 500  # of a topic: see FEW in reporting/report.py
 PARTS: Final = 20  # of a text, equally long, whose sums are stored for error bars
-NEW: Final = "not seen yet"
 
 
 def groups_of(
@@ -93,42 +86,27 @@ def groups_of(
     vocabulary: Vocabulary,
     counts: Tensor | None,
     *,
-    context: str = "carried",
     articles: bool = True,
-    topics: Sequence[Sequence[str]] = (),
 ) -> tuple[TokenGroup, ...]:
-    """The groups of all groupings that can be computed, of passages with -log p of each token.
+    """The groups of passages with -log p of each token, by frequency and by position.
 
     `counts` are those of each word in train; without a train file there is no grouping by frequency.
-    Positions mean something if passages are articles. `topics` are those of each passage, see `topics_of`.
+    Positions mean something if passages are articles.
     """
     sums: dict[tuple[str, str], list[list[float]]] = defaultdict(lambda: [[0, 0.0] for _ in range(PARTS)])
     total, done = sum(len(tokens) for tokens, _ in passages), 0
     frequency = None if counts is None else decades(vocabulary, counts)
-    before, last = 0, dict[int, int]()
-    for (tokens, scores), about in zip(passages, topics or repeat(()), strict=False):
-        own = [("topic", topic) for topic in about]
-        if context != "carried":
-            before, last = 0, {}
-        line = 0
+    for tokens, scores in passages:
         for place, (token, nats) in enumerate(zip(tokens, scores, strict=True)):
-            name = vocabulary.tokens[token]
-            labels = {"context": span(before), "line": span(line)}
-            if articles:
-                labels["position"] = span(place)
+            labels = {"position": span(place)} if articles else {}
             if frequency is not None:
                 labels["frequency"] = frequency[token]
-            if name not in (UNK, EOS):
-                labels["recency"] = span(before - last[token]) if token in last else NEW
-            for label in (*labels.items(), *own):
-                entry = sums[label][done * PARTS // total]
-                entry[0] += 1
-                entry[1] += nats
+            for label in labels.items():
+                part = sums[label][done * PARTS // total]
+                part[0] += 1
+                part[1] += nats
             done += 1
-            last[token] = before
-            before += 1
-            line = 0 if name == EOS else line + 1
-    found = [
+    groups = [
         TokenGroup(
             by=by,
             label=label,
@@ -139,29 +117,7 @@ def groups_of(
         for (by, label), parts in sums.items()
     ]
     order = list(GROUPINGS)
-    return tuple(sorted(found, key=lambda group: (order.index(group.by), label_order(group.label))))
-
-
-def topics_of(dataset: Dataset, split: str, lengths: Sequence[int]) -> list[tuple[str, ...]]:
-    """The topics of each article, for `groups_of`; none where the articles have no categories.
-
-    Topics are the TOPICS categories that most articles of the split have, of equals those with more tokens. A
-    topic has two articles or more and LEAST_TOKENS, and not every article. An article has no topic, one or
-    several: the groups overlap. `lengths` are the tokens of each article, as it is scored.
-    """
-    if not (dataset.path / ARTICLES).is_dir():
-        return []
-    plain = [tuple(map(one_line, dict.fromkeys(one.categories))) for one in dataset.plain_articles(split)]
-    if len(plain) != len(lengths):
-        LOG.warning("no topics: %d articles in %s/, %d in the text", len(plain), ARTICLES, len(lengths))
-        return []
-    having = Counter(category for categories in plain for category in categories)
-    tokens: Counter[str] = Counter()
-    for categories, length in zip(plain, lengths, strict=True):
-        tokens.update(dict.fromkeys(categories, length))
-    enough = [one for one in having if 2 <= having[one] < len(plain) and tokens[one] >= LEAST_TOKENS]
-    chosen = sorted(enough, key=lambda one: (-having[one], -tokens[one], one))[:TOPICS]
-    return [tuple(one for one in categories if one in chosen) for categories in plain]
+    return tuple(sorted(groups, key=lambda group: (order.index(group.by), label_order(group.label))))
 
 
 def label_order(label: str) -> tuple[int, str]:

@@ -24,7 +24,7 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text, raw_file, read_pages, title_of
 from lm_benchmarks.measuring.checks import Checks, WatchedReader, raise_if_broken
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, user_code
-from lm_benchmarks.measuring.passages import Passage, groups_of, read_passages, topics_of
+from lm_benchmarks.measuring.passages import Passage, groups_of, read_passages
 from lm_benchmarks.measuring.windows import ScoreCache, measure_windows, window_fields
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
 from lm_benchmarks.records import Result, TokenGroup, finite
@@ -217,9 +217,7 @@ class _Run:
             rows = [(one.text.tokens.tolist(), n.tolist()) for one, n in zip(whole, nats, strict=True)]
             counts = train_counts(self.inputs.dataset, words)
             articles = not unit.endswith("lines")
-            lengths = [len(tokens) for tokens, _ in rows]
-            topics = topics_of(self.inputs.dataset, self.protocol.split, lengths) if unit == "article" else ()
-            groups = groups_of(rows, words, counts, context=context, articles=articles, topics=topics)
+            groups = groups_of(rows, words, counts, articles=articles)
         return {
             "articles": tuple(
                 sums_of(one.text, n, words, pieces=loaded.pieces(tokens), page=one.page, read=tokens)

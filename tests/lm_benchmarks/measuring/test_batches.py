@@ -91,7 +91,7 @@ def test_a_name_of_the_users_stands_in_record_and_signature(data, tmp_path):
     for named, own in zip(identities[:2], identities[3:], strict=True):
         assert named.rpartition("+")[2] == own.rpartition("+")[2]  # the hash of the model stays
     assert [one.total for one in read[:2]] == [one.total for one in plain]
-    assert lb.compare(path, "counts", "my uniform (V2)").passages == 3
+    assert lb.compare(path, "counts", "My uniform (v2)").passages == 3
 
 
 @pytest.mark.parametrize("names", [["one"], ["one", "two", "three"], ["one", " "]])

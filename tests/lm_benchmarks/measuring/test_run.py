@@ -1,6 +1,5 @@
 """What is counted when a model is measured: on the official files, and in groups counted by hand."""
 
-import json
 import math
 import time
 from collections import Counter
@@ -9,7 +8,6 @@ from datetime import UTC, datetime
 import lm_benchmarks as lb
 import pytest
 import torch
-from lm_benchmarks.choices import GROUPINGS
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.loaded_model import LoadedModel
 from lm_benchmarks.measuring.measure import measure
@@ -17,13 +15,11 @@ from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.passages import (
     groups_of,
     read_passages,
-    topics_of,
     vocabulary_of,
 )
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
 from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.records import from_json, to_line
-from lm_benchmarks.reporting.report import make_report, report_text
 from msgspec.structs import replace
 
 from ps_models.data.dataset import read_stream
@@ -31,7 +27,6 @@ from ps_models.evaluation.frequency import train_counts
 from tests.conftest import data as real_data
 from tests.lm_benchmarks.cheats import Uniform
 from tests.lm_benchmarks.results import RESULT, signed
-from wikitext_builder.article import SPLITS
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.tokens.detokenizer import detokenize_line
@@ -52,7 +47,7 @@ def test_the_official_files_have_the_papers_tokens(name, tokens, eos, passages, 
     assert total.text_bytes == sum(len(detokenize_line(line, None).encode()) + 1 for line in lines)
     assert total.bytes == sum(len(line.encode()) + 1 for line in lines)
     assert total.unknown == Counter(word for line in lines for word in line.split())[UNK]
-    for by in ("frequency", "context", "line"):
+    for by in {group.by for group in found.groups}:
         groups = [group for group in found.groups if group.by == by]
         assert sum(group.tokens for group in groups) == tokens
         assert sum(group.nats for group in groups) == pytest.approx(total.nats)
@@ -162,12 +157,6 @@ def test_groups_by_hand():
         ("frequency", "<unk>"): (1, 8.0),
         ("position", "0"): (2, 17.0),
         ("position", "1-9"): (6, 238.0),
-        ("context", "0"): (1, 1.0),
-        ("context", "1-9"): (7, 254.0),
-        ("line", "0"): (3, 25.0),  # a passage begins a line
-        ("line", "1-9"): (5, 230.0),
-        ("recency", "1-9"): (2, 80.0),
-        ("recency", "not seen yet"): (3, 35.0),
     }
 
 
@@ -182,74 +171,9 @@ def test_parts_of_the_text_add_up_to_each_group():
     assert {tokens for one in everywhere for tokens, _ in one.parts} == {1, 2}  # 6 tokens in each part
 
 
-def test_articles_that_begin_anew_have_seen_nothing():
-    found = sums(groups_of(PASSAGES, WORDS, COUNTS, context="article"))
-    assert found["context", "0"] == (2, 17.0)
-    assert found["recency", "not seen yet"] == (4, 51.0)
-
-
 def test_what_cannot_be_told_is_left_out():
-    found = groups_of(PASSAGES, WORDS, None, articles=False)
-    assert {group.by for group in found} == GROUPINGS.keys() - {"frequency", "position", "topic"}
-
-
-@pytest.fixture
-def with_categories(tmp_path):
-    """A function that writes six articles of 296 tokens, with the export `articles/` of these categories."""
-
-    def made(*categories):
-        lines = "".join(f" \n = Number {n} = \n \n {'a b ' * 144}\n" for n in range(6))
-        rows = []
-        for n, own in enumerate(categories):
-            page = {"title": f"Number {n}", "page_id": n, "revision_id": n, "timestamp": "", "url": ""}
-            page |= {"wikidata_id": None, "sections": [], "formulas": [], "left_out": [], "text": ""}
-            rows.append(json.dumps({**page, "categories": own}) + "\n")
-        (tmp_path / "articles").mkdir(exist_ok=True)
-        for split in SPLITS:
-            (tmp_path / f"wiki.{split}.tokens").write_text(lines)
-            (tmp_path / "articles" / f"{split}.jsonl").write_text("".join(rows))
-        return tmp_path
-
-    return made
-
-
-TOPICS: dict[str, tuple[list[list[str]], list[str]]] = {
-    "two articles or more": ([["A", "X"], ["A"], ["B"], ["B"], ["C"], []], ["A", "B"]),
-    "not all of them": ([["All", "A"]] * 3 + [["All", "B"]] * 3, ["A", "B"]),
-    "the most frequent": (
-        [[f"T{n:02}" for n in range(1, 12) if place < 1 + n % 5] for place in range(6)],  # T01 is in two
-        ["T01", "T02", "T03", "T04", "T06", "T07", "T08", "T09"],
-    ),
-    "once per article": ([["A", "A"], ["B"], ["B", "A\n"], [], [], []], ["B"]),
-    "none": ([[]] * 6, []),
-    "of another text": ([["A"]] * 5, []),
-}
-
-
-@pytest.mark.parametrize("case", TOPICS)
-def test_topics_are_the_categories_of_most_articles(with_categories, case):
-    categories, topics = TOPICS[case]
-    dataset = load_dataset(with_categories(*categories))
-    found = topics_of(dataset, "test", [300] * 6)
-    assert sorted({one for own in found for one in own}) == topics
-    assert topics_of(dataset, "test", [10] * 6) in ([], [()] * 6)  # too few tokens
-
-
-def test_each_article_counts_in_each_of_its_topics(with_categories):
-    data = with_categories(["A", "B"], ["A"], ["B"], ["B"], [], [])
-    (result,) = measure("unigram", data, check=False)
-    sums = {group.label: group for group in result.groups if group.by == "topic"}
-    each = [article.nats for article in result.articles]
-    assert {name: group.tokens for name, group in sums.items()} == {"A": 592, "B": 888}
-    assert sums["A"].nats == pytest.approx(each[0] + each[1])
-    assert sums["B"].nats == pytest.approx(each[0] + each[2] + each[3])
-    text = report_text(make_report("Topics", [result]), ".md")
-    assert "### By topic" in text
-    assert "| A | 592 |" in text
-    (data / "articles" / "test.jsonl").unlink()
-    (data / "articles").rename(data / "gone")
-    (plain,) = measure("unigram", data, check=False)
-    assert [group for group in result.groups if group.by != "topic"] == list(plain.groups)
+    assert {group.by for group in groups_of(PASSAGES, WORDS, None)} == {"position"}
+    assert {group.by for group in groups_of(PASSAGES, WORDS, COUNTS, articles=False)} == {"frequency"}
 
 
 def test_counts_are_those_of_train(inputs):

@@ -26,7 +26,7 @@ LABELS = ("1-9", "10-99", "100-999", "1,000-9,999", "10,000-99,999", "<eos>", "<
 def grouped(nats):
     return tuple(
         TokenGroup(by=by, label=label, tokens=1000, nats=1000 * (nats + place / 10))
-        for by in ("frequency", "recency")
+        for by in ("frequency", "position")
         for place, label in enumerate(LABELS)
     )
 
@@ -214,11 +214,11 @@ def test_each_chart_is_a_file_of_each_kind_with_the_same_bytes_again(report, tmp
     first, second = (
         {path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()} for folder in ("one", "two")
     )
-    stems = ["wikitext-2-by-frequency", "wikitext-2-by-recency"]
+    stems = ["wikitext-2-by-frequency", "wikitext-2-by-position"]
     assert sorted(first) == [f"{stem}{ending}" for stem in stems for ending in (".pdf", ".png", ".svg")]
     assert first == second
-    assert b"0: LSTM of a long name" in first["wikitext-2-by-recency.svg"]
-    assert not re.search(rb"CreationDate|ModDate|Type3", first["wikitext-2-by-recency.pdf"])
+    assert b"0: LSTM of a long name" in first["wikitext-2-by-position.svg"]
+    assert not re.search(rb"CreationDate|ModDate|Type3", first["wikitext-2-by-position.pdf"])
 
 
 def test_the_command_takes_columns_and_a_sort(report, tmp_path):
