@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -80,10 +80,7 @@ class GgufModel(PieceModel):
     @property
     def implementation(self) -> dict[str, object]:
         """What of tokenizer and implementation decides digits, for signatures."""
-        try:
-            package = version("llama-cpp-python")
-        except PackageNotFoundError:
-            package = "unknown"
+        package = version("llama-cpp-python")
         return {**super().implementation, "dtype": "gguf", "cache": self._cache, "llama_cpp_python": package}
 
     def target_log_probs(self, windows: Sequence[Window]) -> Iterator[Tensor]:
@@ -93,11 +90,9 @@ class GgufModel(PieceModel):
             logits = self._logits(window.inputs)[begin:].double().log_softmax(-1)
             yield logits.gather(1, torch.tensor(tuple(window.targets))[:, None])[:, 0]
 
-    def all_log_probs_of(self, window: Window, rows: int) -> Iterator[Tensor]:
-        """Natural log-probabilities of all pieces in place of each target; see `PieceModel`."""
-        begin = len(window.inputs) - len(window.targets)
-        for some in torch.split(self._logits(window.inputs)[begin:], rows):
-            yield some.double().log_softmax(-1)
+    def next_log_probs_of(self, inputs: Sequence[int]) -> Tensor:
+        """Natural log-probabilities of all pieces after some others."""
+        return self._logits(inputs)[-1].double().log_softmax(-1)
 
     def _logits(self, inputs: Sequence[int]) -> Tensor:
         """Of each piece, (time, vocabulary)."""

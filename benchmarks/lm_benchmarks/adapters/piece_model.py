@@ -143,11 +143,6 @@ class TextPieces:
         first = tokenizer.encode("a", add_special_tokens=True)[:1]
         self.adds_bos = self.bos is not None and first == [self.bos]
 
-    @property
-    def knows_places(self) -> bool:
-        """Whether it says where in the text each piece is."""
-        return bool(self._tokenizer.is_fast)
-
     def cut(self, text: str, *, marks: bool) -> Cut:
         """Cut a text; the last one is remembered, because conventions share texts. See `Tokenizer`."""
         if self._last is None or self._last[:2] != (text, marks):
@@ -155,7 +150,7 @@ class TextPieces:
         return self._last[2]
 
     def _cut(self, text: str, *, marks: bool) -> Cut:
-        offsets = self.knows_places
+        offsets = bool(self._tokenizer.is_fast)  # whether it says where in the text each piece is
         found = self._tokenizer(text, add_special_tokens=marks, return_offsets_mapping=offsets, verbose=False)
         pieces = tuple(found["input_ids"])
         if offsets:
@@ -257,17 +252,8 @@ class PieceModel(ABC):
 
     def next_log_probs_of(self, inputs: Sequence[int]) -> Tensor | None:
         """Natural log-probabilities of all pieces after some others; None if the model cannot give them."""
-        if type(self).all_log_probs_of is PieceModel.all_log_probs_of:
-            return None
-        return next(self.all_log_probs_of(Window(inputs, inputs[-1:]), 1))[0].cpu()
-
-    def all_log_probs_of(self, window: Window, rows: int) -> Iterator[Tensor]:
-        """Natural log-probabilities of all pieces in place of each target, in blocks of (rows, pieces)."""
-        del window, rows
-        raise HarnessError(
-            "the model gives log-probabilities of given tokens only; expected `transformers:…` or `gguf:…`,"
-            " which give those of all tokens"
-        )
+        del inputs
+        return None
 
     def piece_count(self, tokens: Tensor) -> int:
         """The number of pieces of some words, the first of which starts a line."""

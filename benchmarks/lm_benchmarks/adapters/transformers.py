@@ -106,13 +106,9 @@ class CausalModel(PieceModel):
         return logits[:, -kept:]
 
     @torch.no_grad()
-    def all_log_probs_of(self, window: Window, rows: int) -> Iterator[Tensor]:
-        """Natural log-probabilities of all pieces in place of each target; see `PieceModel`."""
-        kept = rows * max(1, KEPT_AT_ONCE // self._module.config.get_text_config().vocab_size // rows)
-        for part in _parts(window, kept):
-            logits_TV = self._logits([part.inputs], len(part.targets))[0]
-            for some in torch.split(logits_TV, rows):
-                yield some.double().log_softmax(-1)
+    def next_log_probs_of(self, inputs: Sequence[int]) -> Tensor:
+        """Natural log-probabilities of all pieces after some others."""
+        return self._logits([inputs], 1)[0, -1].double().log_softmax(-1).cpu()
 
 
 def _parts(window: Window, most: int) -> Iterator[Window]:
