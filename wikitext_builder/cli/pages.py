@@ -97,7 +97,7 @@ def fetch(store_path: Path, as_json: bool, **options: Any) -> None:
     if as_json:
         parts: dict[str, Any] = {"fetch": report.pages, "expand": report.expansions, "rendered": report.html}
         parts |= {"plan": report.plan} if report.plan else {}
-        click.echo(json.dumps({name: one and asdict(one) for name, one in parts.items()}))
+        click.echo(json.dumps({name: part and asdict(part) for name, part in parts.items()}))
         _expect_answers(report)
         return
     pages = report.pages
@@ -125,7 +125,11 @@ def _expect_answers(report: FetchReport) -> None:
         "template calls": report.expansions and report.expansions.failed,
         "pages' HTML": report.html and report.html.failed,
     }
-    silent = [f"{one[UNANSWERED]:,} {what}" for what, one in parts.items() if one and one.get(UNANSWERED)]
+    silent = [
+        f"{counts[UNANSWERED]:,} {what}"
+        for what, counts in parts.items()
+        if counts and counts.get(UNANSWERED)
+    ]
     if silent:
         raise BuilderError(f"{', '.join(silent)} got no answer; run the same command again to request them")
 
@@ -203,22 +207,22 @@ def status(store_path: Path, as_json: bool) -> None:
     """Show what a store contains, what is missing, and what was rejected and why."""
     statuses = wb.status(store_path)
     if as_json:
-        click.echo(json.dumps([asdict(one) for one in statuses]))
+        click.echo(json.dumps([asdict(stored) for stored in statuses]))
         return
     if not statuses:
         click.echo(f"{store_path}: empty")
-    for one in statuses:
-        older = one.revisions - one.pages
+    for stored in statuses:
+        older = stored.revisions - stored.pages
         note = f" ({older:,} older ones of the same pages or titles)" if older else ""
-        click.echo(f"{one.language}: {one.pages:,} pages, {one.revisions:,} revisions{note}")
-        again = "; fetch again to get them" if one.missing else ""
-        click.echo(f"  wanted    {one.wanted:,}, of which {one.missing:,} are missing{again}")
-        click.echo(f"  redirects {one.redirects:,} were followed")
-        click.echo(f"  rendered  {one.rendered:,} pages; not rendered: {listed(one.not_rendered)}")
-        click.echo(f"  rejected  {listed(one.rejected)}")
-        _print_expanded(one.expanded, one.not_expanded)
-        if one.templates:
-            click.echo(f"  templates {one.templates:,} from dumps")
+        click.echo(f"{stored.language}: {stored.pages:,} pages, {stored.revisions:,} revisions{note}")
+        again = "; fetch again to get them" if stored.missing else ""
+        click.echo(f"  wanted    {stored.wanted:,}, of which {stored.missing:,} are missing{again}")
+        click.echo(f"  redirects {stored.redirects:,} were followed")
+        click.echo(f"  rendered  {stored.rendered:,} pages; not rendered: {listed(stored.not_rendered)}")
+        click.echo(f"  rejected  {listed(stored.rejected)}")
+        _print_expanded(stored.expanded, stored.not_expanded)
+        if stored.templates:
+            click.echo(f"  templates {stored.templates:,} from dumps")
 
 
 @click.command()

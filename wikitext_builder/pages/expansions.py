@@ -267,8 +267,8 @@ def _lead(wikipedia: Wikipedia, names: Sequence[str]) -> Mapping[str, str]:
             older |= {_name(redirect.title): _name(page.title) for redirect in page.redirects}
     ours = {name: spelled.get(title, title) for name, title in titles.items()}
     found = {name: _name(moved.get(title, title)) for name, title in ours.items()}
-    known = {name: target for name, target in older.items() if is_known(name, wikipedia.language)}
-    return {**known, **found}
+    older = {name: target for name, target in older.items() if is_known(name, wikipedia.language)}
+    return {**older, **found}
 
 
 def _name(title: str) -> str:
@@ -318,7 +318,7 @@ def fetch_html(
 ) -> HtmlReport:
     """Fetch the HTML of revisions, with one request per page; what the store has is not asked for again."""
     code, requests_before = wikipedia.language.code, wikipedia.requests
-    here = {one.revision_id: one for one in store.all_revisions(code)}
+    here = {revision.revision_id: revision for revision in store.all_revisions(code)}
     settled = {number for number, _ in store.rendered_sha1s(code)}
     todo = [here[number] for number in revision_ids if number not in settled]
     failed: Counter[str] = Counter()

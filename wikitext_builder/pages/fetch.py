@@ -122,7 +122,7 @@ def fetch(
         >>> import wikitext_builder as wb
         >>> wb.fetch("pages.store", select="good", contact="you@example.org", limit=100)  # doctest: +SKIP
     """
-    wiki, date, shown = language_of(language), parse_date(as_of), WaitingProgress(progress)
+    wiki, date, waiting = language_of(language), parse_date(as_of), WaitingProgress(progress)
     if date > now():  # a later run would not ask again
         raise BuilderError(f"--as-of {as_of}: this day is not over (in UTC); give an earlier one, or a time")
     (
@@ -133,11 +133,11 @@ def fetch(
     url = api or api_of(wiki)
     token = read_token(token_file, trusted=is_trusted(checked_api(url, contact)))
     pace: dict[str, Any] = {"maxlag": maxlag, "parallel": parallel, "per_minute": per_minute}
-    asked = Wikipedia(url, language=wiki, contact=contact, token=token, on_wait=shown.wait, **pace)
-    with asked as wikipedia, Store.create(Path(store)) as opened, only_fetch(opened.path, shown):
+    asked = Wikipedia(url, language=wiki, contact=contact, token=token, on_wait=waiting.wait, **pace)
+    with asked as wikipedia, Store.create(Path(store)) as opened, only_fetch(opened.path, waiting):
         opened.expect_wiki(wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)
         wikipedia.language = note_names(opened, wikipedia.language)
-        lookup = Lookup(store=opened, wikipedia=wikipedia, as_of=date, progress=shown)
+        lookup = Lookup(store=opened, wikipedia=wikipedia, as_of=date, progress=waiting)
         selected = select_pages(
             lookup,
             parse_selections(select, wikipedia.language),
@@ -151,8 +151,8 @@ def fetch(
         pages = fetch_selected(lookup, selected)
         numbers = revisions_to_build(opened, wikipedia.language.code, selected.locked, date)
         chosen = opened, wikipedia, numbers
-        expansions = fetch_expansions(*chosen, renew=renew, progress=shown) if expand else None
-        html = fetch_html(*chosen, progress=shown) if rendered else None
+        expansions = fetch_expansions(*chosen, renew=renew, progress=waiting) if expand else None
+        html = fetch_html(*chosen, progress=waiting) if rendered else None
     return FetchReport(pages=pages, expansions=expansions, html=html)
 
 

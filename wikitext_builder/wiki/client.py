@@ -108,11 +108,11 @@ def gather(found: Found, query: Query) -> None:
     found.other_wikis.update(link.title for link in query.interwiki)
     found.bad_revisions.update(map(int, query.badrevids))
     for page in query.pages:
-        known = found.pages.setdefault(page.title, page)
-        if known is not page:
-            known.pageprops |= page.pageprops
-            have = {revision.revision_id for revision in known.revisions}
-            known.revisions += [new for new in page.revisions if new.revision_id not in have]
+        before = found.pages.setdefault(page.title, page)
+        if before is not page:
+            before.pageprops |= page.pageprops
+            have = {revision.revision_id for revision in before.revisions}
+            before.revisions += [new for new in page.revisions if new.revision_id not in have]
 
 
 class NoAnswerError(BuilderError):
@@ -262,9 +262,9 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
                 f"{self.api}: the server asks us to wait {error.wait:,.0f} seconds ({error});"
                 " run it again then to resume"
             ) from error
-        own = min(patience.longest_wait, patience.first_wait * 2 ** (attempt - 1))
+        growing = min(patience.longest_wait, patience.first_wait * 2 ** (attempt - 1))
         spread = random.uniform(0.5, 1.0)  # noqa: S311 - it hides nothing
-        wait = max(own * spread, error.wait or 0.0)
+        wait = max(growing * spread, error.wait or 0.0)
         self._pace.hold(wait, refused=error.refused)  # all requests wait, not only this one
         LOG.info("attempt %d of %d failed: %s", attempt, attempts, error)
         if self._on_wait:

@@ -114,11 +114,15 @@ def months_of(text: str) -> list[str]:
     ['2026-11', '2026-12', '2027-01']
     """
     first, dots, last = text.partition("..")
-    ends = [MONTH.fullmatch(one) for one in (first, last if dots else first)]
-    numbers = [12 * int(one[1]) + int(one[2]) - 1 for one in ends if one]
-    if len(numbers) < 2:
-        wrong = next(one for one, end in zip((first, last if dots else first), ends, strict=True) if not end)
-        raise BuilderError(f"{text!r}: {wrong!r} is not a month from 01 to 12; write 2026-08..2026-10")
-    if numbers[0] > numbers[1]:
+    begin, end = _number_of(text, first), _number_of(text, last if dots else first)
+    if begin > end:
         raise BuilderError(f"{text!r} ends before it begins; write the earlier month first")
-    return [f"{number // 12:04}-{number % 12 + 1:02}" for number in range(numbers[0], numbers[1] + 1)]
+    return [f"{number // 12:04}-{number % 12 + 1:02}" for number in range(begin, end + 1)]
+
+
+def _number_of(text: str, month: str) -> int:
+    """The number of months since the year 0."""
+    match = MONTH.fullmatch(month)
+    if match is None:
+        raise BuilderError(f"{text!r}: {month!r} is not a month from 01 to 12; write 2026-08..2026-10")
+    return 12 * int(match[1]) + int(match[2]) - 1

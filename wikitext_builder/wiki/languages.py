@@ -70,14 +70,14 @@ class Language:
         >>> Language.from_table("cs", {"file_namespaces": ["Soubor", "File", "Image"]}).file_namespaces
         ('Soubor', 'File', 'Image')
         """
-        kinds = {one.name: str(one.type) for one in fields(cls) if one.name != "code"}
+        kinds = {field.name: str(field.type) for field in fields(cls) if field.name != "code"}
         expected = {"Names": list, "Mapping[str, str]": dict}
         for name, value in table.items():
             if name not in kinds:
                 raise BuilderError(f"language {code}: unknown name {name!r}; use one of {', '.join(kinds)}")
             inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
             fits = isinstance(value, expected.get(kinds[name], str))
-            if not fits or not all(isinstance(one, str) for one in inner):
+            if not fits or not all(isinstance(text, str) for text in inner):
                 raise BuilderError(f"language {code}: {name} is {value!r}, expected {kinds[name]}")
         lists = {name: tuple(value) for name, value in table.items() if isinstance(value, list)}
         return cls(code=code, **{**table, **lists})

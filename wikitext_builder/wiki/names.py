@@ -45,16 +45,16 @@ def with_names(language: Language, said: Mapping[str, Any]) -> Language:
     if language.code in LANGUAGES and not index:
         return language
     lists: dict[str, Any] = {
-        name: _joined(getattr(given, name), getattr(language, name), name in said) for name in OTHER_NAMES
+        name: _possible(getattr(given, name) * (name in said) + getattr(language, name))
+        for name in OTHER_NAMES
     }
     wiki = " ".join(given.wiki.split())[:LONGEST_NAME]
     return replace(language, index=index, wiki=wiki or language.wiki, **lists)
 
 
-def _joined(said: Iterable[str], known: Iterable[str], is_said: bool) -> tuple[str, ...]:
-    """The names that a wiki says, then those that are known; each once, without impossible ones."""
-    names = dict.fromkeys((*said, *known) if is_said else known)
-    return tuple(name for name in names if name.strip() and len(name) <= LONGEST_NAME)
+def _possible(names: Iterable[str]) -> tuple[str, ...]:
+    """The names that a wiki can have, each once."""
+    return tuple(name for name in dict.fromkeys(names) if name.strip() and len(name) <= LONGEST_NAME)
 
 
 def names_said(language: Language) -> dict[str, Any]:
