@@ -1,14 +1,11 @@
 """Lost words: which words are plain, which of them do not come out, and real faults that must be seen."""
 
-import time
-
 import pytest
 from extraction_eval.lost import KEPT, LostWords, lost_places, plain_words, words
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import each
-from tests.fuzz.growth import ATOMS, repeated
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.article import Page
 from wikitext_builder.extraction import page as extraction
@@ -124,24 +121,3 @@ def test_real_faults_are_seen(monkeypatch, wikitext, step, fault):
     assert counted(page(wikitext)).lost == 0
     monkeypatch.setattr(extraction, step, fault)
     assert counted(page(wikitext)).lost > 0
-
-
-@pytest.mark.parametrize("first", ATOMS)
-def test_time_is_linear(first):
-    def seconds(length):
-        started = time.process_time()
-        for second in ATOMS:
-            plain_words(repeated(first + second, length), ENGLISH)
-            plain_words(first + repeated(second, length), ENGLISH)
-        return time.process_time() - started
-
-    # Eight times the length. Up to three trials: a busy machine slows one of them down.
-    limit = 20 * max(seconds(1 << 10), 0.01)
-    assert any(seconds(1 << 13) < limit for _ in range(3))
-
-
-def test_words_that_are_all_alike_take_linear_time():
-    started = time.process_time()
-    assert len(lost_places(["a"] * 300_000, ["b", *["a"] * 200_000])) == 100_000
-    assert len(lost_places(["a", "b"] * 150_000, ["b", "c"] * 150_000)) == 150_000
-    assert time.process_time() - started < 5

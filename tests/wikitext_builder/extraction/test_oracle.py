@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.cases import cases, each
 from tests.wikitext_builder.extraction.pages import body, lines_of, page, real_articles, real_pages
-from tests.wikitext_builder.extraction.test_laws import WIKITEXT
+from tests.wikitext_builder.extraction.test_page import WIKITEXT
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction import page as page_module
 from wikitext_builder.extraction.blocks import cut_lists
