@@ -17,6 +17,8 @@ from pathlib import Path
 
 from wikitext_builder.article import Article, Page
 from wikitext_builder.cli.options import listed
+from wikitext_builder.dumps.importing import TEMPLATE
+from wikitext_builder.dumps.xml_dump import read_pages
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.expander import Expander
 from wikitext_builder.extraction.macros.call import template_name
@@ -25,8 +27,6 @@ from wikitext_builder.extraction.macros.registry import MACROS, REMOVED
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.preprocessor import Part, resolve
 from wikitext_builder.extraction.trim import trim
-from wikitext_builder.pages.importing import TEMPLATE
-from wikitext_builder.pages.xml_dump import read_pages
 
 HEAD = """# Templates without text
 

@@ -24,7 +24,7 @@ from tests.documents import docs_module
 from tests.ps_models.tiny import make_dataset, settings_of, train
 from tests.wikitext_builder.datasets import PAGES, built, store_of
 from wikitext_builder.errors import ToolkitError
-from wikitext_builder.pages.store import Store
+from wikitext_builder.store.store import Store
 
 
 class Place(NamedTuple):

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from wikitext_builder.citation import cite as cite
     from wikitext_builder.dataset.load import load as load
     from wikitext_builder.dataset.verify import verify as verify
+    from wikitext_builder.dumps.importing import import_dump as import_dump
     from wikitext_builder.extraction.page import extract as extract
-    from wikitext_builder.pages.fetch import fetch as fetch
-    from wikitext_builder.pages.importing import import_dump as import_dump
-    from wikitext_builder.pages.lock import lock as lock
-    from wikitext_builder.pages.reading import open_templates as open_templates
-    from wikitext_builder.pages.reading import read_page as read_page
-    from wikitext_builder.pages.reading import status as status
-    from wikitext_builder.pages.reading import store_language as store_language
+    from wikitext_builder.fetching.fetch import fetch as fetch
     from wikitext_builder.stats.describe import describe as describe
     from wikitext_builder.stats.describe import plot_statistic as plot_statistic
     from wikitext_builder.stats.plots import plot_window as plot_window
     from wikitext_builder.stats.plots import plot_zipf as plot_zipf
     from wikitext_builder.stats.statistics import statistics as statistics
+    from wikitext_builder.store.lock import lock as lock
+    from wikitext_builder.store.reading import open_templates as open_templates
+    from wikitext_builder.store.reading import read_page as read_page
+    from wikitext_builder.store.reading import status as status
+    from wikitext_builder.store.reading import store_language as store_language
     from wikitext_builder.text_overlap.overlap import overlap as overlap
     from wikitext_builder.tokens.detokenizer import detokenize as detokenize
     from wikitext_builder.tokens.tokenizer import tokenize as tokenize

@@ -16,6 +16,7 @@ from extraction_eval.compare import ArticleComparison, compare, summarize, worst
 from extraction_eval.lost import LostWords
 from wikitext_builder.article import Article, Page
 from wikitext_builder.dataset.manifest import read_articles
+from wikitext_builder.dumps.xml_dump import read_pages
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.expander import Templates
 from wikitext_builder.extraction.macros.call import template_name
@@ -23,11 +24,10 @@ from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.markup import BLOCKS, INLINE
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
-from wikitext_builder.pages.expansions import TEMPLATE_NAMESPACE, parse_page
-from wikitext_builder.pages.reading import StoredPage, stored_pages, templates_in
-from wikitext_builder.pages.store import Store
-from wikitext_builder.pages.xml_dump import read_pages
+from wikitext_builder.fetching.expansions import TEMPLATE_NAMESPACE, parse_page
 from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.store.reading import StoredPage, stored_pages, templates_in
+from wikitext_builder.store.store import Store
 from wikitext_builder.tokens.tokenizer import tokenize_article
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.languages import language_of

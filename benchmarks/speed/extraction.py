@@ -112,7 +112,7 @@ def html_tools() -> dict[str, Tool]:
 def pages(paths: list[Path], every: int) -> Iterator[tuple[str, str]]:
     """Titles, and wikitexts or HTML."""
     from wikitext_builder.article import Page
-    from wikitext_builder.pages.xml_dump import read_pages
+    from wikitext_builder.dumps.xml_dump import read_pages
 
     for path in paths:
         if path.suffix == ".html":

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from tests.cases import each
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.article import Page
+from wikitext_builder.dumps.xml_dump import read_pages
 from wikitext_builder.extraction import page as extraction
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.pages.xml_dump import read_pages
 from wikitext_builder.sample import SAMPLE_DUMP
 from wikitext_builder.wiki.languages import LANGUAGES
 

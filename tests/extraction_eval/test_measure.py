@@ -31,8 +31,8 @@ from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
-from wikitext_builder.pages.reading import StoredTemplates
-from wikitext_builder.pages.store import Store
+from wikitext_builder.store.reading import StoredTemplates
+from wikitext_builder.store.store import Store
 from wikitext_builder.tokens.tokenizer import tokenize_article
 from wikitext_builder.wiki.languages import language_of
 

@@ -17,11 +17,11 @@ from wikitext_builder.building.plan import REJECTED, Identity, built_already, id
 from wikitext_builder.dataset.load import load
 from wikitext_builder.dataset.manifest import entry_of, read_manifest, write_manifest
 from wikitext_builder.dataset.verify import verify
-from wikitext_builder.pages.importing import import_dump
-from wikitext_builder.pages.lock import language_in_lock, read_attribution, read_lock, read_titles
-from wikitext_builder.pages.reading import status_of, stored_pages
-from wikitext_builder.pages.store import Store
+from wikitext_builder.dumps.importing import import_dump
 from wikitext_builder.progress import no_progress
+from wikitext_builder.store.lock import language_in_lock, read_attribution, read_lock, read_titles
+from wikitext_builder.store.reading import status_of, stored_pages
+from wikitext_builder.store.store import Store
 from wikitext_builder.text_overlap.overlap import _Reader, _text_of_file
 from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.languages import language_of

@@ -13,11 +13,11 @@ import zstandard
 from tests.dumps import ndjson, numbered_page, record, tar
 from tests.fuzz.target import Target, target, text_of, written
 from tests.wikitext_builder.extraction.pages import has_only_visible_characters, page
+from wikitext_builder.dumps.xml_dump import read_pages
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
-from wikitext_builder.pages.expansions import failure_of, split_at_marks
-from wikitext_builder.pages.xml_dump import read_pages
+from wikitext_builder.fetching.expansions import failure_of, split_at_marks
 from wikitext_builder.tokens.detokenizer import detokenize
 from wikitext_builder.tokens.tokenizer import Tokenizer
 from wikitext_builder.wiki.client import Found, gather, site_of

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import hear_control_c
-from wikitext_builder.pages.fetch import PagesReport, fetch_selected
-from wikitext_builder.pages.lock import lock_lines
-from wikitext_builder.pages.lookup import Lookup, Selection
-from wikitext_builder.pages.page_filters import Filter, Rule
-from wikitext_builder.pages.selections import Category, TitlesFile, select_pages
-from wikitext_builder.pages.store import Store
+from wikitext_builder.fetching.fetch import PagesReport, fetch_selected
+from wikitext_builder.fetching.lookup import Lookup, Selection
+from wikitext_builder.fetching.page_filters import Filter, Rule
+from wikitext_builder.fetching.selections import Category, TitlesFile, select_pages
 from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.store.lock import lock_lines
+from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.http import Patience
 from wikitext_builder.wiki.languages import LANGUAGES

@@ -19,7 +19,7 @@ from tests.mediawiki.wiki import Wiki
 from tests.wikitext_builder.datasets import digests
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.rendered import extract_rendered
-from wikitext_builder.pages.store import Store
+from wikitext_builder.store.store import Store
 
 SETTINGS = '$wgLanguageCode = "{}"; $wgSitename = "{}"; $wgServer = "http://wiki.example.org:8080";'
 GOOD, FEATURED = "wikibase-badge-Q17437798", "wikibase-badge-Q17437796"

@@ -16,7 +16,7 @@ from tests.mediawiki.load import LoadedWiki
 from tests.mediawiki.loopback import SITE, send, server
 from tests.mediawiki.wiki import Wiki
 from tests.wikitext_builder.extraction.pages import page
-from wikitext_builder.pages.expansions import expand_calls
+from wikitext_builder.fetching.expansions import expand_calls
 from wikitext_builder.wiki.client import Wikipedia
 
 

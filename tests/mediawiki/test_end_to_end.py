@@ -11,7 +11,7 @@ from tests.command import done
 from tests.conftest import data
 from tests.mediawiki.wiki import Wiki
 from tests.wikitext_builder.datasets import articles, digests
-from wikitext_builder.pages.xml_dump import read_pages
+from wikitext_builder.dumps.xml_dump import read_pages
 
 pytestmark = pytest.mark.slow
 

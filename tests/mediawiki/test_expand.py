@@ -15,15 +15,15 @@ from wikitext_builder.article import Page
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
-from wikitext_builder.limits import CALL_BYTES
-from wikitext_builder.pages.expansions import (
+from wikitext_builder.fetching.expansions import (
     ExpansionsReport,
     expand_calls,
     fetch_expansions,
     fetch_html,
 )
-from wikitext_builder.pages.reading import StoredPage, status_of
-from wikitext_builder.pages.store import Store
+from wikitext_builder.limits import CALL_BYTES
+from wikitext_builder.store.reading import StoredPage, status_of
+from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.client import Wikipedia
 
 TEXTS = {

@@ -16,7 +16,7 @@ from tests.mediawiki.wiki import Wiki
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.expander import Expander
-from wikitext_builder.pages.expansions import marked, split_at_marks
+from wikitext_builder.fetching.expansions import marked, split_at_marks
 from wikitext_builder.wiki.client import Wikipedia
 
 FILE = read("expansion")

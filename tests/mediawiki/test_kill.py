@@ -9,7 +9,7 @@ import pytest
 from tests.cases import each
 from tests.mediawiki.asking import DATE, GOOD, child, fetched, lock_text, stored, wait_for
 from tests.mediawiki.wiki import Wiki
-from wikitext_builder.pages.store import Store
+from wikitext_builder.store.store import Store
 
 LIMITS = {"": 0, DATE: 50}  # at a date each page is one request
 

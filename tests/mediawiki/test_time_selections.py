@@ -12,10 +12,10 @@ from tests.mediawiki.asking import ask, child, fetch_pages, lock_text, stored, t
 from tests.mediawiki.histories import SINCE
 from tests.mediawiki.wiki import Wiki
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.fetch import PagesReport
-from wikitext_builder.pages.reading import status_of
-from wikitext_builder.pages.selections import parse_conditions, parse_selections
-from wikitext_builder.pages.store import Store
+from wikitext_builder.fetching.fetch import PagesReport
+from wikitext_builder.fetching.selections import parse_conditions, parse_selections
+from wikitext_builder.store.reading import status_of
+from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.languages import LANGUAGES
 
 EN = LANGUAGES["en"]

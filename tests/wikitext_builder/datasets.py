@@ -11,9 +11,9 @@ from wikitext_builder.building.build import BuildReport, carry_out
 from wikitext_builder.building.plan import Plan
 from wikitext_builder.dataset.manifest import read_articles
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
-from wikitext_builder.pages.store import Store
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import Runner, Serial
+from wikitext_builder.store.store import Store
 
 SPLITS = ("train", "valid", "test")
 WORDS = ["the", "of", "and", "a", "river", "rises", "{{convert|5|km}}", "north-east", "about", "1,234.5"]

@@ -1,6 +1,6 @@
 """Bad input on the real command line: a clear error, or a rejection with its reason.
 
-Bad dumps are in `pages/test_xml_dump.py` and `pages/test_decompress.py`.
+Bad dumps are in `dumps/test_xml_dump.py` and `dumps/test_decompress.py`.
 """
 
 import json
@@ -130,7 +130,7 @@ def test_answers_that_always_break_off_end_in_an_error(
 
 
 def test_a_store_that_is_cut_off_is_refused(sample: Path, tmp_path: Path) -> None:
-    """Other files that are no store are in `pages/test_store.py`."""
+    """Other files that are no store are in `store/test_store.py`."""
     cut = tmp_path / "cut.store"
     cut.write_bytes((sample / "pages.store").read_bytes()[:20_000])
     for command in (("import", SAMPLE_DUMP), ("build", "demo", "--out", tmp_path / "out")):

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.dumps import base_36
 from wikitext_builder.article import Page
-from wikitext_builder.pages.xml_dump import Dump, read_pages
+from wikitext_builder.dumps.xml_dump import Dump, read_pages
 from wikitext_builder.sample import SAMPLE_DUMP
 from wikitext_builder.wiki.languages import LANGUAGES
 

@@ -25,8 +25,8 @@ from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.macros.parser_functions import call_name
-from wikitext_builder.pages.lock import ATTRIBUTION, Attribution
 from wikitext_builder.runners import blobs
+from wikitext_builder.store.lock import ATTRIBUTION, Attribution
 from wikitext_builder.wiki.languages import Language
 
 Kind = TypeVar("Kind")

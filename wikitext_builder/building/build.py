@@ -40,12 +40,12 @@ from wikitext_builder.dataset.counts import NOTHING
 from wikitext_builder.dataset.manifest import Manifest
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.lock import read_attribution
-from wikitext_builder.pages.rows import Rejected
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.dask import open_runners
 from wikitext_builder.runners.processes import Runner, Serial
+from wikitext_builder.store.lock import read_attribution
+from wikitext_builder.store.rows import Rejected
 from wikitext_builder.wiki.dates import days_of, months_of
 
 

@@ -18,8 +18,8 @@ from wikitext_builder.dataset.counts import STATISTICS, SplitCounts, figures
 from wikitext_builder.dataset.manifest import CARD
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.hashing import code_hash
-from wikitext_builder.pages.lock import LOCK, lock_lines
-from wikitext_builder.pages.rows import Rejected, Revision
+from wikitext_builder.store.lock import LOCK, lock_lines
+from wikitext_builder.store.rows import Rejected, Revision
 
 TITLES: Final = {"valid": "valid_titles.txt", "test": "test_titles.txt"}  # files of given titles, by split
 LEFT_OUT_COLUMNS = ("calls", "template", "pages", "examples", "went")

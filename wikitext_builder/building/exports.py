@@ -23,10 +23,10 @@ from wikitext_builder.building.plan import Plan
 from wikitext_builder.dataset.manifest import FileEntry, entry_of
 from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
 from wikitext_builder.dataset.recipes import Recipe
-from wikitext_builder.pages.lock import ATTRIBUTION, ATTRIBUTION_HEAD
 from wikitext_builder.progress import Progress, reported
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import Runner
+from wikitext_builder.store.lock import ATTRIBUTION, ATTRIBUTION_HEAD
 
 if TYPE_CHECKING:
     import pyarrow as pa

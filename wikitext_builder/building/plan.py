@@ -17,12 +17,12 @@ from wikitext_builder import __version__
 from wikitext_builder.dataset.manifest import Manifest, compared_files, read_manifest, unnamed_files
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.fetching.page_filters import chosen, titles_in
 from wikitext_builder.hashing import code_hash, lines_sha256
-from wikitext_builder.pages.lock import language_in_lock, read_lock
-from wikitext_builder.pages.page_filters import chosen, titles_in
-from wikitext_builder.pages.reading import language_in, stored_language, templates_in
-from wikitext_builder.pages.rows import Rejected, Revision
-from wikitext_builder.pages.store import Store
+from wikitext_builder.store.lock import language_in_lock, read_lock
+from wikitext_builder.store.reading import language_in, stored_language, templates_in
+from wikitext_builder.store.rows import Rejected, Revision
+from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.dates import parse_date
 from wikitext_builder.wiki.languages import Language, language_of
 from wikitext_builder.wiki.names import names_said

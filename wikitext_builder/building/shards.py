@@ -27,11 +27,11 @@ from wikitext_builder.extraction.expander import Templates
 from wikitext_builder.extraction.markup import own_categories
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
-from wikitext_builder.pages.reading import StoredPage, open_templates, stored_pages
-from wikitext_builder.pages.rows import Rejected
-from wikitext_builder.pages.store import Store
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
+from wikitext_builder.store.reading import StoredPage, open_templates, stored_pages
+from wikitext_builder.store.rows import Rejected
+from wikitext_builder.store.store import Store
 from wikitext_builder.tokens.tokenizer import tokenize_article
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.languages import Language

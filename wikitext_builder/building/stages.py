@@ -39,11 +39,11 @@ from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.hashing import lines_sha256
-from wikitext_builder.pages.rows import Rejected
-from wikitext_builder.pages.store import Store
 from wikitext_builder.progress import Progress, reported
 from wikitext_builder.runners import blobs
 from wikitext_builder.runners.processes import Made, Runner
+from wikitext_builder.store.rows import Rejected
+from wikitext_builder.store.store import Store
 
 LOG = logging.getLogger(__name__)
 PAGES_PER_PARTITION = 50_000  # they have about a million types, which fit into a worker's memory

@@ -15,8 +15,8 @@ from rich.filesize import decimal
 
 from wikitext_builder.building.plan import Identity, Plan
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.store import Store
 from wikitext_builder.runners import blobs
+from wikitext_builder.store.store import Store
 
 LOG = logging.getLogger(__name__)
 MARK = "a build of wikitext-builder works in this folder\n"  # in the lock of a working folder

@@ -34,7 +34,7 @@ from wikitext_builder.tables import one_line
 from wikitext_builder.wiki.languages import language_of
 
 if TYPE_CHECKING:
-    from wikitext_builder.pages.fetch import FetchPlan, FetchReport, PagesReport
+    from wikitext_builder.fetching.fetch import FetchPlan, FetchReport, PagesReport
 
 
 class SelectOption(click.Option):
@@ -42,7 +42,7 @@ class SelectOption(click.Option):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """The option and its help, with `{kinds}` replaced."""
-        from wikitext_builder.pages.selections import SELECTIONS
+        from wikitext_builder.fetching.selections import SELECTIONS
 
         record = super().get_help_record(ctx)
         kinds = ", ".join(SELECTIONS)

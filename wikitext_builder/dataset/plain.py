@@ -21,7 +21,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.markers import SHOWN_FORMULA
 from wikitext_builder.extraction.polish import own_lines
-from wikitext_builder.pages.lock import article_url
+from wikitext_builder.store.lock import article_url
 from wikitext_builder.tokens.tokenizer import tokenizer
 from wikitext_builder.wiki.languages import Language
 

@@ -25,7 +25,7 @@ from wikitext_builder.dataset.manifest import (
 from wikitext_builder.dataset.plain import read_plain_articles, sections_of
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.lock import ATTRIBUTION, LOCK, read_attribution, read_lock
+from wikitext_builder.store.lock import ATTRIBUTION, LOCK, read_attribution, read_lock
 
 BUILD_AGAIN = "remove the folder and build again"
 

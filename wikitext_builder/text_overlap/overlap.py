@@ -17,8 +17,8 @@ import numpy as np
 
 from wikitext_builder.article import SPLITS
 from wikitext_builder.dataset.load import FILE, LAYOUTS, Dataset, load
+from wikitext_builder.dumps.decompress import DumpFile, decompressed
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.pages.decompress import DumpFile, decompressed
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.text_overlap.ngrams import ParagraphIndex
 from wikitext_builder.text_overlap.words import BOUNDARY, Places

@@ -44,10 +44,10 @@ from wikitext_builder.dataset.recipes import RECIPES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.hashing import UNDECIDING, code_hash
-from wikitext_builder.pages.reading import StoredTemplates
-from wikitext_builder.pages.store import Store
 from wikitext_builder.progress import Progress
 from wikitext_builder.runners.processes import ProcessPool, Serial
+from wikitext_builder.store.reading import StoredTemplates
+from wikitext_builder.store.store import Store
 
 DEMO = RECIPES["demo"]
 

@@ -16,8 +16,8 @@ from wikitext_builder.building.batches import LeftOutCalls, all_left_out
 from wikitext_builder.building.plan import REJECTED, Plan
 from wikitext_builder.dataset.counts import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
-from wikitext_builder.pages.lock import ATTRIBUTION, ATTRIBUTION_HEAD, Attribution, read_attribution
-from wikitext_builder.pages.rows import Rejected
+from wikitext_builder.store.lock import ATTRIBUTION, ATTRIBUTION_HEAD, Attribution, read_attribution
+from wikitext_builder.store.rows import Rejected
 
 COUNTS = SplitCounts(articles=3, lines=40, tokens=1000, unknown=25, types=300)
 HOSTILE = ["a\tb", "a\nb", "a\r\nb", "a\u2028b", "a\x0bb", "a | b", "*a*", "`a`", "<b>"]

@@ -15,8 +15,8 @@ from wikitext_builder.building import stages
 from wikitext_builder.building.build import BuildReport
 from wikitext_builder.building.splits import rank_for_test
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.lock import read_attribution
-from wikitext_builder.pages.store import Store
+from wikitext_builder.store.lock import read_attribution
+from wikitext_builder.store.store import Store
 
 MONTHS = {"oct": "2026-10-01..2026-10-31", "nov": "2026-11-01..2026-11-30"}
 

@@ -14,8 +14,8 @@ from tests.wikitext_builder.building.test_build import TEMPLATES, add_template, 
 from tests.wikitext_builder.datasets import LATER, PAGES, build, digests, store_of, titles_file, verified
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.lock import read_lock
-from wikitext_builder.pages.store import Store
+from wikitext_builder.store.lock import read_lock
+from wikitext_builder.store.store import Store
 
 MINE = Recipe(name="mine", train_articles=None, valid_articles=2, test_articles=2, seed='it\'s "mine" \\ {x}')
 FEW = {"train_articles": 9, "valid_articles": 2, "test_articles": 1, "min_count": 2, "sections": "clean"}

@@ -26,7 +26,7 @@ from wikitext_builder.article import heading_level
 from wikitext_builder.dataset.plain import PlainArticle, Section
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.pages.store import Store
+from wikitext_builder.store.store import Store
 from wikitext_builder.tokens.tokenizer import tokenize_article
 
 FORMULA = (

@@ -9,8 +9,8 @@ import regex
 
 from tests.conftest import data
 from wikitext_builder.article import Article, Page
+from wikitext_builder.dumps.xml_dump import read_pages
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.pages.xml_dump import read_pages
 
 INVISIBLE = regex.compile(r"[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]|[^\S ]")
 

@@ -1,4 +1,4 @@
-"""What a page is: lists by their titles, redirects by their texts; marks are in pages/test_importing."""
+"""What a page is: lists by their titles, redirects by their texts; marks are in dumps/test_importing."""
 
 from tests.cases import each
 from wikitext_builder.wiki.classify import classifier, template_call

@@ -17,10 +17,10 @@ from tests.cases import each, read
 from tests.mediawiki.asking import GOOD, ask, fetch_pages, titles
 from tests.mediawiki.loopback import send, server
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages.expansions import fetch_expansions, fetch_html
-from wikitext_builder.pages.lookup import Selection
-from wikitext_builder.pages.selections import parse_selections
-from wikitext_builder.pages.store import Store
+from wikitext_builder.fetching.expansions import fetch_expansions, fetch_html
+from wikitext_builder.fetching.lookup import Selection
+from wikitext_builder.fetching.selections import parse_selections
+from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.http import Patience, Reply, TryAgainError
 from wikitext_builder.wiki.languages import LANGUAGES
 from wikitext_builder.wiki.responses import Answer, read_answer

@@ -19,7 +19,7 @@ from tests.mediawiki.asking import GOOD, ask, fetched, stored, titles
 from tests.mediawiki.loopback import GENERAL, SITE, Answer, always, by_kind, pages, send, server
 from wikitext_builder.cli import cli
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pages import expansions
+from wikitext_builder.fetching import expansions
 from wikitext_builder.wiki import client
 from wikitext_builder.wiki.http import Patience
 from wikitext_builder.wiki.responses import ApiError

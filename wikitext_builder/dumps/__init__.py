@@ -1,0 +1,1 @@
+"""Dumps and snapshots: unpacked, read page by page, imported into a store."""

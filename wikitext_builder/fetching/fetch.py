@@ -1,0 +1,370 @@
+"""Fetches pages, the texts of unknown template calls, and HTML, from a wiki into a store."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from wikitext_builder.article import Page
+from wikitext_builder.errors import UNANSWERED, BuilderError, RejectedError
+from wikitext_builder.fetching.expansions import (
+    ExpansionsReport,
+    HtmlReport,
+    fetch_expansions,
+    fetch_html,
+    names_to_ask,
+)
+from wikitext_builder.fetching.fetched_pages import FirstRevisions, exact_page, titled_page
+from wikitext_builder.fetching.lookup import Lookup, Selected, check_numbers
+from wikitext_builder.fetching.page_filters import ASKS, Texts, first_fault
+from wikitext_builder.fetching.selections import parse_conditions, parse_selections, select_pages
+from wikitext_builder.fetching.turns import only_fetch
+from wikitext_builder.progress import Progress, WaitingProgress, no_progress
+from wikitext_builder.store.reading import note_names
+from wikitext_builder.store.rows import Rejected, Wanted
+from wikitext_builder.store.store import Store
+from wikitext_builder.wiki.client import BATCH, MAXLAG, Found, NoAnswerError, Wikipedia, api_of
+from wikitext_builder.wiki.dates import now, parse_date
+from wikitext_builder.wiki.http import checked_api, is_trusted
+from wikitext_builder.wiki.languages import language_of
+from wikitext_builder.wiki.token import read_token
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchPlan:
+    """Numbers of requests of a fetch, after those that find its pages."""
+
+    pages: int
+    html: int  # if it was asked for
+    conditions: int  # at most: a page that is rejected early needs none
+    expansions: int  # at most: pages without unknown template calls need none
+    redirects: int  # of names of templates, of pages in the store; new pages add one per 50 names
+    seconds_per_request: float  # by the pace
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """The shortest and the longest time that it takes."""
+        least = self.pages + self.html + self.conditions + self.redirects
+        return least * self.seconds_per_request, (least + self.expansions) * self.seconds_per_request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchReport:
+    """What a fetch did."""
+
+    pages: PagesReport
+    expansions: ExpansionsReport | None  # None: not asked for
+    html: HtmlReport | None  # None: not asked for
+    plan: FetchPlan | None = None  # of a dry run
+
+
+def fetch(
+    store: str | Path,
+    *,
+    select: str | Sequence[str] = (),
+    include: Texts = (),
+    exclude: Texts = (),
+    contact: str = "",
+    language: str = "en",
+    api: str | None = None,
+    as_of: str | None = None,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    maxlag: float | None = MAXLAG,
+    parallel: int = 1,
+    per_minute: int | None = None,
+    token_file: str | Path | None = None,
+    expand: bool = True,
+    renew: bool = False,
+    rendered: bool = False,
+    dry_run: bool = False,
+    progress: Progress = no_progress,
+) -> FetchReport:
+    """Fetch articles from a Wikipedia's API into a store; call it again to resume.
+
+    Args:
+        store: Path of the store, which is created if missing.
+        select: What to fetch, one or several of `good`, `featured`, `category:NAME`, `list:PAGE`,
+            `list:PAGE@REVISION`, `titles:FILE`, `lock:FILE`, `created-since:DATE` and `recent:DATE`. Empty:
+            good and featured.
+        include: What each page must be: in another selection, `words:MIN-MAX` or `bytes:MIN-MAX`.
+        exclude: What no page may be: in another selection, or `stubs`.
+        contact: Your mail or web address, which the wiki sees. Wikimedia requires it.
+        language: Code of the Wikipedia.
+        api: URL of a wiki's `api.php`, instead of the language's Wikipedia.
+        as_of: Fetch the newest revisions up to this date or time, with one request per page.
+        limit: Fetch only the first N titles, in code-point order.
+        sample: Fetch only N random titles.
+        seed: Of the sample; the same titles and seed give the same sample.
+        maxlag: The wiki refuses while its database lag exceeds this many seconds; None: ignore lag.
+        parallel: Concurrent requests, 1 to 3.
+        per_minute: Requests per minute; None: 200, or unlimited for a wiki on this machine.
+        token_file: File with an OAuth 2 token; None: for Wikimedia's wikis and on this machine the
+            environment's `WIKITEXT_BUILDER_TOKEN`.
+        expand: Ask the wiki for the texts of template calls that `extract` does not know.
+        renew: Look up template redirects again, which the store keeps.
+        rendered: Also store each page's HTML, with one request per page.
+        dry_run: Only find the pages, and estimate requests and time.
+        progress: Called after each batch and each page, and while the wiki makes us wait.
+
+    Raises:
+        BuilderError: An argument is wrong, or the wiki or the store cannot be used.
+
+    Example:
+        >>> import wikitext_builder as wb
+        >>> wb.fetch("pages.store", select="good", contact="you@example.org", limit=100)  # doctest: +SKIP
+    """
+    wiki, date, waiting = language_of(language), parse_date(as_of), WaitingProgress(progress)
+    if date > now():  # a later run would not ask again
+        raise BuilderError(f"--as-of {as_of}: this day is not over (in UTC); give an earlier one, or a time")
+    (
+        parse_selections(select, wiki),
+        parse_conditions(include, exclude, wiki),
+    )  # what is wrong is an error at once
+    check_numbers(limit, sample)
+    url = api or api_of(wiki)
+    token = read_token(token_file, trusted=is_trusted(checked_api(url, contact)))
+    pace: dict[str, Any] = {"maxlag": maxlag, "parallel": parallel, "per_minute": per_minute}
+    asked = Wikipedia(url, language=wiki, contact=contact, token=token, on_wait=waiting.wait, **pace)
+    with asked as wikipedia, Store.create(Path(store)) as opened, only_fetch(opened.path, waiting):
+        opened.expect_wiki(wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)
+        wikipedia.language = note_names(opened, wikipedia.language)
+        lookup = Lookup(store=opened, wikipedia=wikipedia, as_of=date, progress=waiting)
+        selected = select_pages(
+            lookup,
+            parse_selections(select, wikipedia.language),
+            conditions=parse_conditions(include, exclude, wikipedia.language),
+            limit=limit,
+            sample=sample,
+            seed=seed,
+        )
+        if dry_run:
+            return _dry_run(lookup, selected, expand=expand, renew=renew, rendered=rendered)
+        pages = fetch_selected(lookup, selected)
+        numbers = revisions_to_build(opened, wikipedia.language.code, selected.locked, date)
+        chosen = opened, wikipedia, numbers
+        expansions = fetch_expansions(*chosen, renew=renew, progress=waiting) if expand else None
+        html = fetch_html(*chosen, progress=waiting) if rendered else None
+    return FetchReport(pages=pages, expansions=expansions, html=html)
+
+
+def _dry_run(lookup: Lookup, selected: Selected, *, expand: bool, renew: bool, rendered: bool) -> FetchReport:
+    """Count the requests of a fetch, and for what the revisions that are here still lack."""
+    store, wikipedia = lookup.store, lookup.wikipedia
+    code, todo = wikipedia.language.code, _to_ask(store, wikipedia.language.code, selected)
+    here = revisions_to_build(store, code, selected.locked, lookup.as_of)
+    query = "SELECT DISTINCT revision_id FROM expansions WHERE language = ?"
+    expanded = {number for (number,) in store.read(query, (code,))}
+    with_html = {number for number, _ in store.rendered_sha1s(code)}
+    plan = FetchPlan(
+        pages=sum(1 for _ in _batches(todo)),
+        html=len(todo) + sum(number not in with_html for number in here) if rendered else 0,
+        conditions=len(todo) if any(rule.filter.cost >= ASKS for rule in selected.rules) else 0,
+        expansions=len(todo) + sum(number not in expanded for number in here) if expand else 0,
+        redirects=len(names_to_ask(store, wikipedia.language, here, renew=renew)) if expand else 0,
+        seconds_per_request=wikipedia.seconds_per_request,
+    )
+    report = _pages_report(wikipedia, selected, todo, Counter(), Counter())
+    return FetchReport(pages=report, expansions=None, html=None, plan=plan)
+
+
+def _to_ask(store: Store, language: str, selected: Selected) -> list[Wanted]:
+    """Return the selected pages that a fetch would ask for."""
+    query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND settled"
+    settled = set(store.records(Wanted, query, (language,)))
+    if (store.note(f"{language} conditions") or "") != _conditions(selected):  # see `Store.ask_again`
+        rejected = {(page.title, page.revision_id) for page in store.rejected(language)}
+        settled = {page for page in settled if (page.title, page.revision_id) not in rejected}
+    return [page for page in selected.wanted if page not in settled]
+
+
+def _conditions(selected: Selected) -> str:
+    """All that decides whether a page is taken, as a text to compare."""
+    return repr(selected.rules) if selected.rules else ""
+
+
+# --- pages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagesReport:
+    """What fetching pages did."""
+
+    selected: int
+    present: int  # settled in an earlier run, or the store had it: imported, or by another title
+    fetched: int  # revisions that are new in the store
+    redirects: int
+    rejected: Mapping[str, int]  # in this run, by reason
+    requests: int
+    warnings: tuple[str, ...]  # of the API
+
+
+def fetch_selected(lookup: Lookup, selected: Selected) -> PagesReport:
+    """Fetch the selected pages that the store does not have.
+
+    Each batch is one transaction: a fetch that was killed resumes where it stopped, and repeats at most the
+    batches that it was asking for.
+    """
+    store, wikipedia = lookup.store, lookup.wikipedia
+    code = wikipedia.language.code
+    store.add(code, [], origin=wikipedia.api, rejected=selected.rejected)
+    store.want(code, selected.wanted)
+    store.ask_again(code, _conditions(selected))
+    missing = set(store.missing(code))
+    todo = [page for page in selected.wanted if page in missing]
+    counts, rejected = _fetch_missing(store, wikipedia, todo, selected, lookup.progress)
+    return _pages_report(wikipedia, selected, todo, counts, rejected)
+
+
+def _pages_report(
+    wikipedia: Wikipedia,
+    selected: Selected,
+    todo: Sequence[Wanted],
+    counts: Counter[str],
+    rejected: Counter[str],
+) -> PagesReport:
+    rejected = rejected + Counter(page.reason for page in selected.rejected)
+    return PagesReport(
+        selected=len(selected.wanted) + len(selected.rejected),
+        present=len(selected.wanted) - len(todo) + counts["present"],
+        fetched=counts["fetched"],
+        redirects=counts["redirects"],
+        rejected=dict(sorted(rejected.items())),
+        requests=wikipedia.requests,
+        warnings=tuple(sorted(wikipedia.warnings)),
+    )
+
+
+def revisions_to_build(
+    store: Store, language: str, locked: Iterable[int] = (), as_of: str = ""
+) -> tuple[int, ...]:
+    """Return the ids of each page's newest revision up to the date, and of the locked ones in the store."""
+    newest = {revision.revision_id for revision in store.revisions(language, as_of=as_of or None)}
+    here = {revision.revision_id for revision in store.all_revisions(language)}
+    return tuple(sorted(newest | here & set(locked)))
+
+
+def _fetch_missing(
+    store: Store, wikipedia: Wikipedia, todo: Sequence[Wanted], selected: Selected, progress: Progress
+) -> tuple[Counter[str], Counter[str]]:
+    """Ask for what the store does not have, and keep each batch in one transaction.
+
+    Returns how many were settled, fetched and are redirects, and how many were rejected by reason.
+    """
+    counts, rejected = Counter[str](), Counter[str]()
+    code, asker = wikipedia.language.code, _Asker(wikipedia, selected, FirstRevisions(wikipedia))
+    if todo:
+        progress("fetching", 0, len(todo))
+    for batch in chain.from_iterable(wikipedia.map(asker.ask, _batches(todo))):
+        store.add_items(code, batch.items)
+        store.add_dates(code, batch.created)
+        added = store.add(
+            code,
+            batch.pages,
+            origin=wikipedia.api,
+            settled=batch.settled,
+            rejected=batch.rejected,
+            redirects=batch.redirects,
+        )
+        for page in batch.rejected:
+            LOG.info("rejected %s: %s, %s", page.title, page.reason, page.detail)
+        for wanted in batch.unanswered:
+            LOG.warning("%s: the wiki did not answer; the next fetch asks again", wanted.title)
+        counts.update(fetched=added, present=len(batch.pages) - added)
+        counts.update(redirects=len(batch.redirects), settled=len(batch.settled))
+        rejected.update(page.reason for page in batch.rejected)
+        rejected.update({UNANSWERED: len(batch.unanswered)} if batch.unanswered else {})
+        progress("fetching", counts["settled"], len(todo), f"{rejected.total()} rejected" if rejected else "")
+    return counts, rejected
+
+
+# --- one batch
+
+
+@dataclass(slots=True, kw_only=True)
+class _Batch:
+    """The answer to one batch: all of it goes into the store at once."""
+
+    settled: list[Wanted] = field(default_factory=list)
+    unanswered: list[Wanted] = field(default_factory=list)
+    pages: list[Page] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+    redirects: dict[str, str] = field(default_factory=dict)
+    items: dict[int, str] = field(default_factory=dict)  # of Wikidata, by page id
+    created: dict[int, str] = field(default_factory=dict)  # by page id
+
+
+def _batches(wanted: Sequence[Wanted]) -> Iterator[tuple[Wanted, ...]]:
+    """Yield what one request can ask for: 50 titles, 50 revision ids, or one title at a date."""
+    newest = iter([page for page in wanted if not page.as_of and not page.revision_id])
+    exact = iter([page for page in wanted if page.revision_id])
+    for kind in (newest, exact):
+        while batch := tuple(islice(kind, BATCH)):
+            yield batch
+    for page in wanted:
+        if page.as_of and not page.revision_id:
+            yield (page,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    """Asks a wiki for batches of pages, and checks what comes; used by several threads."""
+
+    wikipedia: Wikipedia
+    selected: Selected
+    first_of: FirstRevisions
+
+    def ask(self, wanted: tuple[Wanted, ...]) -> list[_Batch]:
+        """Ask for one batch; for each page alone if there is no answer for all of them."""
+        first = wanted[0]
+        if first.revision_id:
+            asked = {"revids": "|".join(str(page.revision_id) for page in wanted)}
+        else:
+            dated = {"rvstart": first.as_of, "rvdir": "older", "rvlimit": "1"} if first.as_of else {}
+            asked = {"titles": "|".join(page.title for page in wanted), "redirects": "1", **dated}
+        try:
+            found = self.wikipedia.find(asked)
+        except NoAnswerError:
+            if len(wanted) == 1:
+                return [_Batch(unanswered=[first])]
+            return [batch for page in wanted for batch in self.ask((page,))]
+        batch = _Batch(items={page.page_id: page.wikidata_id for page in found.pages.values()})
+        for page in wanted:
+            self._sort_into(batch, page, found)
+        return [batch]
+
+    def _sort_into(self, batch: _Batch, wanted: Wanted, found: Found) -> None:
+        """Note what of an answer is of a page that was asked for, or why it cannot be kept."""
+        try:
+            page = self._page(wanted, found)
+        except (RejectedError, NoAnswerError) as error:
+            if isinstance(error, NoAnswerError) or error.reason == UNANSWERED:
+                batch.unanswered.append(wanted)
+                return
+            batch.rejected.append(Rejected.by(error, wanted.title, revision_id=wanted.revision_id))
+        else:
+            batch.pages.append(page)
+            locked = self.selected.locked.get(wanted.revision_id)
+            created = (locked.created if locked else "") or self.first_of.created(page.page_id)
+            batch.created[page.page_id] = created
+            if not locked and found.renamed.get(wanted.title, wanted.title) != page.title:
+                batch.redirects[wanted.title] = page.title
+        batch.settled.append(wanted)
+
+    def _page(self, wanted: Wanted, found: Found) -> Page:
+        """The page that was asked for; RejectedError: it cannot be kept."""
+        if locked := self.selected.locked.get(wanted.revision_id):
+            page = exact_page(found, locked)
+        else:
+            page = titled_page(found, wanted, self.wikipedia.language)
+        if fault := first_fault(self.selected.rules, page, self.first_of):
+            raise RejectedError(*fault)
+        return page

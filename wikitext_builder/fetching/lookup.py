@@ -1,0 +1,258 @@
+"""Listings, list pages and logs of a wiki, in which selections find pages; the store notes each piece."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+from urllib.parse import unquote
+
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.fetching.page_filters import Fault, Filter, Rule
+from wikitext_builder.progress import Progress, no_progress
+from wikitext_builder.store.rows import Rejected, Revision, Wanted
+from wikitext_builder.store.store import Store
+from wikitext_builder.wiki.classify import tidy_title, title_fault, with_first
+from wikitext_builder.wiki.client import BATCH, Site, Wikipedia
+from wikitext_builder.wiki.dates import Span
+from wikitext_builder.wiki.responses import ApiError, FoundPage, LogEntry, Query, Titled, expected
+
+LINK = re.compile(r"\[\[([^\[\]{}|<>\n]+)(?:\||\]\])")
+TRANSCLUSION = re.compile(r"\{\{([^{}|<>\n\[\]]+)(?:\||\}\})")
+NO_LINKS = re.compile(r"<!--.*?(?:-->|\Z)|<nowiki>.*?(?:</nowiki>|\Z)", re.DOTALL | re.IGNORECASE)
+DONE = "done"  # the position of a listing that has ended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookup:
+    """What a selection can use to find its pages."""
+
+    store: Store  # notes how far a listing is, so that a killed one can be resumed
+    wikipedia: Wikipedia
+    as_of: str = ""  # ISO 8601 in UTC; empty: now
+    progress: Progress = no_progress
+
+    def wanted(self, titles: Iterable[str]) -> tuple[Wanted, ...]:
+        """Want the pages of some titles, at the date."""
+        return tuple(Wanted(title=title, as_of=self.as_of) for title in titles)
+
+    def list_all(
+        self,
+        what: str,
+        name: str,
+        parameters: Mapping[str, str],
+        read: Callable[[Query], Iterable[str]],
+    ) -> list[str]:
+        """Return all lines of a listing of the wiki, in their order; the store notes each piece.
+
+        `what` names it among all listings, `name` for progress; `read` returns the lines of an answer.
+        """
+        listing = f"{self.wikipedia.language.code} {what}"
+        position = self.store.note(listing)
+        try:
+            self._list(listing, name, position, parameters, read)
+        except ApiError as error:
+            if error.code != "badcontinue" or position is None:
+                raise
+            self._list(listing, name, None, parameters, read)  # the wiki has forgotten our position
+        return self.store.listed(listing)
+
+    def list_titles(self, what: str, name: str, kind: str, parameters: Mapping[str, str]) -> list[str]:
+        """Return the articles in a listing of a kind, such as `categorymembers`; see `list_all`."""
+
+        def articles(query: Query) -> list[str]:
+            rows: list[Titled] | None = getattr(query, kind)
+            return [row.title for row in expected(self.wikipedia.api, rows, kind) if row.ns == 0]
+
+        return self.list_all(what, name, {"list": kind, **parameters}, articles)
+
+    def _list(
+        self,
+        listing: str,
+        name: str,
+        position: str | None,
+        parameters: Mapping[str, str],
+        read: Callable[[Query], Iterable[str]],
+    ) -> None:
+        if position == DONE:
+            return
+        wikipedia, stage = self.wikipedia, f"listing {name}"
+        count = len(self.store.listed(listing))
+        self.progress(stage, count, None)
+        for answer in wikipedia.query(parameters, json.loads(position) if position else None):
+            token, lines = answer.continuation, list(read(answer.query))
+            self.store.note_listing(listing, lines, json.dumps(token) if token else DONE)
+            count += len(lines)
+            self.progress(stage, count, None if token else count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected:
+    """The pages that a selection found."""
+
+    wanted: tuple[Wanted, ...] = ()
+    locked: dict[int, Revision] = field(default_factory=dict)  # by id, as a lock file describes them
+    rejected: tuple[Rejected, ...] = ()
+    rules: tuple[Rule[Filter], ...] = ()  # that each page must pass when it is here
+
+
+@runtime_checkable
+class Selection(Protocol):
+    """A way to find pages."""
+
+    def find(self, lookup: Lookup) -> Selected:
+        """Find the pages."""
+        ...
+
+
+# --- some of the pages
+
+
+def check_numbers(limit: int | None, sample: int | None) -> None:
+    """Check --limit and --sample."""
+    for option, number in (("--limit", limit), ("--sample", sample)):
+        if number is not None and number < 1:
+            raise BuilderError(f"{option} {number}: give 1 or more")
+    if limit is not None and sample is not None:
+        raise BuilderError("--limit takes the first titles, --sample random ones; give one of them")
+
+
+def sampled(wanted: Iterable[Wanted], count: int | None, seed: int) -> list[Wanted]:
+    """Return those with the smallest hashes of seed and title, whatever their order; None: all of them.
+
+    >>> [page.title for page in sampled([Wanted(title=name) for name in "ABCDEF"], 2, 1)]
+    ['D', 'F']
+    """
+
+    def place(page: Wanted) -> tuple[bytes, Wanted]:
+        return hashlib.sha256(f"{seed} {page.title}".encode()).digest(), page
+
+    return [*wanted] if count is None else sorted(wanted, key=place)[:count]
+
+
+# --- links of list pages
+
+
+def links_of(title: str, text: str, site: Site) -> list[str]:
+    """Return the articles that the text of a list page links to."""
+    if titles := linked_titles(text, site):
+        return titles
+    inner = sorted({name.strip() for name in TRANSCLUSION.findall(text) if "/" in name})
+    advice = f"; it transcludes {', '.join(inner[:20])}: name each of them as list:PAGE" if inner else ""
+    raise BuilderError(f"{title}: its own wikitext does not link to any article{advice}")
+
+
+def linked_titles(wikitext: str, site: Site) -> list[str]:
+    """Return the titles in namespace 0 that a text links to, each once, in their order."""
+    targets = LINK.findall(NO_LINKS.sub("", wikitext))
+    return sorted({title for target in targets if (title := _link_title(target, site))})
+
+
+def _link_title(target: str, site: Site) -> str:
+    title = tidy_title(unquote(html.unescape(target)).partition("#")[0]).removeprefix(":").lstrip()
+    prefix, colon, _ = title.partition(":")
+    if title_fault(title) or title.startswith((":", "/")):
+        return ""
+    if colon and site.namespaces.get(prefix.strip().lower(), 0) != 0:
+        return ""
+    return with_first(title, upper=True) if site.capital_first else title
+
+
+# --- logs
+
+
+def created_titles(lookup: Lookup, span: Span) -> tuple[list[str], tuple[Rejected, ...]]:
+    """Today's titles of the articles in the log of creations, and what this run rejected of them."""
+    listing = f"{lookup.wikipedia.language.code} log create {span.since} {span.until} today"
+    position = lookup.store.note(listing)
+    if position is None:
+        _check_log(lookup, span.since)
+    rows, all_rejected = _created(lookup, span), list[Rejected]()
+    for start in range(0 if position is None else int(position), len(rows), BATCH):
+        batch = dict(row.split(" ", 1) for row in rows[start : start + BATCH])
+        titles, rejected = _today(lookup, batch)
+        lookup.store.add(lookup.wikipedia.language.code, [], origin=lookup.wikipedia.api, rejected=rejected)
+        all_rejected += rejected
+        done = min(start + BATCH, len(rows))
+        lookup.store.note_listing(listing, titles, str(done))
+        lookup.progress("finding new pages", done, len(rows), f"{len(rejected)} rejected" if rejected else "")
+    return lookup.store.listed(listing), tuple(all_rejected)
+
+
+def _check_log(lookup: Lookup, since: str) -> None:
+    """Refuse a date from before the log: it would look as if nothing had been created."""
+    oldest = {"letype": "create", "ledir": "newer", "leprop": "timestamp", "lelimit": "1"}
+    answer = lookup.wikipedia.request({"action": "query", "list": "logevents", **oldest})
+    begins = max((entry.timestamp for entry in _entries(lookup, answer.query)), default="")
+    if not begins or since < begins:
+        what = f"begins at {begins}" if begins else "is empty"
+        raise BuilderError(
+            f"the log of creations of {lookup.wikipedia.api} {what}: it does not name the pages since"
+            f" {since}; select others, such as good, with --include created-since:{since[:10]}"
+        )
+
+
+def _created(lookup: Lookup, span: Span) -> list[str]:
+    """The entries of the log of creations among the articles: page id and title of each."""
+    # A page of the span can be moved later: it is looked up by its id.
+    log = {"letype": "create", "lenamespace": "0", "leend": span.until, "leprop": "ids|title"}
+
+    def line(entry: LogEntry) -> str:  # a hidden one names no page
+        return f"{entry.logpage} {entry.title}" if entry.logpage else ""
+
+    return _logged(lookup, "create", span, log, line)
+
+
+def moved_titles(lookup: Lookup, span: Span) -> list[str]:
+    """Titles that pages of other namespaces got among the articles since the span began."""
+
+    def title(entry: LogEntry) -> str:
+        move = entry.params
+        return "" if isinstance(move, list) or not entry.ns or move.target_ns else move.target_title
+
+    # Without a namespace: that of an entry is that of the old title.
+    return _logged(lookup, "move", span, {"letype": "move", "leprop": "title|details"}, title)
+
+
+def _logged(
+    lookup: Lookup, kind: str, span: Span, log: Mapping[str, str], line: Callable[[LogEntry], str]
+) -> list[str]:
+    """Return a line per entry of a log, oldest first; entries with an empty line are left out."""
+
+    def lines(query: Query) -> Iterator[str]:
+        return filter(None, map(line, _entries(lookup, query)))
+
+    log = {"list": "logevents", "lelimit": "max", "ledir": "newer", "lestart": span.since, **log}
+    name = f"log {kind} {span.since} {span.until}"
+    return lookup.list_all(name, f"log {kind} since {span.since[:10]}", log, lines)
+
+
+def _entries(lookup: Lookup, query: Query) -> list[LogEntry]:
+    return expected(lookup.wikipedia.api, query.logevents, "logevents")
+
+
+def _today(lookup: Lookup, titles: Mapping[str, str]) -> tuple[list[str], list[Rejected]]:
+    """Today's titles of page ids; for pages that are not articles any more, why, under the log's title."""
+    found, rejected = list[str](), list[Rejected]()
+    answer = lookup.wikipedia.request({"action": "query", "prop": "info", "pageids": "|".join(titles)})
+    pages = {str(page.page_id): page for page in answer.query.pages}
+    for number, title in titles.items():
+        page = pages.get(number, FoundPage(absent=True))
+        if why := _no_article(page):
+            rejected.append(Rejected(title=title, page_id=int(number), reason=why[0], detail=why[1]))
+        else:
+            found.append(page.title)
+    return found, rejected
+
+
+def _no_article(page: FoundPage) -> Fault:
+    """Why a page is not an article any more; None if it is."""
+    if page.missing:
+        return "missing", "it was deleted"
+    if page.namespace != 0:
+        return "other-namespace", f"it is now {page.title!r}"
+    return ("redirect", "it is a redirect") if page.redirect else None

@@ -1,0 +1,319 @@
+"""Filters that a page must pass (`include`) or must not (`exclude`), in `fetch`, `import` and `build`.
+
+A new filter is a class with `cost` and `why_not`, and an entry of `FILTERS`. For `fetch` a selection is a
+filter too: the page is one that the selection finds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from wikitext_builder.article import Page
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.extraction.page import extract
+from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
+from wikitext_builder.store.lock import language_in_lock, read_attribution, read_lock, read_titles
+from wikitext_builder.store.rows import Revision
+from wikitext_builder.wiki.classify import classifier, tidy_title, title_fault, with_first
+from wikitext_builder.wiki.dates import Span, parse_span
+from wikitext_builder.wiki.languages import Language, language_of
+
+RANGE = re.compile(r"(\d{1,9})?-(\d{1,9})?", re.ASCII)
+UNKNOWN = "creation-unknown"  # a reason that is neither yes nor no: such a page is never taken
+ASKS = 3  # the cost of a filter that asks a wiki
+Fault = tuple[str, str] | None  # a reason and a sentence; None: the page passes
+Texts = str | Sequence[str]  # filters as users write them
+Kind = TypeVar("Kind")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstRevision:
+    """The first revision of a page."""
+
+    timestamp: str = ""  # ISO 8601 in UTC; empty: not known
+    summary: str = ""
+
+
+# Returns the first revision of a page, as far as the source of the page knows it.
+FirstOf = Callable[[Page], FirstRevision]
+
+
+class Filter(Protocol):
+    """A condition on pages."""
+
+    @property
+    def cost(self) -> int:
+        """Relative cost: 0 metadata, 1 scans the text, 2 runs extraction, `ASKS` asks a wiki."""
+        ...
+
+    def why_not(self, page: Page, first_of: FirstOf) -> Fault:
+        """Why a page does not pass; None if it does.
+
+        Raises:
+            RejectedError: It cannot be said, so the page is not used at all.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule(Generic[Kind]):
+    """A filter of a user: each page must pass it, or none may."""
+
+    text: str  # as the user wrote it
+    filter: Kind
+    include: bool  # False: exclude
+
+    @property
+    def reason(self) -> str:
+        """The reason of a page that is in a set that none may be in, or the other way round."""
+        return f"{'within' if self.include else 'without'}-{self.text.partition(':')[0]}"
+
+
+def first_fault(rules: Iterable[Rule[Filter]], page: Page, first_of: FirstOf) -> Fault:
+    """Why a page is not taken, by the first rule that says so, the cheap ones first; None if it is taken."""
+    for rule in sorted(rules, key=lambda rule: rule.filter.cost):
+        fault = rule.filter.why_not(page, first_of)
+        if fault and (rule.include or fault[0] == UNKNOWN):
+            return fault[0] or rule.reason, fault[1]
+        if not fault and not rule.include:
+            return rule.reason, f"--exclude {rule.text}"
+    return None
+
+
+# --- filters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """It is in a titles file or lock file; lock files also match by page id, because pages move."""
+
+    titles: frozenset[str] = field(repr=False)
+    page_ids: frozenset[int] = field(repr=False)
+    digest: str  # of the names, so that two of these can be compared by what they print
+    cost: int = 0
+
+    @classmethod
+    def of(cls, titles: Iterable[str], page_ids: Iterable[int] = ()) -> Named:
+        """The filter of these names."""
+        names, numbers = frozenset(titles), frozenset(page_ids)
+        digest = hashlib.sha256(repr((sorted(names), sorted(numbers))).encode()).hexdigest()
+        return cls(titles=names, page_ids=numbers, digest=digest)
+
+    def why_not(self, page: Page | Revision, _first_of: FirstOf | None = None) -> Fault:
+        """See `Filter`."""
+        named = page.title in self.titles or page.page_id in self.page_ids
+        return None if named else ("", "it is not one of these pages")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Length:
+    """Its length is in a range."""
+
+    unit: str  # words of the article, or bytes of its wikitext
+    least: int
+    most: int
+    code: str
+    language: Language = field(repr=False)
+
+    @property
+    def cost(self) -> int:
+        """See `Filter`."""
+        return 2 if self.unit == "words" else 1
+
+    def why_not(self, page: Page, _first_of: FirstOf) -> Fault:
+        """See `Filter`."""
+        length = len(page.wikitext.encode()) if self.unit == "bytes" else self._words(page)
+        found = f"{length:,} {self.unit}"
+        if length < self.least:
+            return "too-short", f"{found}, fewer than {self.least:,}"
+        return ("too-long", f"{found}, more than {self.most:,}") if length > self.most else None
+
+    def _words(self, page: Page) -> int:
+        with time_limit(SECONDS_PER_PAGE):
+            lines = extract(page, language=self.language).lines
+        return sum(len(line.strip("= ").split()) for line in lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """Its wikitext calls one of some templates."""
+
+    names: tuple[str, ...]
+    language: Language = field(repr=False)
+    cost: int = 1
+
+    def why_not(self, page: Page, _first_of: FirstOf) -> Fault:
+        """See `Filter`."""
+        called = classifier(self.language).calls(self.names, page.wikitext)
+        return None if called else ("", f"it calls none of the templates {', '.join(self.names)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Created:
+    """Its first revision is of a span of time, and its text did not come from an older page."""
+
+    span: Span
+    language: Language = field(repr=False)
+    cost: int = ASKS
+
+    def why_not(self, page: Page, first_of: FirstOf) -> Fault:
+        """See `Filter`."""
+        first = first_of(page)
+        found = f"its first revision is of {first.timestamp}"
+        if not first.timestamp:
+            return UNKNOWN, "its first revision is not known"
+        if first.timestamp < self.span.since:
+            return "created-earlier", f"{found}, before {self.span.since}"
+        if first.timestamp > self.span.until:
+            return "created-later", f"{found}, after {self.span.until}"
+        words = classifier(self.language).copied_from(first.summary)
+        return ("split", f"{found}, which says: {words}") if words else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedDate:
+    """The creation date that a store knows of its page is of a span of time."""
+
+    span: Span
+
+    def why_not(self, revision: Revision) -> Fault:
+        """Why a revision does not pass; None if it does."""
+        created = revision.created
+        return None if self.span.has(created) else ("", f"created {created or 'at an unknown time'}")
+
+
+# --- filters as users write them
+
+
+# What makes filters or selections, by the form in which users write them: of `category:NAME` the maker gets
+# the value, of `stubs` an empty one.
+Makers = Mapping[str, Callable[[str, Language], Kind]]
+
+
+def parse_kind(argument: str, text: str, language: Language, makers: Makers[Kind]) -> Kind:
+    """Return what a text in one of the forms of `makers` names; `argument` is for errors."""
+    name, colon, value = text.partition(":")
+    form, value = next((form for form in makers if form.partition(":")[0] == name), ""), value.strip()
+    if not form or {bool(colon), bool(value)} != {":" in form}:
+        *forms, last = makers
+        raise BuilderError(f"--{argument} {text}: expected {', '.join(forms)} or {last}")
+    try:
+        return makers[form](value, language)
+    except BuilderError as error:
+        raise BuilderError(f"--{argument} {text}: {error}") from error
+
+
+def parse_rules(
+    include: Texts, exclude: Texts, language: Language, makers: Makers[Kind]
+) -> tuple[Rule[Kind], ...]:
+    """Return the rules that two arguments name, each in one of the forms of `makers`."""
+    given = {"include": include, "exclude": exclude}
+    return tuple(
+        Rule(text=text, filter=parse_kind(name, text, language, makers), include=name == "include")
+        for name, texts in given.items()
+        for text in ([texts] if isinstance(texts, str) else texts)
+    )
+
+
+def titles_in(path: Path) -> frozenset[str]:
+    """The titles of a file as pages have them; BuilderError: no page can have one of them."""
+    titles, bad = read_titles(path)
+    if bad:
+        raise BuilderError(bad[0].detail)
+    return frozenset(with_first(title, upper=True) for title in titles)
+
+
+def _titles(value: str, _language: Language) -> Named:
+    return Named.of(titles_in(Path(value)))
+
+
+def _lock(value: str, language: Language, *, is_known: bool = False) -> Named:
+    revisions = read_lock(Path(value), language=language.code)
+    _expect_wiki(value, language_in_lock(Path(value), language).index_address, language, is_known=is_known)
+    return Named.of((row.title for row in revisions), (row.page_id for row in revisions))
+
+
+def _dataset(value: str, language: Language, *, is_known: bool = False) -> Named:
+    rows = list(read_attribution(Path(value)))
+    for url in dict.fromkeys(row.url.partition("?")[0] for row in rows):
+        _expect_wiki(value, url, language, is_known=is_known)
+    return Named.of((row.title for row in rows), (row.page_id for row in rows))
+
+
+def _expect_wiki(value: str, address: str, language: Language, *, is_known: bool) -> None:
+    """Refuse a file of another wiki, whose page ids are of other pages.
+
+    `fetch` and `import` read it before they know the wiki: they refuse another Wikipedia only.
+    """
+    host, expected = (url.partition("://")[2].partition("/")[0] for url in (address, language.index_address))
+    if host != expected and (is_known or host.endswith(".wikipedia.org")):
+        raise BuilderError(f"{value}: expected pages of {expected}, found those of {host or address}")
+
+
+def _length(unit: str) -> Callable[[str, Language], Filter]:
+    def make(value: str, language: Language) -> Filter:
+        found = RANGE.fullmatch(value)
+        if found is None or value == "-":
+            raise BuilderError("expected MIN-MAX, MIN- or -MAX")
+        least, most = int(found[1] or 0), int(found[2] or 10**9)
+        if least > most:
+            raise BuilderError(f"no page has {least} or more and {most} or fewer; expected MIN-MAX")
+        return Length(unit=unit, least=least, most=most, code=language.code, language=language)
+
+    return make
+
+
+def _stubs(_value: str, language: Language) -> Filter:
+    if not language.stub_marks:
+        raise BuilderError(
+            f"no templates of stubs are known for the {language.code} Wikipedia; it may have none. Name them"
+            " as template:NAME, or give a length, bytes:MIN-"
+        )
+    return Calls(names=language.stub_marks, language=language)
+
+
+def _template(value: str, language: Language) -> Filter:
+    names = tuple(tidy_title(name) for name in value.split(","))
+    for name in names:
+        if fault := title_fault(name):
+            raise BuilderError(f"expected names of templates, separated by commas, found {name!r}: {fault}")
+    return Calls(names=names, language=language)
+
+
+CREATED = "created-since:DATE[..DATE]"
+OF_FILES: Makers[Named] = {"titles:FILE": _titles, "lock:FILE": _lock, "dataset:FOLDER": _dataset}
+# `build` has the filters of revisions in a store, `fetch` and `import` those of pages.
+STORED: Makers[Named | CreatedDate] = {
+    **OF_FILES,
+    "lock:FILE": partial(_lock, is_known=True),
+    "dataset:FOLDER": partial(_dataset, is_known=True),
+    CREATED: lambda value, _language: CreatedDate(span=parse_span(value)),
+}
+FILTERS: Makers[Filter] = {
+    **OF_FILES,
+    "words:MIN-MAX": _length("words"),
+    "bytes:MIN-MAX": _length("bytes"),
+    "stubs": _stubs,
+    "template:NAME[,NAME]": _template,
+    CREATED: lambda value, language: Created(span=parse_span(value), language=language),
+}
+
+
+def chosen(
+    revisions: Sequence[Revision], include: Texts, exclude: Texts, language: str | Language
+) -> Sequence[Revision]:
+    """Return the revisions that are all that `include` names and nothing that `exclude` names (`STORED`)."""
+    rules = parse_rules(include, exclude, language_of(language), STORED)
+    if not rules:
+        return revisions
+    return [
+        revision
+        for revision in revisions
+        if all((rule.filter.why_not(revision) is None) == rule.include for rule in rules)
+    ]

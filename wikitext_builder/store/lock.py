@@ -1,0 +1,255 @@
+"""Files that name pages: lock files, files of titles, and `attribution.tsv`: where articles come from."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from wikitext_builder.article import SPLITS, Article
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.store.reading import language_in, stored_language
+from wikitext_builder.store.rows import Rejected, Revision, storable
+from wikitext_builder.store.store import Store
+from wikitext_builder.wiki.classify import tidy_title, title_fault
+from wikitext_builder.wiki.dates import is_timestamp, parse_date
+from wikitext_builder.wiki.languages import Language, language_of
+from wikitext_builder.wiki.names import names_said, with_names
+
+FORMAT = "wikitext-builder lock 1"
+COLUMNS = ("title", "page_id", "revision_id", "timestamp", "sha1")
+DATED = (*COLUMNS, "created")  # if at least one creation date is known
+NAMES = "# names "  # a line after the first, if the wiki says more of itself than we know: JSON
+HEAD = re.compile(rf"# {FORMAT}; language (\S+); wiki (.+)")
+ID = re.compile(r"[1-9][0-9]{0,17}")  # of a page or a revision
+SHA1 = re.compile(r"[0-9a-f]{40}")
+
+
+def lock(store: str | Path, *, language: str | None = None, as_of: str | None = None) -> str:
+    """Return the text of a lock file: the newest revision of each page of a store, one per line.
+
+    Anyone who fetches with this file and builds the same recipe gets the same bytes. Write it as UTF-8,
+    without newline translation.
+
+    Args:
+        store: Path of the store.
+        language: Code of the Wikipedia; None: the one that the store holds.
+        as_of: Take the newest revisions up to this date or time.
+
+    Raises:
+        BuilderError: There is no such store, or no page to lock.
+    """
+    with Store.open(Path(store)) as opened:
+        language = language_in(opened, language)
+        date = parse_date(as_of)
+        revisions = opened.revisions(language, as_of=date or None)
+        if not revisions:
+            raise BuilderError(
+                f"{store}: no pages of {language!r}{f' up to {as_of}' if as_of else ''} to lock;"
+                " `wikitext-builder status` shows what is there"
+            )
+        names = stored_language(opened, language, as_of=date)
+        return "".join(lock_lines(revisions, names, opened.wiki(language) or "-"))
+
+
+def lock_lines(revisions: Sequence[Revision], language: Language, wiki: str = "-") -> Iterator[str]:
+    """Yield the lines of a lock file: of each revision one, in the order of titles and revision ids.
+
+    `wiki` is the name that the wiki gives itself, `-` if it is not known.
+    """
+    columns: tuple[str, ...] = COLUMNS
+    if any(revision.created for revision in revisions):
+        columns = DATED
+    for revision in revisions:  # before the first line: half a lock file would look like a whole one
+        if fault := title_fault(revision.title):
+            raise BuilderError(
+                f"revision {revision.revision_id}: the title {revision.title!r} cannot be written: {fault}"
+            )
+    yield f"# {FORMAT}; language {language.code}; wiki {' '.join(wiki.split())}\n"
+    if said := names_said(language):
+        yield f"{NAMES}{json.dumps(said, ensure_ascii=False)}\n"
+    yield "\t".join(columns) + "\n"
+    for revision in sorted(revisions, key=lambda revision: (revision.title, revision.revision_id)):
+        yield "\t".join(str(getattr(revision, name)) or "-" for name in columns) + "\n"
+
+
+def _expect_file(path: Path) -> None:
+    """Refuse what can be read only once: a list is read again, for the names of a wiki or by each worker."""
+    if path.exists() and not path.is_file():
+        raise BuilderError(f"{path}: not a file; save what it gives to one, and name that")
+
+
+def read_lock(path: Path, *, language: str) -> list[Revision]:
+    """Return the revisions of a lock file."""
+    _expect_file(path)
+    try:
+        with path.open(encoding="utf-8") as file:
+            columns, head = _columns(path, file, language)
+            revisions = [_revision(path, number, line, columns) for number, line in enumerate(file, head + 1)]
+    except (OSError, UnicodeDecodeError) as error:
+        raise BuilderError(f"{path}: {error}; expected a lock file") from error
+    if len({revision.revision_id for revision in revisions}) != len(revisions):
+        raise BuilderError(f"{path}: a revision is there twice; expected one line per revision")
+    return revisions
+
+
+def language_in_lock(path: Path, known: Language) -> Language:
+    """Return the language with what a lock file says of its wiki, or `known` if it says nothing."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            file.readline()
+            line = file.readline()
+        if not line.startswith(NAMES):
+            return known
+        return with_names(language_of(known.code), dict(json.loads(line.removeprefix(NAMES))))
+    except (BuilderError, ValueError, TypeError, RecursionError) as error:
+        raise BuilderError(f"{path}, line 2: {error}; expected the names of its wiki as JSON") from error
+
+
+def _columns(path: Path, file: TextIO, language: str) -> tuple[tuple[str, ...], int]:
+    """Return the columns that the first lines of a lock file name, and how many these lines are."""
+    first, second, number = file.readline(), file.readline(), 2
+    if second.startswith(NAMES):
+        second, number = file.readline(), 3
+    head = HEAD.fullmatch(first.rstrip("\n"))
+    if head is None:
+        raise BuilderError(f"{path}, line 1: expected `# {FORMAT}; language …`, found {first[:80]!r}")
+    if head[1] != language:
+        raise BuilderError(
+            f"{path}: expected a lock file of the Wikipedia {language!r}, found one of {head[1]!r};"
+            f" take --language {head[1]}"
+        )
+    columns = next((names for names in (COLUMNS, DATED) if second == "\t".join(names) + "\n"), None)
+    if columns is None:
+        raise BuilderError(
+            f"{path}, line {number}: expected the columns {', '.join(COLUMNS)}, separated by tabs"
+        )
+    return columns, number
+
+
+def _revision(path: Path, number: int, line: str, columns: tuple[str, ...]) -> Revision:
+    if not line.endswith("\n"):
+        raise BuilderError(f"{path}, line {number}: the file is truncated: its last line does not end")
+    fields = line[:-1].split("\t")
+    if len(fields) != len(columns):
+        raise BuilderError(f"{path}, line {number}: expected {len(columns)} columns, found {len(fields)}")
+    title, page_id, revision_id, timestamp, sha1, *dates = fields
+    created = "" if dates in ([], ["-"]) else dates[0]
+    faults = {
+        "title": not title_fault(title),
+        "page_id": ID.fullmatch(page_id),
+        "revision_id": ID.fullmatch(revision_id),
+        "timestamp": is_timestamp(timestamp),
+        "sha1": SHA1.fullmatch(sha1),
+        "created": not created or is_timestamp(created),
+    }
+    for (column, good), found in zip(faults.items(), fields, strict=False):
+        if not good:
+            raise BuilderError(f"{path}, line {number}: {found[:80]!r} is not a {column}")
+    return Revision(
+        title=title,
+        page_id=int(page_id),
+        revision_id=int(revision_id),
+        timestamp=timestamp,
+        sha1=sha1,
+        created=created,
+    )
+
+
+def read_titles(path: Path) -> tuple[list[str], list[Rejected]]:
+    """Return the titles of a file, each once, and the lines that no page can have as a title.
+
+    The file has one title per line. Blank lines and lines that begin with `#` are ignored.
+    """
+    _expect_file(path)
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except OSError as error:
+        raise BuilderError(
+            f"{path}: {error.strerror}; expected a file of titles, one title per line"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise BuilderError(f"{path}: not UTF-8 at byte {error.start:,}; save it as UTF-8") from error
+    titles: dict[str, None] = {}
+    rejected = []
+    for number, line in enumerate(lines, 1):
+        title = tidy_title(line.strip("\r\t "))
+        if not title or title.startswith("#"):
+            continue
+        if fault := title_fault(title):
+            detail = f"{storable(path.name)}, line {number}: no page can have this title, {fault}"
+            rejected.append(Rejected(title=title[:200], reason="invalid-title", detail=detail))
+        else:
+            titles[title] = None
+    return list(titles), rejected
+
+
+ATTRIBUTION: Final = "attribution.tsv"
+LOCK: Final = "titles.lock"  # beside it: the revisions that the build chose from
+
+
+def article_url(language: str | Language, revision_id: int) -> str:
+    """Return the address of a revision; the page history there names the authors."""
+    return f"{language_of(language).index_address}?oldid={revision_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attribution:
+    """Where an article comes from: a line of `attribution.tsv`."""
+
+    split: str
+    title: str
+    page_id: int
+    revision_id: int
+    timestamp: str  # of the revision
+    url: str  # the page history at this address names the authors
+
+    @classmethod
+    def of(cls, article: Article, split: str, language: str | Language) -> Attribution:
+        """Return the attribution of an article of the Wikipedia of a language."""
+        return cls(
+            split=split,
+            title=article.title,
+            page_id=article.page_id,
+            revision_id=article.revision_id,
+            timestamp=article.timestamp,
+            url=article_url(language, article.revision_id),
+        )
+
+    def line(self) -> str:
+        """Return the line of the file."""
+        return "\t".join(" ".join(str(value).split()) for value in astuple(self)) + "\n"
+
+
+ATTRIBUTION_COLUMNS: Final = tuple(field.name for field in fields(Attribution))
+ATTRIBUTION_HEAD: Final = "\t".join(ATTRIBUTION_COLUMNS) + "\n"
+
+
+def read_attribution(directory: Path) -> Iterator[Attribution]:
+    """Yield the attributions of a dataset that was built here, in the order of its articles."""
+    path = directory / ATTRIBUTION
+    _expect_file(path)
+    try:
+        with path.open(encoding="utf-8", newline="\n") as file:
+            for number, line in enumerate(file, start=1):
+                if number > 1:
+                    yield _parse(path, number, line)
+                elif line != ATTRIBUTION_HEAD:
+                    raise BuilderError(
+                        f"{path}, line 1: expected the columns {', '.join(ATTRIBUTION_COLUMNS)}"
+                    )
+    except (OSError, UnicodeDecodeError) as error:
+        raise BuilderError(f"{path}: {error}; expected the attribution of a dataset") from error
+
+
+def _parse(path: Path, number: int, line: str) -> Attribution:
+    values = line.removesuffix("\n").split("\t")
+    row: dict[str, Any] = dict(zip(ATTRIBUTION_COLUMNS, values, strict=False))
+    ids = (row.get("page_id", ""), row.get("revision_id", ""))
+    good = len(values) == len(ATTRIBUTION_COLUMNS) and line.endswith("\n") and row["split"] in SPLITS
+    if not good or not all(digits.isascii() and digits.isdigit() and len(digits) < 19 for digits in ids):
+        raise BuilderError(f"{path}, line {number}: {line[:80]!r} is not {', '.join(ATTRIBUTION_COLUMNS)}")
+    return Attribution(**row | {"page_id": int(ids[0]), "revision_id": int(ids[1])})

@@ -1,0 +1,286 @@
+"""The SQLite file of a store: its tables, queries and transactions, and what its errors mean."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+import zstandard
+
+from wikitext_builder.errors import BuilderError
+from wikitext_builder.limits import STORED_BYTES
+from wikitext_builder.store.rows import sha1_of
+
+Item = TypeVar("Item")
+Row = tuple[Any, ...]  # mypy does not know the types; `sound` does
+APPLICATION_ID = 0x57544253  # "WTBS" in the file's header, so that a foreign database is recognised
+FORMAT = 1
+BUSY_SECONDS = 60  # how long to wait while another process writes
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS revisions (
+    language TEXT NOT NULL, revision_id INTEGER NOT NULL, page_id INTEGER NOT NULL, title TEXT NOT NULL,
+    timestamp TEXT NOT NULL, sha1 TEXT NOT NULL, source TEXT NOT NULL, body BLOB NOT NULL,
+    UNIQUE (language, revision_id)
+);
+CREATE INDEX IF NOT EXISTS revisions_by_page ON revisions (language, page_id, timestamp, revision_id);
+CREATE INDEX IF NOT EXISTS revisions_by_title ON revisions (language, title, timestamp, revision_id);
+CREATE TABLE IF NOT EXISTS wanted (
+    language TEXT NOT NULL, title TEXT NOT NULL, as_of TEXT NOT NULL, revision_id INTEGER NOT NULL,
+    settled INTEGER NOT NULL DEFAULT 0, -- 2: rejected while selections took it under conditions only
+    PRIMARY KEY (language, title, as_of, revision_id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rejected (
+    language TEXT NOT NULL, title TEXT NOT NULL, page_id INTEGER NOT NULL, revision_id INTEGER NOT NULL,
+    reason TEXT NOT NULL, detail TEXT NOT NULL,
+    PRIMARY KEY (language, title, revision_id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS redirects (
+    language TEXT NOT NULL, title TEXT NOT NULL, target TEXT NOT NULL, PRIMARY KEY (language, title)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS listed (
+    listing TEXT NOT NULL, title TEXT NOT NULL, PRIMARY KEY (listing, title)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS expansions (
+    language TEXT NOT NULL, revision_id INTEGER NOT NULL, call TEXT NOT NULL, text TEXT NOT NULL,
+    failure TEXT NOT NULL,
+    PRIMARY KEY (language, revision_id, call)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rendered (
+    language TEXT NOT NULL, revision_id INTEGER NOT NULL, failure TEXT NOT NULL, sha1 TEXT NOT NULL,
+    body BLOB NOT NULL,
+    UNIQUE (language, revision_id)
+);
+CREATE TABLE IF NOT EXISTS templates (
+    language TEXT NOT NULL, name TEXT NOT NULL, timestamp TEXT NOT NULL, revision_id INTEGER NOT NULL,
+    sha1 TEXT NOT NULL, body BLOB NOT NULL,
+    UNIQUE (language, name, timestamp, revision_id, sha1)
+);
+CREATE TABLE IF NOT EXISTS template_redirects (
+    language TEXT NOT NULL, name TEXT NOT NULL, target TEXT NOT NULL, timestamp TEXT NOT NULL,
+    PRIMARY KEY (language, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS items (
+    language TEXT NOT NULL, page_id INTEGER NOT NULL, item TEXT NOT NULL, PRIMARY KEY (language, page_id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS dates (
+    language TEXT NOT NULL, page_id INTEGER NOT NULL, created TEXT NOT NULL,
+    PRIMARY KEY (language, page_id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS progress (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"""
+NOT_TEXT: Final[dict[str, type]] = {"page_id": int, "revision_id": int, "settled": int, "body": bytes}
+
+
+def sound(rows: sqlite3.Cursor) -> Iterator[Row]:
+    """Yield rows whose values have the types of their columns; a damaged file may have others, an error."""
+    names = [column[0] for column in rows.description]
+    # What SQLite computes has names such as `count(*)`.
+    kinds = [(at, NOT_TEXT.get(name, str)) for at, name in enumerate(names) if name.isidentifier()]
+    for row in rows:
+        for at, kind in kinds:
+            if type(row[at]) is not kind:
+                raise sqlite3.DatabaseError(f"{names[at]} with a value of another type, {row[at]!r:.80}")
+        yield row
+
+
+# --- the file
+
+
+def connect_for_writing(path: Path) -> sqlite3.Connection:
+    """Open the file, and make it a store if it is absent or empty; several processes can do so at once."""
+    with as_builder_error(path):
+        # An absolute path: `:memory:` is a name of SQLite for no file.
+        connection = sqlite3.connect(path.resolve(), timeout=BUSY_SECONDS, isolation_level=None)
+        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            _use_wal(connection)
+            connection.executescript(
+                f"BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID};"
+                f"PRAGMA user_version = {FORMAT}; {SCHEMA} COMMIT;"
+            )
+        _check_format(path, connection)
+        connection.execute("PRAGMA synchronous = NORMAL")
+    return connection
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            # Here, unlike elsewhere, SQLite does not wait while another process does the same.
+            if str(error) != "database is locked" or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def connect_for_reading(path: Path) -> sqlite3.Connection:
+    """Open the file for reading only; its folder may be read-only."""
+    if not path.is_file() or not path.stat().st_size:
+        found = "an empty file, no store yet" if path.is_file() else "no such store"
+        raise BuilderError(
+            f"{path}: {found}; make one with `wikitext-builder fetch` or `wikitext-builder import`"
+        )
+    with as_builder_error(path):
+        # Not mode=ro: such a connection cannot remove the files -wal and -shm that it makes.
+        uri = path.resolve().as_uri() + "?mode=rw"
+        try:
+            connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+            connection.execute("PRAGMA query_only = ON")
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:
+            if Path(f"{path.resolve()}-wal").exists():  # beside the file, wherever a symlink to it is
+                raise
+            # Even to read a WAL database SQLite needs its -shm file; if it cannot be made, nobody writes.
+            uri = path.resolve().as_uri() + "?mode=ro&immutable=1"
+            connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+        _check_format(path, connection)
+    return connection
+
+
+def _check_format(path: Path, connection: sqlite3.Connection) -> None:
+    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application_id != APPLICATION_ID:
+        raise BuilderError(
+            f"{path}: a SQLite database, but not a store of WikiText Builder; name another file"
+        )
+    if version != FORMAT:
+        raise BuilderError(
+            f"{path}: a store of format {version}, but this WikiText Builder reads format {FORMAT};"
+            " use the version that wrote it, or write its lock file with that version and fetch again here"
+        )
+
+
+@contextmanager
+def as_builder_error(path: Path) -> Iterator[None]:
+    """Turn an error of SQLite into ours, with the file and what to do."""
+    try:
+        yield
+    except (sqlite3.Error, UnicodeDecodeError, MemoryError) as error:  # a damaged file can give all three
+        advice = {
+            "database or disk is full": "free some space and run it again to resume",
+            "disk I/O error": "the disk may be full or failing, or memory short; repair it and run it again"
+            " to resume",
+            "attempt to write a readonly database": "it cannot be written; change its mode or copy it",
+            "unable to open database file": "its folder is missing or cannot be written, or the disk is full",
+            "database is locked": "another process writes to it; wait until that one ends",
+            "locking protocol": "a program that opened it stands still; let it go on, or end it",
+            "file is not a database": "it is not a store; name another file",
+            # SQLite says so too if the system cannot read a part of the file (EIO).
+            "database disk image is malformed": "the file is damaged, or its disk cannot be read;"
+            " try a copy on another disk; if that fails too, fetch or import into a new file",
+            "": "memory ran out, or the file is damaged: its sizes are wrong; run it again to resume",
+        }.get(str(error), "the file may be damaged")
+        raise BuilderError(f"{path}: {f'{error}; ' if str(error) else ''}{advice}") from error
+
+
+class StoreFile:
+    """An open file of a store: its queries, transactions and packed texts."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, *, is_new: bool = False) -> None:
+        self.path = path
+        self.connection = connection
+        self._is_new = is_new
+        self._compress = zstandard.ZstdCompressor(level=6)
+        self._decompress = zstandard.ZstdDecompressor()
+
+    @classmethod
+    def create(cls, path: Path) -> Self:
+        """Open a store for writing, and make one of an absent or empty file.
+
+        If an error ends its `with` block before anything was written, a file that it made is removed again.
+        """
+        is_new = not path.exists()
+        return cls(path, connect_for_writing(path), is_new=is_new)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open a store for reading only; its folder may be read-only."""
+        return cls(path, connect_for_reading(path))
+
+    def close(self) -> None:
+        """Close the file; do not use the store after that."""
+        self.connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        useless = error != (None, None, None) and self._is_new and self._is_empty()
+        self.close()
+        file = self.path.resolve()  # of a symlink, what it points to
+        if useless and not Path(f"{file}-wal").exists():  # it is there while another process writes
+            file.unlink(missing_ok=True)
+
+    def _is_empty(self) -> bool:
+        """Return True if nothing was written since the file was made."""
+        tables = ("revisions", "wanted", "rejected", "listed", "templates", "progress")
+        parts = " UNION ALL ".join(f"SELECT * FROM (SELECT 1 FROM {table} LIMIT 1)" for table in tables)  # noqa: S608
+        return not self.read(parts)
+
+    # --- queries and texts
+
+    def scan(self, query: str, values: tuple[object, ...] = ()) -> Iterator[Row]:
+        """Yield the rows of a query one at a time."""
+        with as_builder_error(self.path):
+            yield from sound(self.connection.execute(query, values))
+
+    def read(self, query: str, values: tuple[object, ...] = ()) -> list[Row]:
+        """Return the rows of a query."""
+        return list(self.scan(query, values))
+
+    def records(self, kind: Callable[..., Item], query: str, values: tuple[object, ...]) -> list[Item]:
+        """Return the rows of a query as objects whose fields have the names of its columns."""
+        with as_builder_error(self.path):
+            rows = self.connection.execute(query, values)
+            names = [column[0] for column in rows.description]
+            return [kind(**dict(zip(names, row, strict=True))) for row in sound(rows)]
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Do all that is written in the block, or nothing of it."""
+        with as_builder_error(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                if self.connection.in_transaction:  # a full disk has already rolled it back
+                    self.connection.execute("ROLLBACK")
+                raise
+            self.connection.execute("COMMIT")
+
+    def write(self, statement: str, rows: Iterable[tuple[object, ...]]) -> int:
+        """Write rows in one transaction, and return how many changed."""
+        with self.transaction():
+            before = self.connection.total_changes
+            self.connection.executemany(statement, rows)
+            return self.connection.total_changes - before
+
+    def pack(self, text: str) -> bytes:
+        """Return a text in the form in which it is stored."""
+        return self._compress.compress(text.encode())
+
+    def unpack(self, revision_id: int, sha1: str, body: bytes) -> str:
+        """Return a stored text."""
+        try:
+            size = zstandard.frame_content_size(body)
+            if 0 <= size <= STORED_BYTES:
+                text = self._decompress.decompress(body).decode()
+                if sha1_of(text) == sha1:
+                    return text
+                fault = f"its sha1 is {sha1_of(text)}, not {sha1}"
+            else:  # the library would take that much memory at once
+                fault = f"its size is {size:,} bytes; expected at most {STORED_BYTES:,}"
+        except (zstandard.ZstdError, UnicodeDecodeError) as error:
+            fault = str(error)
+        raise BuilderError(
+            f"{self.path}: the text of revision {revision_id} is damaged ({fault});"
+            " make a new store, the lock file of this one names its revisions"
+        )
