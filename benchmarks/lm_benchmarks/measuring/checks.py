@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
@@ -24,24 +25,23 @@ from torch import Tensor
 
 from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.choices import BEGINNING, CHECKED, CHUNK, EXACT
-from lm_benchmarks.conventions.convention import Tokenizer, Window
+from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.loaded_model import LoadedModel, users_line, users_trace
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.passages import read_passages
+from lm_benchmarks.measuring.watched import PLACES, Model, WatchedModel, WatchedReader, WindowModel
 from lm_benchmarks.records import Tried
 from ps_models.data.dataset import Text
 from ps_models.evaluation.evaluate import evaluating, token_nats
 from ps_models.invariants import LAWS as INVARIANTS
 from ps_models.invariants import BrokenLawError, Law, Trial, check_language_model
-from ps_models.language_model import LanguageModel, map_state
 from wikitext_builder.errors import ToolkitError, is_short_memory
 from wikitext_builder.progress import Progress, no_progress
 
 TOLERANCES: Final = {"fp32": 1e-3, "tf32": 1e-2, "bf16": 1e-1}  # nats that scores may differ by
 PREFIX: Final = 20  # tokens before the word over which probabilities are summed at the beginning
 FEW: Final = 512  # frequent words of which random texts are made
-PLACES: Final = 20  # articles or windows that are chosen: a break in 14 % of all is found in 95 %
 LENGTH: Final = CHUNK  # tokens that are read of each
 CALLS: Final = 12  # of a model for each, about
 CHUNKS: Final = 4  # of these with a part of the text
@@ -49,8 +49,6 @@ SHARE: Final = 0.5  # of the predictions of the run that this may cost if calls 
 FLOOR: Final = PLACES * CALLS * LENGTH  # or this many
 SUMMED: Final = 2_000  # words of a sum of probabilities, or fewer if each reads earlier text again
 TOGETHER: Final = 10  # pieces whose scores may together differ by the tolerance
-
-Model = LanguageModel[Any]
 
 
 def _contract(trial: Trial) -> Iterator[str]:
@@ -189,7 +187,7 @@ class Checks:
                 texts=torch.split(text, 50),
             )
             with evaluating(self.loaded.model), torch.no_grad():
-                findings.check(name, lambda law=law, trial=trial: law(trial))  # type: ignore[misc]
+                findings.check(name, partial(law, trial))
         self.progress("check", len(LAWS), len(LAWS), "")
         return findings
 
@@ -228,7 +226,7 @@ class Checks:
                 is_open=loaded.open_vocabulary,
             )
             expected = -nats[number][:LENGTH].to(self.device)
-            again = _again(trial, expected, f"when they are scored again after {read:,} tokens")
+            again = partial(_again, trial, expected, f"when they are scored again after {read:,} tokens")
             self._check(findings, trial, again, f", in article {number + 1}")
         self.progress("check articles", len(watched.chosen), len(watched.chosen))
         findings.tried = Tried(seed=self.seed, places=len(watched.chosen), unit="articles")
@@ -257,7 +255,7 @@ class Checks:
                 is_open=every is None,
             )
             tolerance = self.tolerance * max(1.0, len(window.targets) / TOGETHER)
-            again = _alone(reader, window, nats, tolerance)
+            again = partial(_alone, reader, window, nats, tolerance)
             self._check(findings, trial, again, f", in window {number + 1}")
             tried += 1
         findings.tried = Tried(seed=self.seed, places=tried, unit="windows")
@@ -296,128 +294,20 @@ class Checks:
         with evaluating(self.loaded.model), torch.no_grad():
             findings.check("memory", again, where)
             for name, law in OF_TEXTS.items():
-                findings.check(name, lambda law=law: law(trial), where)  # type: ignore[misc]
-            findings.check("contract", lambda: INVARIANTS["scores"](trial), where)
+                findings.check(name, partial(law, trial), where)
+            findings.check("contract", partial(INVARIANTS["scores"], trial), where)
 
 
-def _again(trial: Trial, expected: Tensor, when: str) -> Callable[[], Iterator[str]]:
-    """Compares the scores of a text with those of the run."""
-    return lambda: iter([trial.differ(trial.whole[0], expected, when)])
+def _again(trial: Trial, expected: Tensor, when: str) -> Iterator[str]:
+    """The scores of a text are those of the run."""
+    yield trial.differ(trial.whole[0], expected, when)
 
 
-def _alone(reader: PieceModel, window: Window, nats: float, tolerance: float) -> Callable[[], Iterator[str]]:
-    """Compares the score of a window with that of the run."""
-
-    def differ() -> Iterator[str]:
-        (found,) = reader.window_nats([window])
-        if not abs(found - nats) <= tolerance:
-            yield f"{len(window.targets)} pieces need {nats:.6g} nats in the run, and {found:.6g} alone"
-
-    return differ
-
-
-class WatchedModel:
-    """A model that scores as the one it stands for, and keeps the state before chosen texts of a run."""
-
-    def __init__(self, model: Model, chosen: Mapping[int, int], context: str) -> None:
-        """Watch a model; `chosen` are numbers of texts, each with the tokens before it."""
-        self.chosen = chosen
-        self._model, self._carries = model, context == "carried"
-        self._wanted = {depth: number for number, depth in chosen.items()}
-        self._states: dict[int, Any] = {}
-        self._read = 0  # tokens
-
-    def initial_state(self, batch_size: int) -> Any:  # noqa: ANN401 - each model has its own state
-        """The start of `batch_size` texts."""
-        return self._model.initial_state(batch_size)
-
-    def __call__(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401
-        """Score tokens; see `LanguageModel`."""
-        if self._carries and self._read in self._wanted:
-            self._states.setdefault(self._wanted[self._read], state)
-        self._read += tokens.shape[1]
-        return self._model(tokens, state)
-
-    def model_of(self, number: int) -> Model:
-        """The model, whose texts begin as a chosen text did in the run."""
-        return Continued(self._model, self._states[number]) if number in self._states else self._model
-
-
-class Continued:
-    """A language model whose texts continue one that it has read."""
-
-    def __init__(self, model: Any, state: Any) -> None:  # noqa: ANN401 - of any model
-        """Continue a text after a state of one row."""
-        self._model, self._state = model, state
-
-    def initial_state(self, batch_size: int) -> Any:  # noqa: ANN401
-        """The state after that text, for so many rows."""
-        return map_state(lambda tensor: tensor.repeat_interleave(batch_size, 0), self._state)
-
-    def __call__(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401
-        """Score tokens; see `LanguageModel`."""
-        scores, after = self._model(tokens, state)
-        return scores, after
-
-    def next_log_probs(self, state: Any) -> Tensor:  # noqa: ANN401
-        """Log-probabilities of all words; an AttributeError if the model does not give them."""
-        found: Tensor = self._model.next_log_probs(state)
-        return found
-
-
-class WatchedReader:
-    """A reader that scores as the one it stands for, and keeps a random sample of its windows."""
-
-    def __init__(self, reader: PieceModel, *, seed: int) -> None:
-        """Watch a reader; `seed` fixes the sample."""
-        self.reader, self.longest = reader, reader.longest
-        self.pieces = 0  # of all windows
-        self.sample: list[tuple[int, Window, float]] = []  # number, window and its nats
-        self._generator, self._count = np.random.default_rng(seed), 0
-
-    @property
-    def text_pieces(self) -> Tokenizer:
-        """How its tokenizer cuts plain texts."""
-        return self.reader.text_pieces
-
-    def window_nats(self, windows: Sequence[Window]) -> list[float]:
-        """-log p of the targets of each window."""
-        found = self.reader.window_nats(windows)
-        for window, nats in zip(windows, found, strict=True):
-            place = len(self.sample)
-            if place == PLACES:  # each window so far has the same chance to be in the sample
-                place = int(self._generator.integers(self._count + 1))
-            if window.targets and place < PLACES:
-                self.sample[place : place + 1] = [(self._count, window, nats)]
-            self.pieces += len(window.inputs)
-            self._count += 1
-        return found
-
-
-class WindowModel:
-    """A model of pieces as a language model that continues a window: the state is what it has read of it."""
-
-    def __init__(self, reader: PieceModel, pieces: Sequence[int], inputs: Sequence[int]) -> None:
-        """Continue a window after some inputs; words are numbers of places in `pieces`."""
-        self._reader, self._pieces, self._inputs = reader, torch.tensor(pieces), torch.tensor(inputs)
-
-    def initial_state(self, batch_size: int) -> Tensor:
-        """The pieces before the texts."""
-        return self._inputs.repeat(batch_size, 1)
-
-    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Score pieces; see `LanguageModel`."""
-        after = torch.cat([state, self._pieces[tokens]], dim=1)
-        windows = [Window(row[:-1], row[-tokens.shape[1] :]) for row in after.tolist()]
-        return torch.stack(list(self._reader.target_log_probs(windows))), after
-
-    def next_log_probs(self, state: Tensor) -> Tensor:
-        """Log-probabilities of all pieces; an AttributeError if the model does not give them."""
-        found = [self._reader.next_log_probs_of(row) for row in state.tolist()]
-        rows = [row for row in found if row is not None]
-        if len(rows) < len(found):
-            raise AttributeError("the model gives no log-probabilities of all pieces", name="next_log_probs")
-        return torch.stack(rows)
+def _alone(reader: PieceModel, window: Window, nats: float, tolerance: float) -> Iterator[str]:
+    """The score of a window is that of the run."""
+    (found,) = reader.window_nats([window])
+    if not abs(found - nats) <= tolerance:
+        yield f"{len(window.targets)} pieces need {nats:.6g} nats in the run, and {found:.6g} alone"
 
 
 def _raised(error: Exception) -> str:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from lm_benchmarks.conventions.convention import (
     Convention,
@@ -61,27 +61,11 @@ def _key(window: Window) -> bytes:
 AT_ONCE: Final = 64  # windows between two reports of progress
 
 
-Cut = TypeVar("Cut")
-
-
 class Measured(NamedTuple):
     """What the windows of a convention gave."""
 
     articles: tuple[Sums, ...]  # one per window
     number: float  # the tool's own
-
-
-def _grouped(
-    make: Callable[[], Iterator[Cut]], progress: Progress, note: str, none: str
-) -> Iterator[list[Cut]]:
-    """Windows, a few at a time, so that only these are in memory; `none` is the error if there are none."""
-    if not (total := sum(1 for _ in make())):
-        raise HarnessError(none)
-    windows, done = make(), 0
-    while group := list(islice(windows, AT_ONCE)):
-        yield group
-        done += len(group)
-        progress("measure windows", done, total, note)
 
 
 def measure_windows(
@@ -101,18 +85,22 @@ def measure_windows(
     assert rule is not None  # noqa: S101 - for mypy: the caller has looked
     lengths = _lengths(convention, reader, window, stride)
     texts = rule.prepare(read_text(path))
-    windows = partial(_windows, rule, texts, reader.text_pieces, lengths)
-    none = (
-        f"{path.name}: nothing to score by {convention.name}'s convention, which drops a remainder shorter"
-        f" than its window of {lengths.window} tokens. Choose a larger split, or a smaller --window"
-    )
+    cuts = partial(_windows, rule, texts, reader.text_pieces, lengths)
+    total, remaining = sum(1 for _ in cuts()), cuts()
+    if not total:
+        raise HarnessError(
+            f"{path.name}: nothing to score by {convention.name}'s convention, which drops a remainder"
+            f" shorter than its window of {lengths.window} tokens. Choose a larger split, or a smaller"
+            " --window"
+        )
     scored, articles = list[Scored](), list[Sums]()
-    for group in _grouped(windows, progress, convention.name, none):
+    while group := list(islice(remaining, AT_ONCE)):  # only these are in memory
         nats = reader.window_nats([cut for cut, _ in group])
-        for one, (cut, share) in zip(nats, group, strict=True):
+        for score, (cut, share) in zip(nats, group, strict=True):
             pieces = len(cut.targets)
-            scored.append(Scored(nats=one, pieces=pieces, weight=cut.weight))
-            articles.append(Sums(nats=one, pieces=pieces, text_bytes=cut.text_bytes, file_bytes=share))
+            scored.append(Scored(nats=score, pieces=pieces, weight=cut.weight))
+            articles.append(Sums(nats=score, pieces=pieces, text_bytes=cut.text_bytes, file_bytes=share))
+        progress("measure windows", len(scored), total, convention.name)
     return Measured(tuple(articles), rule.number(scored, texts))
 
 

@@ -21,15 +21,14 @@ from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.checks import (
     LAWS,
-    PLACES,
     SUMMED,
     Checks,
-    WatchedReader,
     check,
     raise_if_broken,
 )
 from lm_benchmarks.measuring.loaded_model import LoadedModel
 from lm_benchmarks.measuring.models import NAMES, open_model
+from lm_benchmarks.measuring.watched import PLACES, WatchedReader
 from lm_benchmarks.records import Tried
 from msgspec.structs import replace
 
