@@ -153,15 +153,6 @@ def test_the_checkpoint_scores_as_ps_models_says(data, checkpoint):
     assert fields["tokens"] == expected["tokens"]
 
 
-@pytest.mark.parametrize("options", [("--chunk", 7), ("--context", "article", "--batch", 1)])
-def test_chunk_and_batch_decide_no_number(data, checkpoint, options):
-    context = options[:2] if options[0] == "--context" else ()
-    one = json.loads(run("run", checkpoint, "--data", data, "--no-check", "--json", *context))
-    other = json.loads(run("run", checkpoint, "--data", data, "--no-check", "--json", *options))
-    assert one["nats"] == pytest.approx(other["nats"], rel=1e-5)
-    assert one["signature"] == other["signature"]
-
-
 def test_what_is_put_around_a_checkpoint_is_measured_and_keeps_the_laws(data, variational, tmp_path):
     path = tmp_path / "results.jsonl"
     models = (f"cache:{variational}", f"mc:{variational}", f"mix:{variational},kn-5")
@@ -398,17 +389,6 @@ def test_list_names_models_and_metrics():
     for name in ("kn-5+cache", "transformers:", "command:", "bits-per-byte", "lm-eval-word-perplexity"):
         assert name in text
     assert "kn-5" in json.loads(run("list", "--json"))["models"]
-
-
-@pytest.mark.parametrize("ending", [".md", ".tex", ".html"])
-def test_report_writes_each_form(results, checkpoint, data, tmp_path, ending):
-    out = tmp_path / f"report{ending}"
-    charts = ("--data", data, "--log", checkpoint) if ending == ".html" else ()
-    run("report", results, "--out", out, *charts)
-    text = out.read_text()
-    assert "KN-5 + cache" in text
-    assert "BROKEN" in text
-    assert str(read_results(results)[0].signature) in text.replace(r"\|", "|")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """lm-evaluation-harness' conventions: its counts on the official files, and its own package's numbers."""
 
 import json
-import math
 import os
 import re
 import subprocess
@@ -71,29 +70,6 @@ def test_pages_begin_at_whatever_looks_like_a_title(tmp_path):
         list(read_pages(path))
 
 
-SCRIPT = """
-import json, sys
-from lm_eval.models.huggingface import HFLM
-from lm_eval.tasks.wikitext import preprocess_wikitext as task
-
-class Request:
-    def __init__(self, text):
-        self.args = (text,)
-
-pages = json.load(open(sys.argv[1]))
-model = HFLM(pretrained=sys.argv[2], device="cpu", batch_size=1)
-nats = words = octets = 0
-for page in pages:
-    text = task.wikitext_detokenizer({"page": page})
-    (found,) = model.loglikelihood_rolling([Request(text)], disable_tqdm=True)
-    numbers = task.process_results({"page": page}, (found if isinstance(found, float) else found[0],))
-    nats -= numbers["word_perplexity"][0]
-    words += numbers["word_perplexity"][1]
-    octets += numbers["byte_perplexity"][1]
-print(json.dumps([nats, words, octets]))
-"""
-
-
 @pytest.fixture
 def raw_data(tmp_path):
     """A dataset whose raw file has something for each kind of rule."""
@@ -138,23 +114,6 @@ needs_package = pytest.mark.skipif(
     PACKAGE not in os.environ,
     reason=f"needs {PACKAGE}, a Python with lm-evaluation-harness (pip install lm-eval[hf])",
 )
-
-
-@needs_package
-@pytest.mark.slow
-@pytest.mark.parametrize("make", [make_causal_model, make_sentence_model])
-def test_its_own_package_gives_the_same_numbers(tmp_path, raw_data, make):
-    """Nats, words and bytes of the task by its own code, on pages longer than the model's window."""
-    causal, found = measured(raw_data, make, tmp_path / "causal")
-    (tmp_path / "pages.json").write_text(json.dumps(list(read_pages(raw_data / "wiki.test.raw"))))
-    printed = run_package(tmp_path, "-c", SCRIPT, str(tmp_path / "pages.json"), str(causal))
-    nats, words, octets = json.loads(printed.splitlines()[-1])
-    assert found.signature["windows"] == "disjoint-backfilled"
-    total = found.total
-    assert (total.page_words, total.page_bytes) == (words, octets)
-    assert total.nats == pytest.approx(nats, rel=1e-6)
-    assert METRICS["lm-eval-word-perplexity"].of(total) == pytest.approx(math.exp(nats / words), rel=1e-6)
-    assert METRICS["lm-eval-byte-perplexity"].of(total) == pytest.approx(math.exp(nats / octets), rel=1e-6)
 
 
 @needs_package

@@ -36,8 +36,8 @@ def merges() -> list[tuple[str, str]]:
     return [(left, right) for left, right in (pair.split(" ") for pair in pairs)]
 
 
-def weights(nudge: float = 0.0) -> dict[str, torch.Tensor]:
-    """Weights by their names in `transformers`; `nudge` is how far another model is from this one."""
+def weights() -> dict[str, torch.Tensor]:
+    """Weights by their names in `transformers`."""
     size, head = len(vocabulary()), WIDTH // HEADS
     shapes = {"model.embed_tokens": (size, WIDTH), "lm_head": (size, WIDTH), "model.norm": (WIDTH,)}
     for layer in range(LAYERS):
@@ -53,15 +53,10 @@ def weights(nudge: float = 0.0) -> dict[str, torch.Tensor]:
         values = torch.tensor([generator.random() - 0.5 for _ in range(count)]).reshape(shape)
         made[f"{name}.weight"] = 1 + values / 5 if len(shape) == 1 else values * 2 / WIDTH**0.5
     made["lm_head.weight"] *= 2
-    other = random.Random(15)
-    for values in made.values() if nudge else ():
-        values *= 1 + nudge * torch.tensor([other.random() - 0.5 for _ in range(values.numel())]).reshape(
-            values.shape
-        )
     return made
 
 
-def write_folder(folder: Path, *, adds_bos: bool, nudge: float = 0.0) -> Path:
+def write_folder(folder: Path, *, adds_bos: bool) -> Path:
     """The model as a folder of `transformers`."""
     tokenizers: Any = importlib.import_module("tokenizers")
     transformers: Any = importlib.import_module("transformers")
@@ -87,12 +82,12 @@ def write_folder(folder: Path, *, adds_bos: bool, nudge: float = 0.0) -> Path:
         tie_word_embeddings=False,
     )
     model = transformers.LlamaForCausalLM(config)
-    model.load_state_dict(weights(nudge))
+    model.load_state_dict(weights())
     model.save_pretrained(folder)
     return folder
 
 
-def write_gguf(path: Path, *, adds_bos: bool, nudge: float = 0.0) -> Path:
+def write_gguf(path: Path, *, adds_bos: bool) -> Path:
     """The model as a file of llama.cpp (GGUF, version 3), in float32."""
     words, of = list(vocabulary()), "tokenizer.ggml."
     fields: list[tuple[str, Any]] = [
@@ -115,7 +110,7 @@ def write_gguf(path: Path, *, adds_bos: bool, nudge: float = 0.0) -> Path:
         (of + "eos_token_id", 1),
         (of + "add_bos_token", adds_bos),
     ]
-    tensors = {_gguf_name(name): _for_gguf(name, tensor) for name, tensor in weights(nudge).items()}
+    tensors = {_gguf_name(name): _for_gguf(name, tensor) for name, tensor in weights().items()}
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(fields))
     head += b"".join(_text(name) + _typed(value) for name, value in fields)
     offset, body = 0, b""
