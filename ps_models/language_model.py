@@ -96,23 +96,6 @@ def generative(model: object) -> Generative[Any]:
 
 
 @runtime_checkable
-class Distributed(LanguageModel[State], Protocol[State]):
-    """A language model that predicts all words at each token of a text in one call."""
-
-    def all_log_probs(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Return natural log-probabilities of every word in place of each token.
-
-        Args:
-            tokens: int64 ids, (batch, time).
-            state: The state before them, which does not change.
-
-        Returns:
-            (batch, time, vocabulary), and the state after the last token.
-        """
-        ...
-
-
-@runtime_checkable
 class Recurrent(LanguageModel[State], Protocol[State]):
     """A language model that also returns its hidden outputs, which a `NeuralCache` needs."""
 

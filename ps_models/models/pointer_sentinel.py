@@ -128,18 +128,11 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
     @torch.no_grad()
     def next_log_probs(self, state: PointerSentinelState) -> Tensor:
         """Log-probabilities of all words as the next one; see `Generative`."""
-        return self.all_log_probs(state.inner.token_B[:, None], state)[0][:, 0]
-
-    @torch.no_grad()
-    def all_log_probs(
-        self, tokens: Tensor, state: PointerSentinelState
-    ) -> tuple[Tensor, PointerSentinelState]:
-        """Log-probabilities of all words in place of each token; see `Distributed`."""
-        found, state = self.inspect(tokens, state)
-        vocab_BTV = self.vocab_log_probs(found.hidden_BTH.flatten(0, 1)).view(*tokens.shape, -1)
-        words_BTW = found.words_BTW.clamp(min=0)
-        pointer_BTV = torch.zeros_like(vocab_BTV).scatter_add_(2, words_BTW, found.attention_BTW)
-        return torch.logaddexp(found.gate_BT[..., None].log() + vocab_BTV, pointer_BTV.log()), state
+        found, _ = self.inspect(state.inner.token_B[:, None], state)
+        vocab_BV = self.vocab_log_probs(found.hidden_BTH[:, 0])
+        words_BW = found.words_BTW[:, 0].clamp(min=0)
+        pointer_BV = torch.zeros_like(vocab_BV).scatter_add_(1, words_BW, found.attention_BTW[:, 0])
+        return torch.logaddexp(found.gate_BT.log() + vocab_BV, pointer_BV.log())
 
     def vocab_log_probs(self, hidden_NH: Tensor) -> Tensor:
         """The softmax component over all words, (N, vocabulary)."""

@@ -125,13 +125,6 @@ class StreamModel(nn.Module, Generic[State]):
         log_probs_BV: Tensor = self.softmax.log_probs(hidden_BTH[:, 0])
         return log_probs_BV
 
-    @torch.no_grad()
-    def all_log_probs(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Log-probabilities of all words in place of each token; see `Distributed`."""
-        hidden_BTH, state = self.run(tokens, state, at=tokens.shape[1])
-        log_probs_NV: Tensor = self.softmax.log_probs(hidden_BTH.flatten(0, 1))
-        return log_probs_NV.view(*tokens.shape, -1), state
-
     def score(self, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
         """Log-probabilities of tokens by the outputs before them."""
         log_probs_N: Tensor = self.softmax(hidden_BTH.flatten(0, 1), tokens_BT.flatten())

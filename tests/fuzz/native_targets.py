@@ -111,7 +111,7 @@ def _targets() -> dict[str, Target]:
         )
     if find_spec("llama_cpp"):
         whole = write_gguf(HERE / "seed.gguf", adds_bos=True).read_bytes()
-        head = len(whole) - sum(-(-one.numel() * 4 // 32) * 32 for one in weights(0.0).values())
+        head = len(whole) - sum(-(-one.numel() * 4 // 32) * 32 for one in weights().values())
         run = partial(_run, "a.gguf", _gguf, whole[head:])
         found["gguf"] = target("gguf", run, whole[:head], longest=2 * head, refuses=(), has_offsets=True)
     return found
