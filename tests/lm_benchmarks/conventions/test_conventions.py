@@ -1,63 +1,70 @@
-"""One model by all conventions: the table, what does not fit, shared passes, and resuming."""
+"""One model by all conventions: the table, what does not fit, shared windows, and what is measured again."""
 
 import csv
+import errno
 import html
 import io
 import json
 import math
+import os
 import shutil
+import sys
+import tracemalloc
 import xml.etree.ElementTree as ET
 from dataclasses import replace
-from importlib.metadata import version
 from typing import Any
 
 import lm_benchmarks as lb
 import msgspec
 import pytest
+from lm_benchmarks.adapters.transformers import CausalModel
 from lm_benchmarks.choices import CONVENTIONS, FORMATS
 from lm_benchmarks.cli import commands
 from lm_benchmarks.conventions.convention import Window
+from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring import measure as by_convention
-from lm_benchmarks.measuring.run import measure_loaded
-from lm_benchmarks.measuring.windows import ScoreCache
+from lm_benchmarks.measuring.loaded_model import LoadedModel
+from lm_benchmarks.measuring.models import make_inputs, open_model
+from lm_benchmarks.measuring.windows import AT_ONCE, ScoreCache, measure_windows
 from lm_benchmarks.metrics import METRICS
+from lm_benchmarks.records import to_line
 
 from tests.command import invoke
+from tests.lm_benchmarks.adapters.test_command import UNIFORM
+from tests.lm_benchmarks.conventions.test_rules import Letters
+from wikitext_builder.errors import ToolkitError
+from wikitext_builder.progress import no_progress
 
-QUICK = ("gptq", "hf-stride", "llama.cpp", "bits-per-byte", "lm-eval")
+pytest.importorskip("transformers", reason="needs the package transformers")
 
 
 @pytest.fixture(scope="module")
 def found(dataset, folders, kind):
-    pytest.importorskip("transformers", reason="needs the package transformers")
     return lb.measure_conventions(f"transformers:{folders[kind]}", dataset)
 
 
-def test_all_conventions_of_one_model(found, kind):
-    by_name = {one.convention.name: one for one in found}
-    assert list(by_name) == list(CONVENTIONS)
-    assert [one.convention.name for one in found if one.number is None or one.bits_per_byte is None] == []
-    assert {one.why for one in found} == {""}
-    assert by_name["bits-per-byte"].number == pytest.approx(by_name["bits-per-byte"].bits_per_byte)
+@pytest.fixture
+def model(folders):
+    return f"transformers:{folders['bos-added']}"
 
 
-def test_bits_per_byte_is_of_the_bytes_of_the_file_that_were_scored(found, dataset):
+def test_all_conventions_of_one_model_have_a_number_and_bits_of_the_bytes_that_were_scored(found, dataset):
+    assert [one.convention.name for one in found] == list(CONVENTIONS)
     size = (dataset / "wiki.test.raw").stat().st_size
     for one in found:
-        if one.result is None or one.convention.name == "paper":
-            continue
-        total = one.result.total
-        assert one.bits_per_byte == pytest.approx(METRICS["bits-per-file-byte"].of(total))
-        whole = one.convention.name in ("lm-eval", "bits-per-byte", "hf-stride")
-        assert (0.9 if whole else 0.3) * size < total.file_bytes <= size
-        if one.convention.name in ("gptq", "llama.cpp", "hf-stride"):
-            assert total.nats > 0
+        assert (one.why, math.isfinite(one.number), math.isfinite(one.bits_per_byte)) == ("", True, True)
+        total, name = one.result.total, one.convention.name
+        if name != "paper":
+            assert one.bits_per_byte == pytest.approx(METRICS["bits-per-file-byte"].of(total))
+            whole = name in ("lm-eval", "bits-per-byte", "hf-stride")
+            assert (0.9 if whole else 0.3) * size < total.file_bytes <= size
+        if name in ("gptq", "llama.cpp", "hf-stride"):
             assert METRICS["piece-perplexity"].of(total) == pytest.approx(one.number, rel=1e-2)
+    assert found[-1].number == pytest.approx(found[-1].bits_per_byte)
 
 
 def test_the_signature_says_what_decides_the_number(found, kind):
-    by_name = {one.convention.name: one.result.signature for one in found if one.result}
+    by_name = {one.convention.name: one.result.signature for one in found}
     signature = by_name["gptq"]
     assert signature["convention"] == CONVENTIONS["gptq"]
     assert (signature["windows"], signature["text"]) == ("64", "joined-rows")
@@ -70,32 +77,27 @@ def test_the_signature_says_what_decides_the_number(found, kind):
 
 
 def test_run_gives_the_number_of_the_table(found, dataset, folders, kind, tmp_path):
-    (gptq,) = [one for one in found if one.convention.name == "gptq"]
-    path = tmp_path / "r.jsonl"
+    gptq, path = found[2], tmp_path / "r.jsonl"
     words = ["run", f"transformers:{folders[kind]}", "--data", str(dataset), "--convention", "gptq"]
     assert f"{gptq.number:.4f}" in invoke(commands, *words, "--results", path)
     (stored,) = lb.read_results(path)
-    assert stored.number == gptq.number
-    assert stored.signature == gptq.result.signature
+    assert (stored.number, stored.signature) == (gptq.number, gptq.result.signature)
     report = lb.report([path], tmp_path / "report.md", published=False).read_text()
-    assert f"{gptq.number:,.2f}" in report
-    assert "Number of gptq" in report
-    assert "number test" in report
+    assert all(text in report for text in (f"{gptq.number:,.2f}", "Number of gptq", "number test"))
 
 
-def test_a_window_and_attention_of_the_users(dataset, folders):
-    model = f"transformers:{folders['bos-added']}"
+def test_a_window_and_attention_of_the_users(dataset, model):
     (result,) = lb.measure(model, dataset, convention="hf-stride", window=24, stride=8, attention="eager")
     assert (result.signature["windows"], result.signature["windows_every"]) == ("24", "8")
     assert result.signature["attention"] == "eager"
-    (half,) = lb.measure(f"transformers:{folders['bos-added']}", dataset, convention="gptq", dtype="bfloat16")
+    (half,) = lb.measure(model, dataset, convention="gptq", dtype="bfloat16")
     assert half.signature["dtype"] == "bfloat16"
 
 
-def test_shared_windows_are_read_once(dataset, folders, counted):
+def test_shared_windows_are_read_once(dataset, model, counted):
     def cost(*names):
         counted.clear()
-        lb.measure_conventions(f"transformers:{folders['bos-added']}", dataset, conventions=names)
+        lb.measure_conventions(model, dataset, conventions=names)
         return sum(counted)
 
     gptq, stride = cost("gptq"), cost("hf-stride")
@@ -116,56 +118,85 @@ def test_windows_are_told_apart_by_inputs_and_targets():
     assert cache.shared == 1
 
 
-def test_an_interrupted_command_resumes(dataset, folders, tmp_path, monkeypatch):
+def test_what_a_file_has_is_not_measured_again_unless_something_else_decides_it(
+    dataset, model, tmp_path, counted
+):
     path = tmp_path / "r.jsonl"
-    model = f"transformers:{folders['bos-added']}"
-    first = lb.measure_conventions(model, dataset, conventions=QUICK, results=path)
-    lines = path.read_bytes().splitlines(keepends=True)
-    assert len(lines) == len(QUICK)
-    path.write_bytes(b"".join(lines[:3]))  # killed after three
 
-    measured: list[str] = []
+    def measured(*names, **options):
+        """The number of the first convention, and whether the model has read anything."""
+        counted.clear()
+        rows = lb.measure_conventions(model, dataset, conventions=names, results=path, **options)
+        return rows[0].number, bool(counted)
 
-    def counted(loaded, inputs, protocol, **options):
-        result = measure_loaded(loaded, inputs, protocol, **options)
-        if not any(result is known for known in options.get("stored", ())):
-            measured.append(protocol.convention)
-        return result
+    first, _ = measured("gptq", "hf-stride")
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])  # killed after one
+    assert measured("gptq") == (first, False)
+    assert measured("hf-stride")[1]
+    assert measured("gptq", attention="eager")[1]  # another implementation is another result
+    for window in (16, 8):
+        assert measured("gptq", window=window)[1]
+    assert measured("gptq") == (first, False)  # the older one, with the rule's window
+    stored = lb.read_results(path)[0]
+    older = {**stored.versions, "transformers": "4.0.0"}
+    path.write_text(f"{to_line(msgspec.structs.replace(stored, versions=older, number=111.0))}\n")
+    assert measured("gptq") == (first, True)  # made by other code
 
-    monkeypatch.setattr(by_convention, "measure_loaded", counted)
-    again = lb.measure_conventions(model, dataset, conventions=QUICK, results=path)
-    assert measured == [one.convention.name for one in first][3:]
-    assert [one.number for one in again] == [one.number for one in first]
-    measured.clear()
-    lb.measure_conventions(model, dataset, conventions=["gptq"], results=path, attention="eager")
-    assert measured == ["gptq"]  # another implementation is another result
-    lb.measure(model, dataset, convention="gptq", window=30, results=path)
-    measured.clear()
-    lb.measure_conventions(model, dataset, conventions=["gptq"], results=path)
-    assert measured == []  # the older one, with the rule's window
+
+def test_a_program_and_code_of_the_users_are_measured_again(dataset, tmp_path):
+    """Nobody knows whether they still compute the same."""
+    model = LoadedModel(name="m", identity="m", model=None, vocabulary=None)  # type: ignore[arg-type]
+    assert model.is_identified
+    assert not replace(model, users="module:function").is_identified
+    assert not replace(model, is_program=True).is_identified
+    script, path, numbers = tmp_path / "model.py", tmp_path / "r.jsonl", []
+    for log in (1, 2):
+        script.write_text(UNIFORM.format(size=math.exp(log)))
+        command = f"command:{sys.executable} {script}"
+        (one,) = lb.measure_conventions(command, dataset, conventions=["paper"], results=path)
+        assert one.number is not None
+        numbers.append(one.number)
+    assert numbers[1] == pytest.approx(numbers[0] ** 2)
+
+
+def test_another_configuration_of_the_same_weights_is_another_model(dataset, folders, tmp_path):
+    folder = shutil.copytree(folders["bos-added"], tmp_path / "model")
+    first, again = (open_model(f"transformers:{folder}", make_inputs(dataset, "test")) for _ in range(2))
+    assert first.identity == again.identity
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    changes = {"layer_norm_epsilon": 0.5, "rms_norm_eps": 0.5}
+    (folder / "config.json").write_text(json.dumps(config | changes))
+    assert open_model(f"transformers:{folder}", make_inputs(dataset, "test")).identity != first.identity
+
+
+def test_a_number_for_another_vocabulary_is_not_taken(tmp_path):
+    path, numbers = tmp_path / "r.jsonl", set()
+    for name, train in (("one", "a b c"), ("two", "a b c d e f")):
+        (folder := tmp_path / name / "data").mkdir(parents=True)
+        for split, text in (("train", train), ("test", "a b a")):
+            (folder / f"wiki.{split}.tokens").write_text(f" {text} \n", encoding="utf-8")
+        (one,) = lb.measure_conventions("unigram", folder, conventions=["paper"], results=path)
+        numbers.add(one.number)
+    assert len(numbers) == 2
 
 
 def test_the_table_in_each_format(found):
     tables = {form: lb.write_conventions(found, form) for form in FORMATS}
-    gptq = next(one for one in found if one.convention.name == "gptq")
+    gptq = found[2]
     records = json.loads(tables["json"])
     assert [one["convention"] for one in records] == list(CONVENTIONS)
     assert records[2]["number"] == gptq.number
     endless = lb.write_conventions([gptq, replace(gptq, number=math.inf)], "json")
     assert [one["number"] for one in json.loads(endless, parse_constant=pytest.fail)] == [gptq.number, None]
     rows = list(csv.DictReader(io.StringIO(tables["csv"])))
-    assert float(rows[2]["number"]) == gptq.number
-    assert rows[2]["signature"] == str(gptq.result.signature)
-    assert f"version:{version('wikitext-builder')}" in rows[2]["signature"]
+    assert (float(rows[2]["number"]), rows[2]["signature"]) == (gptq.number, str(gptq.result.signature))
     page = tables["html"]
     parsed = ET.fromstring(page[page.index("<table") : page.index("</table>") + len("</table>")])
     assert [cell.text for cell in parsed.findall(".//tbody/tr/th")] == list(CONVENTIONS)
     assert "&lt;unk&gt;" in page
     assert html.escape(str(gptq.result.signature)) in page
-    assert tables["latex"].count(r" \\") == len(found) + 1
-    assert tables["markdown"].count("\n| ") == len(found) + 1
-    for form in ("text", "markdown", "latex", "html"):
-        assert f"{gptq.number:,.4f}" in tables[form]
+    assert tables["latex"].count(r" \\") == tables["markdown"].count("\n| ") == len(found) + 1
+    assert all(f"{gptq.number:,.4f}" in tables[form] for form in ("text", "markdown", "latex", "html"))
 
 
 def test_a_stored_result_that_breaks_a_law_is_marked(found):
@@ -194,31 +225,85 @@ def test_a_model_of_words_has_two_numbers_and_reasons_for_the_others(data, tmp_p
     (why,) = {one.why.replace(one.convention.name, "…") for one in found if one.why}
     assert "unigram predicts words" in why
     assert "needs a model `transformers:…`" in why
-    with pytest.raises(HarnessError, match="no convention fits"):
-        lb.measure_conventions("unigram", folder, conventions=["gptq"])
-    with pytest.raises(HarnessError, match="convention 'gtpq'; expected paper, lm-eval, gptq"):
-        lb.measure_conventions("unigram", folder, conventions=["gtpq"])
+    for names, message in (
+        (["gptq"], "no convention fits"),
+        (["gtpq"], "convention 'gtpq'; expected paper, lm-eval, gptq"),
+    ):
+        with pytest.raises(HarnessError, match=message):
+            lb.measure_conventions("unigram", folder, conventions=names)
     with pytest.raises(HarnessError, match="predicts words"):
         lb.measure("unigram", folder, convention="gptq")
 
 
-def test_a_convention_whose_file_is_missing_says_so_and_the_others_are_measured(dataset, folders, tmp_path):
+def test_a_convention_whose_file_is_missing_says_so_and_the_others_are_measured(dataset, model, tmp_path):
     (tmp_path / "wiki.test.tokens").write_bytes((dataset / "wiki.test.tokens").read_bytes())
-    model, names = f"transformers:{folders['bos-added']}", ["gptq", "paper"]
-    found, without = lb.measure_conventions(model, tmp_path, conventions=names)
+    paper, without = lb.measure_conventions(model, tmp_path, conventions=["gptq", "paper"])
+    assert paper.number is not None  # it reads the file of tokens
     assert without.number is None
     assert "needs the raw file" in without.why
-    assert found.number is not None  # it reads the file of tokens
     with pytest.raises(HarnessError, match=r"no convention fits.*needs the raw file"):
         lb.measure_conventions(model, tmp_path, conventions=["gptq"])
 
 
-def test_the_command_prints_and_writes(dataset, folders, tmp_path):
-    words = ["conventions", f"transformers:{folders['bos-added']}", "--data", str(dataset)]
-    chosen = ["--convention", "gptq", "--convention", "llama.cpp"]
-    head, *rows = invoke(commands, *words, *chosen).splitlines()
+def test_the_command_prints_and_writes(dataset, model, tmp_path):
+    words = [
+        "conventions",
+        model,
+        "--data",
+        str(dataset),
+        "--convention",
+        "gptq",
+        "--convention",
+        "llama.cpp",
+    ]
+    head, *rows = invoke(commands, *words).splitlines()
     assert head.split() == ["convention", "number", "bits", "per", "byte", "window"]
     assert [row.split()[0] for row in rows] == ["gptq", "llama.cpp"]
-    out = tmp_path / "t.csv"
-    invoke(commands, *words, *chosen, "--format", "csv", "--out", out)
-    assert len(out.read_text().splitlines()) == 3
+    invoke(commands, *words, "--format", "csv", "--out", tmp_path / "t.csv")
+    assert len((tmp_path / "t.csv").read_text().splitlines()) == 3
+
+
+def test_a_result_that_cannot_be_stored_ends_the_command(dataset, model, tmp_path, monkeypatch):
+    def full(_descriptor, _content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(HarnessError, match="No space left"):
+        lb.measure_conventions(model, dataset, conventions=["gptq"], results=tmp_path / "r.jsonl")
+
+
+def test_memory_is_bounded_by_the_window(tmp_path):
+    """Windows of 500 letters that move by one: as a list they would be 80 MB."""
+
+    class Reads:
+        longest: int | None = None
+        text_pieces = Letters()
+
+        def window_nats(self, windows):
+            assert len(windows) <= AT_ONCE
+            return [float(len(one.targets)) for one in windows]
+
+    path = tmp_path / "text.raw"
+    path.write_text("x" * 20_000)
+    tracemalloc.start()
+    found = measure_windows(REGISTRY["hf-stride"], Reads(), path, window=500, stride=1, progress=no_progress)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found.articles) == 19_501
+    assert sum(one.pieces for one in found.articles) == 19_999
+    assert peak < 20e6
+
+
+@pytest.mark.parametrize("convention", ["gptq", "lm-eval"])
+def test_a_score_that_is_no_number_is_refused(dataset, model, monkeypatch, convention):
+    whole = CausalModel.window_nats
+    monkeypatch.setattr(CausalModel, "window_nats", lambda self, ws: [float("nan") for _ in whole(self, ws)])
+    with pytest.raises(HarnessError, match="a score is infinite or NaN"):
+        lb.measure(model, dataset, convention=convention, check=False)
+
+
+def test_a_raw_file_of_another_encoding_is_one_error(model, tmp_path):
+    for name in ("wiki.test.raw", "wiki.test.tokens"):
+        (tmp_path / name).write_bytes(" = A = \n café \n".encode("latin-1"))
+    with pytest.raises(ToolkitError, match="UTF-8"):
+        lb.measure(model, tmp_path, convention="gptq", check=False)
