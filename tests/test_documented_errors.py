@@ -133,7 +133,7 @@ RAISED: dict[str, Rows] = {
     },
     "wb.import_dump BuilderError": {
         "An argument": lambda at: wb.import_dump(at / "a.store", at / "file", language="xx-none"),
-        "the dump": lambda at: wb.import_dump(at / "a.store", at / "file"),
+        "a dump": lambda at: wb.import_dump(at / "a.store", at / "file"),
         "the store": lambda at: wb.import_dump(at / "file", ROOT / "wikitext_builder/sample/sample.xml"),
     },
     "wb.load BuilderError": {"There is none": lambda at: wb.load(at / "empty")},
