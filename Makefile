@@ -56,11 +56,9 @@ COVERED := tests/wikitext_builder/tokens tests/wikitext_builder/dataset tests/ps
 	$(PIP) --editable '.[docs]'
 	touch $@
 
-demo: .venv/base
+demo: .venv/models
 	rm -rf $(DEMO)
-	$(BIN)/wikitext-builder demo --out $(DEMO) --part dataset
-	$(MAKE) --silent .venv/models
-	$(BIN)/wikitext-builder demo --out $(DEMO) --part model
+	$(BIN)/wikitext-builder demo --out $(DEMO)
 	@echo
 	@echo "Before you type these commands: source .venv/bin/activate"
 

@@ -47,7 +47,6 @@ LOWEST: Final = 1 / HIGHEST  # of what has a logarithm
 DASHES: Final = ("-", (0, (4, 2)), (0, (1, 1.5)))  # of curves of one colour
 MARKS: Final = "osD"  # of their points, in the same way
 MARKED: Final = 6  # curves of no more points show them
-MARK: Final = re.compile("(<use [^>]*)/>")
 
 Points = Sequence[tuple[float, float]]
 
@@ -115,12 +114,7 @@ def line_chart(
         _set_ticks(axes.xaxis, [x for x, _ in points], log=log_x)
         _set_ticks(axes.yaxis, [y for _, y in points], log=log_y)
 
-    said = [
-        [name, *(f"{name}: {x:.6g}, {y:.6g}" for x, y in curve if len(curve) <= MARKED)]
-        for name, curve in shown.items()
-        if curve
-    ]
-    return _inline(title, list(shown), draw, said)
+    return _inline(title, list(shown), draw, [name for name, curve in shown.items() if curve])
 
 
 def bar_chart(
@@ -133,13 +127,13 @@ def bar_chart(
 ) -> Chart:
     """SVG of bars for each label, from zero; "" if there is nothing to show. None leaves a gap.
 
-    `baseline` says what zero is. A browser shows the numbers of a bar when one points at it, and the title
+    `baseline` says what zero is. A browser shows the number of a bar when one points at it, and the title
     elsewhere; a screen reader says it.
     """
     if not any(_has_place(bar) for row in series.values() for bar in row):
         return Chart()
 
-    said: list[Sequence[str]] = []
+    titles: list[str] = []
 
     def draw(axes: Axes) -> None:
         width = 0.8 / len(series)
@@ -151,7 +145,7 @@ def bar_chart(
                     continue
                 left = place + (number - len(series) / 2) * width
                 axes.bar([left], [bar.value], **look)[0].set_gid("bar")
-                said.append([f"{name}, {labels[place]}: {bar.value:+.4f}"])
+                titles.append(f"{name}, {labels[place]}: {bar.value:+.4f}")
                 if bar.error is not None:
                     ends = axes.errorbar(
                         left + width / 2, bar.value, bar.error, fmt="none", ecolor=INK, capsize=2
@@ -164,15 +158,13 @@ def bar_chart(
         axes.grid(visible=False, axis="x")
         _set_ticks(axes.yaxis, [], log=False)
 
-    return _inline(title, [*([baseline] if baseline else []), *series], draw, said)
+    return _inline(title, [*([baseline] if baseline else []), *series], draw, titles)
 
 
-def _inline(
-    title: str, names: Sequence[str], draw: Callable[[Axes], None], said: Sequence[Sequence[str]]
-) -> Chart:
+def _inline(title: str, names: Sequence[str], draw: Callable[[Axes], None], titles: Sequence[str]) -> Chart:
     """What is drawn, with a legend of names, as SVG for a page.
 
-    `said` is what a browser shows when one points at a curve or bar, and at each of its marks.
+    `titles` are what a browser shows when one points at a curve or bar.
     """
     from matplotlib import style
     from matplotlib.figure import Figure
@@ -187,25 +179,19 @@ def _inline(
         warnings.simplefilter("ignore")  # letters that the font lacks: the browser has other fonts
         buffer = io.StringIO()
         figure().savefig(buffer, format="svg", transparent=True, metadata=NO_METADATA)
-    chart = Chart(_for_page(buffer.getvalue(), title, names, said))
+    chart = Chart(_for_page(buffer.getvalue(), title, titles))
     chart.figure = figure
     return chart
 
 
-def _for_page(svg: str, title: str, names: Sequence[str], said: Sequence[Sequence[str]]) -> str:
+def _for_page(svg: str, title: str, titles: Sequence[str]) -> str:
     """An SVG as an element of a page: no style attributes, no ids that two charts share."""
     (box,) = re.findall(r'viewBox="[^"]+"', svg[: svg.index("<g ")])
     body = svg[svg.index("<g ") :]
     body = re.sub(r'(<[a-z][^<>]*) style="([^"]*)"', lambda found: found[1] + _attributes(found[2]), body)
     body = re.sub(r'<g id="([a-z]+)[^"]*">', r'<g class="\1">', body).replace(INK, "currentColor")
-    for name in names:
-        if (short := html.escape(legend_name(name), quote=False)).endswith("…"):
-            body = body.replace(f"{short}</text>", f"{short}{_title(name)}</text>", 1)
     body, *parts = re.split(r'(?<=<g class="curve">)|(?<=<g class="bar">)', body)
-    for part, (own, *marks) in zip(parts, said, strict=True):
-        for mark in map(_title, marks):
-            part = MARK.sub(lambda found, mark=mark: f"{found[1]}>{mark}</use>", part, count=1)
-        body += f"{_title(own)}{part}"
+    body += "".join(f"{_title(name)}{part}" for name, part in zip(titles, parts, strict=True))
     return (
         f'<svg {box} role="img" aria-label="{html.escape(title)}" font-size="{FONT}" fill="currentColor"'
         f' stroke-linejoin="round" xmlns:xlink="http://www.w3.org/1999/xlink">{_title(title)}{body}'
@@ -223,9 +209,13 @@ def _attributes(style: str) -> str:
 
 
 def legend_name(name: str) -> str:
-    """A name in a legend: short, on one line. matplotlib would hide one that begins with `_`."""
-    name = one_line(name)
-    short = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    """A name in a legend: on one line, without its middle if it is long, because names differ at their ends.
+
+    matplotlib would hide one that begins with `_`.
+    """
+    short, half = one_line(name), LONGEST_NAME // 2
+    if len(short) > LONGEST_NAME:
+        short = f"{short[:half]}…{short[1 - half :]}"
     return f"\u200b{short}" if short.startswith("_") else short
 
 

@@ -26,27 +26,27 @@ def test_the_demo_shows_each_command_and_can_be_repeated(tmp_path: Path) -> None
     assert "OoV rate" in first.stdout
     assert "pip install 'wikitext-builder[models]'" in first.stdout
     assert (tmp_path / "demo" / "zipf.png").stat().st_size > 1000
-    half = demo(tmp_path, "--part", "dataset").stdout.splitlines()
-    assert half[-1].startswith("A small model follows")
     again = demo(tmp_path, "--quiet")
     assert "demo/wikitext-demo: already built" in again.stdout
     assert again.stderr == ""
 
 
-def test_the_demo_stops_at_the_first_error_with_its_status(tmp_path: Path) -> None:
-    (tmp_path / "demo" / "wikitext-demo").mkdir(parents=True)
-    found = demo(tmp_path)
-    assert found.returncode == 1
-    assert found.stderr.splitlines()[-1].startswith("wikitext-builder: demo/wikitext-demo: holds something")
-    assert "verify" not in found.stdout
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "sample.xml").write_text("a sample of mine")
-    assert "mine/sample.xml: is not the sample" in demo(tmp_path, "--out", "mine").stderr
-    assert (tmp_path / "mine" / "sample.xml").read_text() == "a sample of mine"
-    for name in ("zipf.png", "explain.html"):  # it would be replaced
+def test_a_folder_that_is_not_of_a_demo_stays_as_it_is(tmp_path: Path) -> None:
+    for name in ("sample.xml", "zipf.png"):
         (tmp_path / name[:4]).mkdir()
         (tmp_path / name[:4] / name).write_text("mine")
-        assert f"{name[:4]}/{name}: is not of a demo" in demo(tmp_path, "--out", name[:4]).stderr
+        found = demo(tmp_path, "--out", name[:4])
+        assert found.returncode == 1
+        assert f"{name[:4]}: is not empty, and not of a demo" in found.stderr
         assert (tmp_path / name[:4] / name).read_text() == "mine"
     (tmp_path / "file").touch()
     assert "another --out" in demo(tmp_path, "--out", "file/demo").stderr
+
+
+def test_the_demo_stops_at_the_first_error_with_its_status(tmp_path: Path) -> None:
+    demo(tmp_path)
+    (tmp_path / "demo" / "wikitext-demo" / "wiki.test.tokens").unlink()
+    found = demo(tmp_path)
+    assert found.returncode == 1
+    assert "wiki.test.tokens is missing" in found.stderr
+    assert "$ wikitext-builder verify" not in found.stdout

@@ -200,37 +200,29 @@ NEXT = """ Next:
   wikitext-builder fetch --store wikipedia.store --contact YOUR-MAIL --limit 20   # real articles"""
 EXPLAINED = "{out}/explain.html shows how a small model predicts: open it in a browser."
 NO_MODEL = "To train a model and look into it: pip install 'wikitext-builder[models]', and run this again."
-PARTS = {
-    "dataset": (DATASET, MADE + "A small model follows, when torch is installed."),
-    "model": (MODEL, MADE + EXPLAINED + NEXT),
-}
 
 
 @click.command()
 @click.option("--out", type=FOLDER, default="demo", help="Folder for all output.")
-@click.option("--part", type=click.Choice(list(PARTS)), help="Only this part.  [default: both, with torch]")
-def demo(out: Path, part: str | None) -> None:
+def demo(out: Path) -> None:
     """Run the whole pipeline on 28 bundled articles: a dataset, its statistics and plot, a small model.
 
     Prints each command before running it. The model needs the extra `models` (torch) and about 15 seconds.
     """
     has_models = all(find_spec(package) for package in MODELS_NEED)
-    both = (DATASET + MODEL, MADE + EXPLAINED + NEXT) if has_models else (DATASET, MADE + NO_MODEL + NEXT)
-    commands, said = PARTS[part] if part else both
+    sample = out / "sample.xml"
     try:
         out.mkdir(parents=True, exist_ok=True)
-        made = [path for name in ("zipf.png", "explain.html") if (path := out / name).exists()]
-        if (sample := out / "sample.xml").is_symlink() or (made and not sample.exists()):
-            raise BuilderError(f"{(*made, sample)[0]}: is not of a demo; name another --out")
-        if sample.exists() and not SAMPLE_DUMP.read_bytes().startswith(sample.read_bytes()):
-            raise BuilderError(f"{sample}: is not the sample; name another --out")
+        if any(out.iterdir()) and not (sample.is_file() and sample.read_bytes() == SAMPLE_DUMP.read_bytes()):
+            raise BuilderError(f"{out}: is not empty, and not of a demo; name another --out")
         shutil.copyfile(SAMPLE_DUMP, sample)
     except OSError as error:
         raise BuilderError(f"{out}: cannot be written ({error.strerror}); name another --out") from error
-    for line in commands.split("\n"):
+    for line in (DATASET + MODEL if has_models else DATASET).split("\n"):
         if line:
             _run([word.format(out=out) for word in line.split()])
-    click.echo(said.format(out=shlex.quote(str(out))))
+    text = MADE + (EXPLAINED if has_models else NO_MODEL) + NEXT
+    click.echo(text.format(out=shlex.quote(str(out))))
 
 
 def _run(words: list[str]) -> None:

@@ -364,4 +364,4 @@ def test_control_characters_of_names_are_spelled_out():
         assert all(character.isprintable() or character == "\n" for character in text)
         assert "a b" in text
     rows = list(csv.DictReader(io.StringIO(report_text(made, ".csv"), newline="")))
-    assert [row["model"] for row in rows] == ["a\rb\\x1b[2J\\x00\nc"]
+    assert [row["model"] for row in rows] == ["a\\rb\\x1b[2J\\x00\nc"]
