@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from ps_models.training.loop import StoppedError as StoppedError
     from ps_models.training_run import TrainedRun as TrainedRun
     from ps_models.training_run import train as train
-    from ps_models.transformers_folder import export as export
 else:
     _get, __dir__, __all__ = lazy_names(__name__, __file__)
 

@@ -121,7 +121,6 @@ def list_models(*, model: str | None, as_json: bool) -> None:
 @click.option("--out", type=FOLDER, required=True, help="Folder for checkpoints and logs.")
 @click.option("--preset", help="Named hyperparameters, see `ps-models list` (default: the model's own).")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One hyperparameter; repeatable.")
-@click.option("--resume", is_flag=True, expose_value=False, help="Not needed: the same command resumes.")
 @click.option(
     "--save-minutes",
     default=5.0,
@@ -138,7 +137,6 @@ def list_models(*, model: str | None, as_json: bool) -> None:
     multiple=True,
     help="Also log to this tracker, if it is installed; repeatable.",
 )
-@click.option("--processes", default=1, type=PARALLEL, help="Data-parallel processes, one GPU each.")
 @device_option
 def train(
     *,
@@ -146,7 +144,6 @@ def train(
     log_every: int,
     max_updates: int | None,
     max_minutes: float | None,
-    processes: int,
     **options: Any,
 ) -> None:
     """Train MODEL on DATA.
@@ -155,10 +152,6 @@ def train(
     Writes to --out: last.safetensors (to resume), best.safetensors (to use), updates.jsonl, epochs.csv.
     Ctrl-C saves and stops. The same command resumes, even after a kill, with the result of an unbroken run.
     """
-    if processes > 1 and "RANK" not in os.environ:
-        from ps_models.training.processes import run_processes
-
-        raise click.exceptions.Exit(run_processes(sys.argv[1:], processes))
     limits = pm.RunLimits(
         save_seconds=save_minutes * 60,
         log_every=log_every,
@@ -243,14 +236,6 @@ def explain(*, out: Path, **options: Any) -> None:
     with shown_progress() as progress:
         pm.explain(out=out, progress=progress, **options)
     click.echo(out)
-
-
-@commands.command()
-@click.argument("model", type=ANY, metavar="CHECKPOINT")
-@click.option("--out", type=FOLDER, required=True, help="Folder to create.")
-def export(**options: Any) -> None:
-    """Export the Transformer in CHECKPOINT as a folder that the library `transformers` loads."""
-    click.echo(pm.export(**options))
 
 
 @commands.command("compare-by-frequency")

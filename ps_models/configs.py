@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from torch import nn
 
 from ps_models.errors import ModelError
-from ps_models.hyperparameters import Config, TrainingConfig
+from ps_models.hyperparameters import TrainingConfig
 from ps_models.models import MODELS
 from ps_models.training.optimizers import options_of
 from wikitext_builder.errors import nearest
@@ -67,48 +67,52 @@ def _tables(path: Path) -> dict[str, Any]:
 
 def _merged(table: Table, parts: Mapping[str, Table]) -> dict[str, Any]:
     """The settings of a table after those of the parts that it uses."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for name in msgspec.convert(table.get("use", []), list[str]):
         if name not in parts:
             raise ModelError(f"uses {name}; expected one of {', '.join(parts)}")
-        found |= _merged(parts[name], parts)
-    return found | {key: each for key, each in table.items() if key != "use"}
+        settings |= _merged(parts[name], parts)
+    return settings | {key: value for key, value in table.items() if key != "use"}
 
 
 def _preset(table: object, parts: Mapping[str, Table], config: Any) -> Preset:  # noqa: ANN401 - as in presets_of
     written = msgspec.convert(table, _Written)
-    found = {"model": _merged(written.model, parts), "training": _merged(written.training, parts)}
-    options = options_of(str(found["training"].get("optimizer", TrainingConfig.optimizer)).lower())
+    merged = {"model": _merged(written.model, parts), "training": _merged(written.training, parts)}
+    options = options_of(str(merged["training"].get("optimizer", TrainingConfig.optimizer)).lower())
     kinds = {"model": _kinds(config), "training": {**options, **_kinds(TrainingConfig)}}
-    for part, settings in found.items():
+    for part, settings in merged.items():
         if unknown := settings.keys() - kinds[part]:
             raise ModelError(f"has {', '.join(sorted(unknown))}; expected a field of its {part}")
-        found[part] = {key: _value(key, value, kinds[part][key]) for key, value in settings.items()}
-    return Preset(about=written.about, **found)
+        merged[part] = {key: converted(key, value, kinds[part][key]) for key, value in settings.items()}
+    return Preset(about=written.about, **merged)
 
 
 def presets_of(path: Path, config: Any) -> dict[str, Preset]:  # noqa: ANN401 - the class of a configuration
     """The presets of a file for models of that configuration; none if there is no file."""
     if not path.exists():
         return {}
-    found: dict[str, Preset] = {}
+    presets: dict[str, Preset] = {}
     name, tables = "parts", _tables(path)
     try:
         own = msgspec.convert(tables.pop(name, {}), dict[str, dict[str, Any]])
         parts = _tables(FOLDER / "shared.toml")["parts"] | own
         for name, table in tables.items():
-            found[name] = _preset(table, parts, config)
+            presets[name] = _preset(table, parts, config)
     except msgspec.ValidationError as error:
         raise ModelError(f"{path}: {name}: {error}; expected about, model and training") from error
     except (ModelError, RecursionError) as error:  # a part that uses itself
         raise ModelError(f"{path}: {name} {error}") from error
-    return found
+    return presets
+
+
+NOT_SET: Final = ("vocab_size", "optimizer_options")  # of the data; of settings that an optimizer has
 
 
 @cache
 def _kinds(config: Any) -> dict[str, Any]:  # noqa: ANN401 - as in presets_of
-    """The type of each field that can be set."""
-    return {name: kind for name, kind in get_type_hints(config).items() if name not in NOT_SET}
+    """The type of each field that can be set, with its range."""
+    hints = get_type_hints(config, include_extras=True)
+    return {name: kind for name, kind in hints.items() if name not in NOT_SET}
 
 
 def kind_of(model: str | ModelKind) -> ModelKind:
@@ -136,16 +140,6 @@ def preset_of(kind: ModelKind, name: str | None) -> Preset:
     return kind.presets[name]
 
 
-NOT_SET: Final = ("vocab_size", "optimizer_options")  # of the data; of settings that an optimizer has
-# What a setting of the training needs to have an effect: another one, and its values.
-NEEDED: Final = {
-    "averaging_interval": ("optimizer", ("asgd",)),
-    "decay_after": ("schedule", ("decay-after",)),
-    "floor": ("schedule", ("cosine", "linear")),
-}
-LARGEST: Final = 2**31 - 1  # whole number of a configuration; torch cannot multiply much larger ones
-
-
 def make_configs(
     model: str | ModelKind,
     preset: str | None,
@@ -158,35 +152,40 @@ def make_configs(
     """
     kind = kind_of(model)
     chosen, config_class = preset_of(kind, preset), kind.config
-    fields: dict[str, Any] = {**chosen.model, **chosen.training}
+    given = settings_by_name(settings)
+    of_preset = {**chosen.model, **chosen.training}
+    optimizer = str(given.get("optimizer", of_preset.get("optimizer", TrainingConfig.optimizer))).lower()
     kinds = {**_kinds(config_class), **_kinds(TrainingConfig)}
-    given = dict(_pairs(settings))
-    optimizer = str(given.get("optimizer", fields.get("optimizer", TrainingConfig.optimizer))).lower()
-    options = {name: one for name, one in options_of(optimizer).items() if name not in kinds}
+    options = {name: kind for name, kind in options_of(optimizer).items() if name not in kinds}
     kinds |= options
-    fields = {key: value for key, value in fields.items() if key in kinds}  # no options of another optimizer
-    for key, value in given.items():
-        if key not in kinds:
-            known = ", ".join(sorted(kinds))
-            raise ModelError(f"{key}: no such setting; expected key=value with a key of {known}")
-        fields[key] = _value(key, value, kinds[key])
+    if unknown := [key for key in given if key not in kinds]:
+        known = ", ".join(sorted(kinds))
+        raise ModelError(f"{unknown[0]}: no such setting; expected key=value with a key of {known}")
+    given = {key: converted(key, value, kinds[key]) for key, value in given.items()}
+    # A preset's options of another optimizer are left out.
+    fields = {key: value for key, value in {**of_preset, **given}.items() if key in kinds}
     own_options = {key: fields.pop(key) for key in options if key in fields}
-    fields |= {"vocab_size": vocab_size, "optimizer_options": own_options}
+    fields |= {"vocab_size": vocab_size, "optimizer": optimizer, "optimizer_options": own_options}
     own = {one.name: one for one in dataclasses.fields(config_class)}
     for name, one in own.items():
         if name not in fields and one.init and one.default is one.default_factory:  # both MISSING
             raise ModelError(f"{kind.name}: {name} has no default; give --set {name}=VALUE, or a preset")
     model_config = config_class(**{key: value for key, value in fields.items() if key in own})
     training = TrainingConfig(**{key: value for key, value in fields.items() if key not in own})
-    for name, (other, values) in NEEDED.items():
-        if name in given and (found := getattr(training, other)) not in values:
-            raise ModelError(
-                f"{name} with {other}={found}: it has no effect; use {other}={' or '.join(values)}"
-            )
-    if training.optimizer not in ("sgd", "asgd") and getattr(model_config, "pointer_rate", 1.0) != 1.0:
+    if "decay_after" in given and training.schedule != "decay-after":
         raise ModelError(
-            f"pointer_rate={model_config.pointer_rate:g} with optimizer={training.optimizer}: it scales"
-            f" gradients, which does not change its steps; use pointer_rate=1, or optimizer=sgd"
+            f"decay_after with schedule={training.schedule}: it has no effect; use schedule=decay-after"
+        )
+    if training.ema and training.averaging_interval:
+        raise ModelError(
+            f"ema={training.ema:g} with averaging_interval={training.averaging_interval}: one average is"
+            " kept; set one of them to 0"
+        )
+    rate = getattr(model_config, "pointer_rate", 1.0)
+    if training.optimizer != "sgd" and rate != 1.0:
+        raise ModelError(
+            f"pointer_rate={rate:g} with optimizer={training.optimizer}: it scales gradients, which does not"
+            " change its steps; use pointer_rate=1, or optimizer=sgd"
         )
     return model_config, training
 
@@ -204,75 +203,56 @@ def make_model(model: str | ModelKind, config: Any) -> nn.Module:  # noqa: ANN40
 
 
 def config_of(model: str | ModelKind, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - each has its own
-    """A model's configuration from a checkpoint's JSON."""
+    """A model's configuration from a checkpoint's JSON, which has all of its fields."""
     kind = kind_of(model)
-    config_class, model, values = kind.config, kind.name, completed_fields(kind, fields)
     advice = "use the version that wrote the checkpoint"
-    if unknown := values.keys() - {field.name for field in dataclasses.fields(config_class)}:
-        raise ModelError(f"{model} has no {', '.join(sorted(unknown))}; {advice}")
-    for name, value in values.items():
-        if _too_large(value):
-            raise ModelError(f"{model}: {name} has a number beyond {LARGEST:,}; {advice}")
+    if differing := fields.keys() ^ {field.name for field in dataclasses.fields(kind.config)}:
+        names = ", ".join(sorted(differing))
+        raise ModelError(f"{kind.name}: either the checkpoint or this version has no {names}; {advice}")
     try:
-        return msgspec.convert(values, config_class)
+        return msgspec.convert(fields, kind.config)
     except msgspec.ValidationError as error:
-        raise ModelError(f"{model}: {error}; {advice}") from error
+        raise ModelError(f"{kind.name}: {error}; {advice}") from error
 
 
-def completed_fields(model: str | ModelKind, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A checkpoint's fields of a model; those that did not exist when it was written as they were then."""
-    config = kind_of(model).config
-    return config.completed(fields) if issubclass(config, Config) else dict(fields)
+SPELLED: Final = {"yes": True, "no": False, "none": None}
 
 
-BOOLEANS: Final = {"yes": True, "true": True, "no": False, "false": False}
-KINDS: dict[object, tuple[str, Callable[[str], object]]] = {  # type: what is expected, and how it is read
-    bool: ("yes or no", lambda text: BOOLEANS[text.lower()]),
-    int: ("an integer", int),
-    float: ("a number", float),
-    tuple[int, ...]: (
-        "integers separated by commas",
-        lambda text: tuple(int(part) for part in text.split(",") if part),
-    ),
-    tuple[float, float]: ("two numbers separated by a comma", lambda text: _pair(*text.split(","))),
-    float | None: ("a number or none", lambda text: None if text.lower() == "none" else float(text)),
-    str: ("a name", str),
-}
+def settings_by_name(settings: Mapping[str, object] | Iterable[str]) -> dict[str, object]:
+    """Settings that are given by name, or as texts `key=value`.
 
-
-def _pair(first: str, second: str) -> tuple[float, float]:
-    return float(first), float(second)
-
-
-def _pairs(settings: Mapping[str, object] | Iterable[str]) -> Iterator[tuple[str, object]]:
+    >>> settings_by_name(["epochs=3"])
+    {'epochs': '3'}
+    """
     if isinstance(settings, Mapping):
-        yield from settings.items()
-        return
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        if not equals:
-            raise ModelError(f"{setting}: expected key=value")
-        yield key, text
+        return dict(settings)
+    pairs = [setting.partition("=") for setting in settings]
+    if wrong := [key for key, equals, _ in pairs if not equals]:
+        raise ModelError(f"{wrong[0]}: expected key=value")
+    return {key: text for key, _, text in pairs}
 
 
-def _value(key: str, value: object, kind: object) -> object:
-    """A value of a setting, of the type of its field; texts are parsed."""
-    expected, read = KINDS[kind]
+def converted(key: str, value: object, kind: Any) -> object:  # noqa: ANN401 - any type of a field
+    """A value of a setting as the type of its field has it; texts are read, lists have commas.
+
+    >>> converted("cutoffs", "200,1000", tuple[int, ...]), converted("locked", "yes", bool)
+    ((200, 1000), True)
+    """
+    plain = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    read: object = value
+    if isinstance(value, str) and get_origin(plain) in (tuple, list):
+        read = [part for part in value.split(",") if part]
+    elif isinstance(value, str) and plain is not str:
+        read = SPELLED.get(value.lower(), value)
     try:
-        if kind is bool and isinstance(value, bool):
-            return value
-        text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-        found = read(text)
-    except (ValueError, KeyError, TypeError):
+        return msgspec.convert(read, kind, strict=False)
+    except msgspec.ValidationError as error:
+        expected = str(error).partition(" - at ")[0].removeprefix("Expected ").replace("`", "")
+        if get_origin(plain) is Literal:
+            expected = ", ".join(get_args(plain))
+        elif plain is bool:
+            expected = "yes or no"
         raise ModelError(f"{key}={value}: expected {expected}") from None
-    if key != "seed" and _too_large(found):
-        raise ModelError(f"{key}={value}: expected at most {LARGEST:,}")
-    return found
-
-
-def _too_large(value: object) -> bool:
-    numbers = value if isinstance(value, list | tuple) else [value]
-    return any(isinstance(number, int) and abs(number) > LARGEST for number in numbers)
 
 
 PRESETS: Final[dict[str, Mapping[str, Preset]]] = {

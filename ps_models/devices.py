@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import platform
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import PRECISIONS
-
-LOG = logging.getLogger(__name__)
-SLOW = 2.0  # times the duration in float32: then bf16 costs more than it gains, whatever the model
 
 
 def choose_device(name: str, rank: int = 0) -> torch.device:
@@ -53,7 +47,6 @@ def autocast(device: torch.device, precision: str) -> Iterator[None]:
     cudnn: Any = torch.backends.cudnn
     before = torch.get_float32_matmul_precision(), cudnn.conv.fp32_precision, cudnn.rnn.fp32_precision
     use_products(precision)
-    warn_if_slow(device, precision)
     try:
         with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
             yield
@@ -76,7 +69,7 @@ def use_products(precision: str) -> None:
     cudnn.conv.fp32_precision = cudnn.rnn.fp32_precision = "tf32" if precision == "tf32" else "ieee"
 
 
-def best_precision(device: torch.device) -> str:
+def best_precision(device: torch.device) -> Literal["bf16", "fp32"]:
     """bf16 if a device computes it in hardware, else fp32."""
     if device.type == "cuda":
         has = torch.cuda.is_bf16_supported(including_emulation=False)
@@ -84,33 +77,3 @@ def best_precision(device: torch.device) -> str:
         cpu: Any = torch.cpu
         has = device.type == "cpu" and (cpu._is_avx512_bf16_supported() or cpu._is_amx_tile_supported())
     return "bf16" if has else "fp32"
-
-
-@cache
-def warn_if_slow(device: torch.device, precision: str) -> None:
-    """Warn, once per process, if this processor computes bf16 more slowly than float32.
-
-    Processors with AVX-512 BF16 or AMX compute it faster; others convert each number, and a product takes a
-    hundred times as long.
-    """
-    if precision != "bf16" or device.type != "cpu":
-        return
-    times = product_seconds(torch.bfloat16) / product_seconds(torch.float32)
-    if times >= SLOW:
-        LOG.warning(
-            "precision=bf16: products take %.0f times as long as in fp32 on this processor;"
-            " precision=fp32 is faster here",
-            times,
-        )
-
-
-def product_seconds(dtype: torch.dtype) -> float:
-    """The time of a small product on the CPU, the best of three."""
-    left, right = torch.ones(64, 512, dtype=dtype), torch.ones(512, 512, dtype=dtype)
-    left @ right  # the first product also sets up its kernel
-    seconds = []
-    for _ in range(3):
-        start = time.perf_counter()
-        left @ right
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)

@@ -1,8 +1,8 @@
 """The invariants of every language model; you can check your own models with them.
 
-`LanguageModel` and `Trainable` state them. Scores are compared with a tolerance in nats, which can be smaller
-for a model in float64. An invariant is one function of a `Trial` that yields violations, and one entry of a
-table at the end. The benchmarks check the same invariants on the text of a run.
+`LanguageModel` and `StreamModel` state them. Scores are compared with a tolerance in nats, which can be
+smaller for a model in float64. An invariant is one function of a `Trial` that yields violations, and one
+entry of a table at the end. The benchmarks check the same invariants on the text of a run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from ps_models.language_model import Generative, LanguageModel, State, Trainable, map_state, tensors_of
+from ps_models.language_model import LanguageModel, State, map_state, tensors_of
 
 ROWS, LENGTH = 3, 12  # of the random texts
 GROUP: Final = 256  # words per call when many are scored as the next one, or fewer:
@@ -148,14 +148,14 @@ def check_language_model(
 
 
 def check_trainable(
-    model: Trainable[State],
+    model: LanguageModel[State],
     vocab_size: int,
     *,
     tolerance: float = 1e-4,
     seed: int = 1,
     device: torch.device | str = "cpu",
 ) -> None:
-    """Check the invariants of `Trainable` on random texts: loss agrees with the scores, gradients are finite.
+    """Check the training of a model on random texts: loss agrees with the scores, gradients are finite.
 
     The arguments are those of `check_language_model`; gradients are also computed in training mode.
 
@@ -166,7 +166,7 @@ def check_trainable(
 
 
 def check_generative(
-    model: Generative[State],
+    model: LanguageModel[State],
     vocab_size: int,
     *,
     tolerance: float = 1e-4,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, Protocol, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
 
 from ps_models.errors import ModelError
-from wikitext_builder.dataset.vocabulary import Vocabulary
 
 RNNS = (nn.RNNBase, nn.RNNCellBase)
 State = TypeVar("State")
@@ -24,6 +23,17 @@ class LanguageModel(Protocol[State]):
     there are no shifted targets. `check_language_model` checks these invariants.
 
     A state is a tensor or a (named) tuple of states; the first dimension of each tensor is the batch.
+
+    A model may have other methods; `StreamModel` says what they return:
+
+    ==================  =====================================================
+    `loss`              training
+    `loss_and_penalty`  training with a penalty, such as a norm of activations
+    `prepare`           training on spellings or topics, read from the text first
+    `next_log_probs`    generation, pages that explain predictions
+    `scores_and_hidden` the neural cache
+    `locked_masks`      Monte Carlo dropout
+    ==================  =====================================================
     """
 
     def initial_state(self, batch_size: int) -> State:
@@ -43,101 +53,18 @@ class LanguageModel(Protocol[State]):
         ...
 
 
-class Trainable(LanguageModel[State], Protocol[State]):
-    """A language model trained by gradient descent."""
-
-    def loss(
-        self, tokens: Tensor, state: State, scored: int | None = None, advance: int | None = None
-    ) -> tuple[Tensor, State]:
-        """Return -log p, in nats, of each of the last `scored` tokens.
-
-        They are not averaged, because rows can differ in length, and processes sum before they divide.
-
-        Truncated back-propagation (Algorithm 1 of the paper: every k1 steps, through the last k2) is a loop
-        over this call. An update scores K tokens, each of which looks back on L outputs and sends gradients
-        through them. It gets `tokens` of length L - 1 + K: their outputs are recomputed with the current
-        weights, the last K tokens are scored (k1 = K, L <= k2 <= L + K - 1), and the state advances by K
-        tokens, to the start of the next update. With L = 100, K = 1 is the paper's schedule::
-
-            for end in range(K, length + 1, K):
-                begin, next_begin = (max(0, first - (L - 1)) for first in (end - K, end))
-                nats, state = model.loss(stream[:, begin:end], state, scored=K, advance=next_begin - begin)
-                nats.mean().backward()
-
-        (At the start of the stream the look-back is shorter and the state does not advance: `advance` is 0.)
-        Plain segments are `model.loss(segment, state)`: every token is scored, and the state is the one after
-        the segment; a pointer's window then reaches into outputs of earlier updates, which are constants.
-
-        Args:
-            tokens: int64 ids, (batch, time).
-            state: The state before the first of them, which does not change.
-            scored: Number of tokens to score, at the end; None: all.
-            advance: Return the state after this many tokens; None: after `scored`.
-
-        Returns:
-            Nats, (batch, scored), at least in float32, and the detached state: gradients stay within a call.
-        """
-        ...
-
-
-class Generative(LanguageModel[State], Protocol[State]):
-    """A language model that predicts all words at once."""
-
-    def next_log_probs(self, state: State) -> Tensor:
-        """Return natural log-probabilities of every word as the next token: (batch, vocabulary)."""
-        ...
-
-
-def generative(model: object) -> Generative[Any]:
+def generative(model: object) -> Any:  # noqa: ANN401 - a model of any class
     """A model that predicts all words at once; a ModelError says that it does not."""
     if not hasattr(model, name := "next_log_probs"):
         raise ModelError(f"{type(model).__name__} has no {name}, of all words; docs/own-model.md shows one")
-    return cast("Generative[Any]", model)
-
-
-@runtime_checkable
-class Recurrent(LanguageModel[State], Protocol[State]):
-    """A language model that also returns its hidden outputs, which a `NeuralCache` needs."""
-
-    def scores_and_hidden(self, tokens: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
-        """Return log-probabilities (B, T), the output that predicted each (B, T, hidden), and the state."""
-        ...
+    return model
 
 
 def reads_word_by_word(model: object) -> bool:
-    """Return True if a model reads one word after the other, as most `Recurrent` ones and torch's RNNs do."""
+    """Return True if a model reads one word after the other, as recurrent ones do: ours and torch's RNNs."""
     has_rnn = isinstance(model, nn.Module) and any(isinstance(part, RNNS) for part in model.modules())
-    return (has_rnn or isinstance(model, Recurrent)) and not getattr(model, "reads_segments_whole", False)
-
-
-@runtime_checkable
-class Penalised(Protocol[State]):
-    """A trainable model whose loss has a penalty, such as a norm of activations."""
-
-    def loss_and_penalty(
-        self, tokens: Tensor, state: State, scored: int | None = None, advance: int | None = None
-    ) -> tuple[Tensor, Tensor, State]:
-        """Return what `loss` does, with a penalty between the nats and the state.
-
-        The penalty, a scalar tensor, is a mean over the tokens: training minimises the mean of the nats plus
-        the penalty. It calls this method instead of `loss`, but reports the nats alone.
-        """
-        ...
-
-
-@runtime_checkable
-class Prepared(Protocol):
-    """A model that reads the training text before training, for example for spellings or topics."""
-
-    def prepare(self, stream: Tensor, vocabulary: Vocabulary, seed: int) -> None:
-        """Fill the model's buffers, which its checkpoints keep, deterministically.
-
-        Args:
-            stream: int64 ids of the training text, (time,).
-            vocabulary: The words of the ids.
-            seed: For random draws.
-        """
-        ...
+    is_recurrent = has_rnn or hasattr(model, "scores_and_hidden")
+    return is_recurrent and not getattr(model, "reads_segments_whole", False)
 
 
 def map_state(function: Callable[[Tensor], Tensor], state: State) -> State:

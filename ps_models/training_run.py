@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import torch
 from torch import nn
 
-from ps_models.configs import ModelKind, config_of, make_configs, make_model
+from ps_models.configs import ModelKind, make_configs, make_model, settings_by_name
 from ps_models.data.dataset import read_texts, read_train
 from ps_models.devices import best_precision, choose_device
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Score
-from ps_models.hyperparameters import Config, TrainingConfig
-from ps_models.language_model import Prepared
+from ps_models.hyperparameters import TrainingConfig
 from ps_models.own_models import check_laws, keep_source, named_kind
 from ps_models.training.checkpoint import LAST, Checkpoint, check_vocabulary, read_checkpoint
+from ps_models.training.distributed import torchrun_context
 from ps_models.training.logs import events_to
 from ps_models.training.loop import RunLimits, TrainingData, run_training
-from ps_models.training.update import torchrun_context
 from wikitext_builder.dataset.load import FILE
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.hashing import file_sha256
@@ -78,7 +79,7 @@ def train(
         log_to: Also log to these trackers: tensorboard, wandb, mlflow.
         limits: When to save, log and stop.
         compile: Compile the updates with torch.compile: minutes at the start, then faster updates, whose
-            numbers differ in the last digits. On a GPU it uses CUDA graphs; no GPU has run it yet.
+            numbers differ in the last digits. On a GPU it uses CUDA graphs.
         progress: Called with the number of tokens done.
 
     Raises:
@@ -94,7 +95,7 @@ def train(
     with torchrun_context() as world:
         chosen = choose_device(device, world.rank)
         if training.precision == "auto":
-            before = saved.settings.get("precision") if saved else None
+            before: Any = saved.settings.get("precision") if saved else None
             training = replace(training, precision=before or best_precision(chosen))
         made = _new_model(kind, texts, model_config, training.seed, world.rank, prepare=saved is None)
         if world.rank == 0:
@@ -118,40 +119,51 @@ def train(
         patience=training.patience,
         rank=world.rank,
     )
-    before = (saved.training or {})["position"]["losses"] if saved else ()
-    return replace(run, trained_before=tuple(before) == run.losses)
+    losses = (saved.training or {})["position"]["losses"] if saved else ()
+    return replace(run, trained_before=tuple(losses) == run.losses)
 
 
 def _prepared(
     kind: ModelKind, data: Path, preset: str | None, settings: Mapping[str, object] | Iterable[str]
-) -> tuple[TrainingData, Config, TrainingConfig]:
+) -> tuple[TrainingData, Any, TrainingConfig]:
     """The text of a run, with what its checkpoints say besides the weights; and its configurations."""
     dataset = load_dataset(data)
     if dataset.layout == FILE:
         raise ModelError(f"{data}: a single file; expected a folder with train and valid files to train on")
     hashes = {f"{split}_sha256": file_sha256(dataset.file(split)) for split in ("train", "valid")}
     words, stream = read_train(dataset, hashes["train_sha256"])
-    config, training = make_configs(kind, preset, settings, len(words))
-    facts = {"data": dataset.name, **hashes, "preset": preset}
+    given = settings_by_name(settings)
+    config, training = make_configs(kind, preset, given, len(words))
+    values = {**training.optimizer_options, **asdict(training), **asdict(config)}
+    facts: dict[str, Any] = {"data": dataset.name, **hashes, "preset": preset}
+    facts["settings"] = {name: values[name] for name in given}
     if kind.source_sha256:
         facts["source_sha256"] = kind.source_sha256
-    run = Checkpoint(model=kind.name, config=asdict(config), weights={}, vocabulary=words, facts=facts)
+    plain = msgspec.json.decode(msgspec.json.encode(asdict(config)))  # as it is read again: lists, not tuples
+    run = Checkpoint(model=kind.name, config=plain, weights={}, vocabulary=words, facts=facts)
     texts = TrainingData(stream=stream, valid=list(read_texts(dataset, "valid", words)), describe=run)
     return texts, config, training
 
 
 def _new_model(
-    kind: ModelKind, texts: TrainingData, config: Config, seed: int, rank: int, *, prepare: bool
+    kind: ModelKind,
+    texts: TrainingData,
+    config: Any,  # noqa: ANN401 - each model has its own
+    seed: int,
+    rank: int,
+    *,
+    prepare: bool,
 ) -> nn.Module:
     """A model with the weights of a seed; a resumed run loads what `prepare` would fill."""
     torch.manual_seed(seed)
-    made = make_model(kind, config)
-    if prepare and isinstance(made, Prepared):
+    made: Any = make_model(kind, config)
+    if prepare and hasattr(made, "prepare"):
         made.prepare(texts.stream, texts.describe.vocabulary, seed)
     if prepare and kind.source:
         check_laws(kind, made, config, len(texts.describe.vocabulary))
     torch.manual_seed(seed + rank)  # each process draws masks of its own
-    return made
+    trainable: nn.Module = made
+    return trainable
 
 
 def _saved_run(out: Path, kind: ModelKind, wanted: Checkpoint, data: Path) -> Checkpoint | None:
@@ -160,16 +172,14 @@ def _saved_run(out: Path, kind: ModelKind, wanted: Checkpoint, data: Path) -> Ch
         return None
     saved = read_checkpoint(out / LAST, training=True)
     check_vocabulary(saved, wanted.vocabulary, str(data))
-    # Fields newer than the checkpoint are as `config_of` completes them.
-    config_then = asdict(config_of(kind, saved.config)) if saved.model == kind.name else saved.config
-    found = {"model": saved.model, "source_sha256": saved.source_sha256, **config_then}
+    found = {"model": saved.model, "source_sha256": saved.source_sha256, **saved.config}
     now = {"model": kind.name, "source_sha256": kind.source_sha256, **wanted.config}
-    if differing := [key for key in now if found.get(key) != now[key]]:
+    if differing := [key for key in now if found.get(key, ...) != now[key]]:
         changes = ", ".join(f"{key} {found.get(key)} → {now[key]}" for key in differing)
         raise ModelError(f"{out}: the run there has a different model ({changes}); use another --out")
     for split in ("train", "valid"):
-        here, then = (str(each.facts.get(f"{split}_sha256", "")) for each in (wanted, saved))
-        if here != then and (then or split == "train"):  # older runs do not name valid
+        here, then = (str(run.facts.get(f"{split}_sha256", "")) for run in (wanted, saved))
+        if here != then:
             raise ModelError(
                 f"{data}: sha256 of {split} {here[:12]}, but the run's is {then[:12]}: its place in"
                 " train and its losses on valid would not fit; use the same data, or another --out"

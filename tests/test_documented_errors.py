@@ -216,9 +216,6 @@ RAISED: dict[str, Rows] = {
         "`out` has an unknown ending": lambda at: pm.explain(at.run, at.tiny, out=at / "x.doc"),
         "the model has no pointer": lambda at: pm.explain(at.run, at.tiny, start="best"),
     },
-    "pm.export ModelError": {
-        "It is another model": lambda at: pm.export(at.run, at / "x"),
-    },
     "pm.generate ModelError": {
         "missing": lambda at: next(pm.generate(at / "empty")),
         "temperature": lambda at: next(pm.generate(at.run, temperature=-1.0)),

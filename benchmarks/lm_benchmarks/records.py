@@ -24,7 +24,6 @@ import msgspec
 from lm_benchmarks.choices import BEGINNING, MUST_AGREE, PAPER
 from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import METRICS, Int63, Record, Sums
-from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Signature
 from ps_models.hyperparameters import TrainingConfig, finished
 from ps_models.training.logs import EPOCHS
@@ -66,13 +65,15 @@ class Trained(Record, frozen=True, kw_only=True):
     sessions: tuple[str, ...] = ()  # by which code and device, in order
 
     def __post_init__(self) -> None:
-        for name in (*ENDS, "seed"):
-            if type(value := self.training.get(name, 0)) is not int:
-                raise ValueError(f"training.{name} is {value!r:.40}, not a whole number")
         try:
-            _ = self.is_finished
-        except ModelError as error:
-            raise ValueError(f"training.{error}") from error
+            self._config()
+        except msgspec.ValidationError as error:
+            raise ValueError(f"training: {error}") from error
+
+    def _config(self) -> TrainingConfig:
+        """What decides when the run ends."""
+        names = self.training.keys() & {*ENDS, "seed"}
+        return msgspec.convert({name: self.training[name] for name in names}, TrainingConfig)
 
     @property
     def processes(self) -> int:
@@ -83,8 +84,7 @@ class Trained(Record, frozen=True, kw_only=True):
     @property
     def is_finished(self) -> bool:
         """Returns True if the run came to the end of its settings; else it was stopped before."""
-        config = TrainingConfig(**{key: self.training[key] for key in ENDS if key in self.training})
-        return finished(config, losses_of(self.curve))
+        return finished(self._config(), losses_of(self.curve))
 
     @property
     def changes(self) -> frozenset[str]:

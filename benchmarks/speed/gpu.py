@@ -41,9 +41,9 @@ from ps_models.data.dataset import Text, read_stream, to_rows
 from ps_models.devices import choose_device
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import score_texts
-from ps_models.language_model import Prepared
 from ps_models.own_models import list_models
-from ps_models.training.update import ONE_PROCESS, Position, Training
+from ps_models.training.distributed import ONE_PROCESS
+from ps_models.training.update import Position, Training
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
@@ -135,7 +135,7 @@ def set_up(case: Case, text: Tensor, words: Vocabulary, device: torch.device) ->
     config, training = make_configs(case.model, case.preset, settings, len(words))
     torch.manual_seed(1)
     model: Any = make_model(case.model, config).train()
-    if isinstance(model, Prepared):
+    if hasattr(model, "prepare"):
         model.prepare(text, words, 1)
     rows = to_rows(text, training.batch_size)
     model.to(device)

@@ -1,7 +1,7 @@
 """The models, one file each; `MODELS` names those that can be trained.
 
-For each name: the dataclass of its configuration, and its module. They satisfy the invariants of `Trainable`
-and share `StreamModel`; those with a pointer share `PointerSentinel`. Models that only count are in
+For each name: the dataclass of its configuration, and its module. They satisfy the invariants and
+share `StreamModel`; those with a pointer share `PointerSentinel`. Models that only count are in
 `ps_models.models.baselines`.
 """
 

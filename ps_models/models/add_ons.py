@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -29,17 +29,17 @@ from torch import Tensor
 from ps_models.data.dataset import Text
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import CHUNK, evaluating
-from ps_models.hyperparameters import Amount, Config, Share, Size
-from ps_models.language_model import LanguageModel, Recurrent, State, map_state
+from ps_models.hyperparameters import Amount, Share, Size
+from ps_models.language_model import LanguageModel, State, map_state
 from ps_models.layers.window import NEVER, NO_WORD, look_back
 from ps_models.models.interpolation import with_best_weight
-from ps_models.models.stream import Masks
+from ps_models.models.stream import Masks, StreamModel
 
 Inner = TypeVar("Inner")
 
 
 @dataclass(frozen=True, kw_only=True)
-class NeuralCacheConfig(Config):
+class NeuralCacheConfig:
     """The defaults are those of awd-lstm-lm's README for the Penn Treebank; tune them on validation data."""
 
     window: Size = 500
@@ -58,7 +58,7 @@ class NeuralCacheState(NamedTuple, Generic[Inner]):
 class NeuralCache(Generic[State]):
     """A recurrent model with a cache of its outputs; it learns nothing and adds no parameters."""
 
-    def __init__(self, model: Recurrent[State], config: NeuralCacheConfig) -> None:
+    def __init__(self, model: StreamModel[State], config: NeuralCacheConfig) -> None:
         self.model = model
         self.config = config
 
@@ -112,7 +112,7 @@ GRID: Final = cache_grid()
 
 
 def tuned_neural_cache(
-    model: Recurrent[Any],
+    model: StreamModel[Any],
     texts: Sequence[Text],
     *,
     grid: Sequence[NeuralCacheConfig] = GRID,
@@ -132,7 +132,7 @@ def tuned_neural_cache(
 
 
 def _scores_and_hidden(
-    model: Recurrent[Any], stream: Tensor, device: torch.device | str
+    model: StreamModel[Any], stream: Tensor, device: torch.device | str
 ) -> tuple[Tensor, Tensor]:
     """Log-probabilities in float64 on the CPU, and the outputs that predicted each token on their device."""
     scores, outputs, state = [], [], model.initial_state(1)
@@ -171,15 +171,6 @@ def _log_share(scores_TS: Tensor, seen_TS: Tensor, same_TS: Tensor) -> Tensor:
     return (own_T - all_T.clamp(min=NEVER / 2)).clamp(min=NEVER)
 
 
-@runtime_checkable
-class Maskable(LanguageModel[State], Protocol[State]):
-    """A model with dropout whose calls also take masks."""
-
-    def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
-        """One mask per sample, each for a whole text."""
-        ...
-
-
 class MonteCarloDropout(Generic[State]):
     """A trained model with dropout on: probabilities are means over M samples of its masks.
 
@@ -188,10 +179,11 @@ class MonteCarloDropout(Generic[State]):
     samples cost 1000 times the model, which is in evaluation mode and was trained with `locked=True`.
     """
 
-    def __init__(self, model: Maskable[State], samples: int, generator: torch.Generator) -> None:
-        self.model: Any = model
-        self.samples = samples
-        self.masks = model.locked_masks(samples, generator)
+    def __init__(self, model: LanguageModel[State], samples: int, generator: torch.Generator) -> None:
+        """Draws the masks; the model has `locked_masks`."""
+        with_masks: Any = model
+        self.model, self.samples = with_masks, samples
+        self.masks: Masks = with_masks.locked_masks(samples, generator)
 
     def initial_state(self, batch_size: int) -> State:
         """The model's state of every sample: its tensors are (batch, samples, ...)."""

@@ -7,7 +7,7 @@ Section 4.6: activation regularisation, in nats per token, added to the loss, of
 
     penalty = alpha mean((m h_t)^2) + beta mean((h_t - h_(t-1))^2)      m: the mask of output dropout
 
-Random chunk lengths and NT-ASGD belong to training: `random_strides` and `asgd`.
+Random chunk lengths and NT-ASGD belong to training: `random_strides` and `averaging_interval`.
 
 The dropped weights replace the weights during one call and are not kept. No copy of them can become stale, so
 a model can be evaluated at any point of training.
@@ -68,8 +68,6 @@ class Outputs(NamedTuple):
 class AWDLSTM(StreamModel[AWDLSTMState]):
     """Embedding, layers of LSTM with dropped weights, the embedding again as softmax."""
 
-    layers_can_recompute = False  # not with the weights that were dropped
-
     def __init__(self, config: AWDLSTMConfig) -> None:
         super().__init__()
         self.config = config
@@ -94,7 +92,7 @@ class AWDLSTM(StreamModel[AWDLSTMState]):
     def loss_and_penalty(
         self, tokens: Tensor, state: AWDLSTMState, scored: int | None = None, advance: int | None = None
     ) -> tuple[Tensor, Tensor, AWDLSTMState]:
-        """Nats of the last `scored` tokens, and the activations' penalty; see `Penalised`."""
+        """Nats of the last `scored` tokens, and the activations' penalty; see `StreamModel`."""
         scored, advance = scored_and_advance(tokens, scored, advance)
         outputs, state = self.outputs(tokens, state, at=advance)
         nats_BT = -self.score(outputs.dropped_BTE[:, -scored:], tokens[:, -scored:])
@@ -169,7 +167,7 @@ class PointerSentinelAWDLSTM(PointerSentinel):
         scored: int | None = None,
         advance: int | None = None,
     ) -> tuple[Tensor, Tensor, PointerSentinelState]:
-        """Nats of the last `scored` tokens, and the activations' penalty; see `Penalised`."""
+        """Nats of the last `scored` tokens, and the activations' penalty; see `StreamModel`."""
         scored, advance = scored_and_advance(tokens, scored, advance)
         outputs, inner = self.inner.outputs(tokens, state.inner, at=advance)
         nats_BT, after = self._loss((outputs.dropped_BTE, inner), tokens, state, scored, advance)

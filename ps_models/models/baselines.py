@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from ps_models.data.dataset import read_stream, read_texts
-from ps_models.hyperparameters import Config, Size, WordId
+from ps_models.hyperparameters import ModelConfig, Size
 from ps_models.language_model import LanguageModel
 from ps_models.models.kneser_ney import ABSENT, Floats, Grams, Ints, estimate
 from ps_models.models.unigram_cache import tuned_cache
@@ -59,12 +59,10 @@ class Unigram:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NGramConfig(Config):
-    """The order of an n-gram model; nothing in it is tuned."""
+class NGramConfig(ModelConfig):
+    """The order of an n-gram model, in which no n-gram crosses the end of a line; nothing in it is tuned."""
 
-    vocab_size: int
     order: Size = 5  # Mikolov and Zweig (2012), Table 2: KN5
-    eos: WordId = 1  # no n-gram crosses the end of a line
 
 
 class NGram:

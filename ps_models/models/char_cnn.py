@@ -42,8 +42,8 @@ class CharCNNConfig(LSTMConfig):
     """Sizes and rates of the LSTM and of the letters; the defaults are the paper's large model, Table 2."""
 
     character_size: Size = 15  # D
-    widths: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7)  # of the filters
-    features: tuple[int, ...] = (50, 100, 150, 200, 200, 200, 200)  # filters of each width
+    widths: tuple[Size, ...] = (1, 2, 3, 4, 5, 6, 7)  # of the filters
+    features: tuple[Size, ...] = (50, 100, 150, 200, 200, 200, 200)  # filters of each width
     highways: Count = 2
     gate_bias: Finite = -2.0  # of t before training, section 3: at first most of y is carried through
     word_length: Size = 63  # bytes that are read of each word; 65 with its marks, as in the paper's code
@@ -118,13 +118,9 @@ class CharCNN(StreamModel[LSTMState]):
             raise ValueError(
                 "tied=True: there is no embedding of words that the softmax could use; use tied=no"
             )
-        if min((*config.widths, *config.features), default=0) < 1:
+        if not config.widths or len(config.widths) != len(config.features):
             raise ValueError(
-                f"widths={config.widths}, features={config.features}: expected 1 or more of each"
-            )
-        if len(config.widths) != len(config.features):
-            raise ValueError(
-                f"{len(config.widths)} widths and {len(config.features)} features; expected as many"
+                f"{len(config.widths)} widths and {len(config.features)} features; expected as many, not none"
             )
         self.config = config
         self.words = SpelledWords(config)
@@ -136,7 +132,7 @@ class CharCNN(StreamModel[LSTMState]):
                     parameter.add_(config.gate_bias)
 
     def prepare(self, stream: Tensor, vocabulary: Vocabulary, seed: int) -> None:
-        """Learn the spelling of all words; see `Prepared`."""
+        """Learn the spelling of all words; see `StreamModel`."""
         del stream, seed
         self.words.codes_VC.copy_(spelled(vocabulary.tokens, self.config.word_length))
 

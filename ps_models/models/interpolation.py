@@ -56,7 +56,7 @@ class Interpolation:
         return _mixed(scores_MBT, self.weights), tuple(part for _, part in pairs)
 
     def next_log_probs(self, state: tuple[Any, ...]) -> Tensor:
-        """Log-probabilities of every word as the next token, (batch, vocabulary), if each is `Generative`."""
+        """Log-probabilities of every word as the next token, (batch, vocabulary), if each model has them."""
         models: Sequence[Any] = self.models
         rows = [model.next_log_probs(part).double() for model, part in zip(models, state, strict=True)]
         return _mixed(torch.stack(rows), self.weights)

@@ -11,7 +11,6 @@ Merity et al. (2016), section 5.2, the default: zoneout on the recurrent connect
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -34,7 +33,7 @@ class LSTMConfig(SoftmaxConfig):
     hidden_size: Size = 650  # H, of the embedding too
     layers: Size = 2
     tied: bool = False  # the softmax takes the embedding's weights (Inan et al. 2016, arXiv 1611.01462)
-    cutoffs: tuple[int, ...] = ()  # of an adaptive softmax; empty: a full one
+    cutoffs: tuple[Size, ...] = ()  # of an adaptive softmax; empty: a full one
     type_dropout: Rate = 0.0  # of the embedding, all occurrences of a type
     input_dropout: Rate = 0.5  # of the embedding's output, section 5.2: "each RNN layer"
     layer_dropout: Rate = 0.5  # of the input to each further layer
@@ -46,16 +45,6 @@ class LSTMConfig(SoftmaxConfig):
     zoneout_cell: Rate = 0.0  # of cells c, not in the paper; Krueger et al. had 0.5, and 0.05 of h
     zoneout_outputs: bool = False  # also of what is handed up; the paper has "recurrent connections" only
     init: Amount = 0.05  # weights are uniform in [-init, init]: medium, Zaremba et al., section 4.1
-
-    @classmethod
-    def completed(cls, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """As `Config.completed`: before `zoneout_outputs` existed, zoneout held the outputs back too.
-
-        >>> LSTMConfig.completed({"zoneout": 0.5, "zoneout_cell": 0.0})["zoneout_outputs"]
-        True
-        """
-        zoned = bool(fields.get("zoneout") or fields.get("zoneout_cell"))
-        return {"zoneout_outputs": zoned, **fields}
 
 
 class LSTMState(NamedTuple):

@@ -103,36 +103,38 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
     def scores_and_hidden(
         self, tokens: Tensor, state: PointerSentinelState, masks: Masks | None = None
     ) -> tuple[Tensor, Tensor, PointerSentinelState]:
-        """Scores and the outputs that they came from; see `Recurrent`."""
+        """Scores and the outputs that they came from; see `StreamModel`."""
         T = tokens.shape[1]
         given: dict[str, Any] = {} if masks is None else {"masks": masks}
         outputs = self.inner.run(tokens, state.inner, at=T, **given)
         past_BSH, words_BS, next_state = self._past(outputs, tokens, state, T)
         return self._mixture(past_BSH, words_BS, tokens), past_BSH[:, -T:], next_state
 
-    def loss(
+    def loss_and_penalty(
         self,
         tokens: Tensor,
         state: PointerSentinelState,
         scored: int | None = None,
         advance: int | None = None,
-    ) -> tuple[Tensor, PointerSentinelState]:
-        """Nats of the last `scored` tokens; see `Trainable`.
+    ) -> tuple[Tensor, Tensor | float, PointerSentinelState]:
+        """Nats of the last `scored` tokens; see `StreamModel`.
 
         With `scored` + W - 1 tokens or more, every window consists of outputs computed in this call.
         """
         scored, advance = scored_and_advance(tokens, scored, advance)
-        outputs = self.inner.run(tokens, state.inner, at=advance)
-        return self._loss(outputs, tokens, state, scored, advance)
+        nats_BT, after = self._loss(
+            self.inner.run(tokens, state.inner, at=advance), tokens, state, scored, advance
+        )
+        return nats_BT, 0.0, after
 
     @torch.no_grad()
     def next_log_probs(self, state: PointerSentinelState) -> Tensor:
-        """Log-probabilities of all words as the next one; see `Generative`."""
-        found, _ = self.inspect(state.inner.token_B[:, None], state)
-        vocab_BV = self.vocab_log_probs(found.hidden_BTH[:, 0])
-        words_BW = found.words_BTW[:, 0].clamp(min=0)
-        pointer_BV = torch.zeros_like(vocab_BV).scatter_add_(1, words_BW, found.attention_BTW[:, 0])
-        return torch.logaddexp(found.gate_BT.log() + vocab_BV, pointer_BV.log())
+        """Log-probabilities of all words as the next one; see `StreamModel`."""
+        parts, _ = self.inspect(state.inner.token_B[:, None], state)
+        vocab_BV = self.vocab_log_probs(parts.hidden_BTH[:, 0])
+        words_BW = parts.words_BTW[:, 0].clamp(min=0)
+        pointer_BV = torch.zeros_like(vocab_BV).scatter_add_(1, words_BW, parts.attention_BTW[:, 0])
+        return torch.logaddexp(parts.gate_BT.log() + vocab_BV, pointer_BV.log())
 
     def vocab_log_probs(self, hidden_NH: Tensor) -> Tensor:
         """The softmax component over all words, (N, vocabulary)."""
@@ -215,7 +217,7 @@ class PointerSentinelLSTM(PointerSentinel):
         super().__init__("lstm", LSTM(config), config, size=config.hidden_size, window=config.window)
 
     def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
-        """Those of the LSTM; see `MonteCarloDropout`."""
+        """Those of the LSTM."""
         masks: Masks = self.inner.locked_masks(samples, generator)
         return masks
 

@@ -141,7 +141,7 @@ class RNNLDA(StreamModel[RNNLDAState]):
         self.register_buffer("log_topics_VK", torch.zeros(V, K))
 
     def prepare(self, stream: Tensor, vocabulary: Vocabulary, seed: int) -> None:
-        """Estimate the topics of words; see `Prepared`."""
+        """Estimate the topics of words; see `StreamModel`."""
         counts_VK = self.config.smoothing + topics_of_words(stream, len(vocabulary), self.config, seed)
         self.log_topics_VK.copy_((counts_VK / counts_VK.sum(dim=1, keepdim=True)).log())
 
@@ -153,7 +153,7 @@ class RNNLDA(StreamModel[RNNLDAState]):
     def scores_and_hidden(
         self, tokens: Tensor, state: RNNLDAState, masks: Masks | None = None
     ) -> tuple[Tensor, Tensor, RNNLDAState]:
-        """Scores and the hidden outputs, without topics, that they came from; see `Recurrent`."""
+        """Scores and the hidden outputs, without topics, that they came from; see `StreamModel`."""
         log_probs_BT, both_BTX, state = super().scores_and_hidden(tokens, state, masks)
         return log_probs_BT, both_BTX[..., : self.config.hidden_size], state
 

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from ps_models.language_model import State, detach
 from ps_models.layers.products import wide
+from wikitext_builder.dataset.vocabulary import Vocabulary
 
 
 class Masks(NamedTuple):
@@ -104,7 +105,7 @@ class StreamModel(nn.Module, Generic[State]):
     def scores_and_hidden(
         self, tokens: Tensor, state: State, masks: Masks | None = None
     ) -> tuple[Tensor, Tensor, State]:
-        """Scores and the outputs that they came from; see `Recurrent`."""
+        """Log-probabilities (B, T), the output that predicted each (B, T, hidden), and the state."""
         given: dict[str, Any] = {} if masks is None else {"masks": masks}
         hidden_BTH, state = self.run(tokens, state, at=tokens.shape[1], **given)
         return self.score(hidden_BTH, tokens), hidden_BTH, state
@@ -112,14 +113,61 @@ class StreamModel(nn.Module, Generic[State]):
     def loss(
         self, tokens: Tensor, state: State, scored: int | None = None, advance: int | None = None
     ) -> tuple[Tensor, State]:
-        """Nats of the last `scored` tokens; see `Trainable`."""
+        """Return -log p, in nats, of each of the last `scored` tokens.
+
+        They are not averaged, because rows can differ in length, and processes sum before they divide.
+
+        Truncated back-propagation (Algorithm 1 of the paper: every k1 steps, through the last k2) is a loop
+        over this call. An update scores K tokens, each of which looks back on L outputs and sends gradients
+        through them. It gets `tokens` of length L - 1 + K: their outputs are recomputed with the current
+        weights, the last K tokens are scored (k1 = K, L <= k2 <= L + K - 1), and the state advances by K
+        tokens, to the start of the next update. With L = 100, K = 1 is the paper's schedule::
+
+            for end in range(K, length + 1, K):
+                begin, next_begin = (max(0, first - (L - 1)) for first in (end - K, end))
+                nats, state = model.loss(stream[:, begin:end], state, scored=K, advance=next_begin - begin)
+                nats.mean().backward()
+
+        (At the start of the stream the look-back is shorter and the state does not advance: `advance` is 0.)
+        Plain segments are `model.loss(segment, state)`: every token is scored, and the state is the one after
+        the segment; a pointer's window then reaches into outputs of earlier updates, which are constants.
+
+        Args:
+            tokens: int64 ids, (batch, time).
+            state: The state before the first of them, which does not change.
+            scored: Number of tokens to score, at the end; None: all.
+            advance: Return the state after this many tokens; None: after `scored`.
+
+        Returns:
+            Nats, (batch, scored), at least in float32, and the detached state: gradients stay within a call.
+        """
+        nats_BT, _, after = self.loss_and_penalty(tokens, state, scored, advance)
+        return nats_BT, after
+
+    def loss_and_penalty(
+        self, tokens: Tensor, state: State, scored: int | None = None, advance: int | None = None
+    ) -> tuple[Tensor, Tensor | float, State]:
+        """Return what `loss` does, with a penalty, a scalar, between the nats and the state.
+
+        The penalty is a mean over the tokens: training minimises the mean of the nats plus the penalty. It
+        calls this method instead of `loss`, but reports the nats alone.
+        """
         scored, advance = scored_and_advance(tokens, scored, advance)
         hidden_BTH, state = self.run(tokens, state, at=advance)
-        return -self.score(hidden_BTH[:, -scored:], tokens[:, -scored:]), detach(state)
+        return -self.score(hidden_BTH[:, -scored:], tokens[:, -scored:]), 0.0, detach(state)
+
+    def prepare(self, stream: Tensor, vocabulary: Vocabulary, seed: int) -> None:
+        """Fill the buffers that depend on the training text, deterministically; checkpoints keep them.
+
+        Args:
+            stream: int64 ids of the training text, (time,).
+            vocabulary: The words of the ids.
+            seed: For random draws.
+        """
 
     @torch.no_grad()
     def next_log_probs(self, state: State) -> Tensor:
-        """Log-probabilities of all words as the next one; see `Generative`."""
+        """Return natural log-probabilities of every word as the next token: (batch, vocabulary)."""
         token_B: Tensor = state.token_B  # type: ignore[attr-defined]
         hidden_BTH, _ = self.run(token_B[:, None], state, at=0)
         log_probs_BV: Tensor = self.softmax.log_probs(hidden_BTH[:, 0])
@@ -163,7 +211,7 @@ def shifted(token_B: Tensor, tokens_BT: Tensor, at: int) -> tuple[Tensor, Tensor
 
 
 def scored_and_advance(tokens: Tensor, scored: int | None, advance: int | None) -> tuple[int, int]:
-    """The arguments of `Trainable.loss`, with their defaults."""
+    """The arguments of `StreamModel.loss`, with their defaults."""
     time = tokens.shape[1]
     scored = time if scored is None else scored
     advance = scored if advance is None else advance

@@ -31,10 +31,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import torch
+from msgspec import Meta
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from ps_models.hyperparameters import ModelConfig, Positive, Range, Size
+from ps_models.hyperparameters import ModelConfig, Positive, Size
 from ps_models.language_model import detach
 from ps_models.layers.products import near_rows, product_type, slices, wide
 from ps_models.models.stream import scored_and_advance
@@ -48,7 +49,7 @@ class SumProductConfig(ModelConfig):
 
     context: Size = 4  # N words; GRAM_NUM = 5
     hidden_size: Size = 100  # D, nodes H per word; in_dim = 400 = 4 x 100
-    powers: Annotated[int, Range(least=1, end=15, through=True)] = 10  # K; K_P = 10; 16 overflow
+    powers: Annotated[int, Meta(ge=1, le=15)] = 10  # K; K_P = 10; 16 overflow
     least_bias: Positive = 1e-6  # of b, 0 in the authors' code
     scaled: bool = False  # weights in units of their first sizes
 
@@ -93,7 +94,7 @@ class SumProductNetwork(nn.Module):
     def loss(
         self, tokens: Tensor, state: SumProductState, scored: int | None = None, advance: int | None = None
     ) -> tuple[Tensor, SumProductState]:
-        """Nats of the last `scored` tokens; see `Trainable`.
+        """Nats of the last `scored` tokens; see `StreamModel`.
 
         In training, weights that the last update made too small are first set to their least value (projected
         gradients).
@@ -109,7 +110,7 @@ class SumProductNetwork(nn.Module):
 
     @torch.no_grad()
     def next_log_probs(self, state: SumProductState) -> Tensor:
-        """Log-probabilities of all words as the next one; see `Generative`."""
+        """Log-probabilities of all words as the next one; see `StreamModel`."""
         mixing_VI, coefficients_KV = self._weights()
         sums_BV = _sums(self._inputs(state.words_BC[:, None]) @ mixing_VI.t())
         totals_BV = _polynomials(sums_BV, coefficients_KV)

@@ -17,12 +17,13 @@ from itertools import count
 from typing import Annotated, Generic, NamedTuple
 
 import torch
+from msgspec import Meta
 from torch import Tensor
 
 from ps_models.data.dataset import Text
 from ps_models.evaluation.evaluate import token_nats
-from ps_models.hyperparameters import Config, Range, Rate, Size
-from ps_models.language_model import Generative, LanguageModel, State
+from ps_models.hyperparameters import Rate, Size
+from ps_models.language_model import LanguageModel, State, generative
 from ps_models.layers.window import NO_WORD, windows
 from ps_models.models.interpolation import mixed_two, with_best_weight
 
@@ -30,11 +31,11 @@ BLOCK = 2**19  # places compared at once: bounds the memory
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnigramCacheConfig(Config):
+class UnigramCacheConfig:
     """Tune it on validation data by `tuned_cache`; the defaults suit KN-5 on Penn Treebank."""
 
     window: Size = 200
-    decay: Annotated[float, Range(above=True, end=1.0, through=True)] = 1.0
+    decay: Annotated[float, Meta(gt=0, le=1)] = 1.0
     weight: Rate = 0.1  # lambda, the cache's share
 
 
@@ -78,9 +79,8 @@ class UnigramCache(Generic[State]):
         return mixed_two(model_BT, cache_BT, self.config.weight), state
 
     def next_log_probs(self, state: UnigramCacheState[State]) -> Tensor:
-        """Log-probabilities of every word as the next token, (batch, vocabulary), of a `Generative` model."""
-        model: Generative[State] = self.model  # type: ignore[assignment]
-        model_BV = model.next_log_probs(state.model)
+        """Log-probabilities of every word as the next token, (batch, vocabulary), if the model has them."""
+        model_BV: Tensor = generative(self.model).next_log_probs(state.model)
         words_BW = state.words_BW.to(model_BV.device)
         weights_BW = _weights(self.config, words_BW.device) * (words_BW != NO_WORD)
         counts_BV = torch.zeros_like(model_BV, dtype=torch.float64)

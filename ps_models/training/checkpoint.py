@@ -2,14 +2,13 @@
 
 The file is written under another name and then renamed, so that a reader sees the whole old file or the whole
 new one. What a resumed run needs (optimizer, generators, position, hidden state) is in the same file, so that
-it always belongs to these weights: as JSON in the header, with its tensors beside the weights. Version 0.1
-let torch save it, as bytes; they are loaded with `weights_only=True`, which runs no code of a stranger.
+it always belongs to these weights: as JSON in the header, with its tensors beside the weights. No code of a
+stranger runs.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import re
@@ -18,8 +17,9 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
+import msgspec
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from ps_models.data.dataset import vocabulary_hash
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import signature_value
+from ps_models.hyperparameters import Count
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 
 FORMAT = "ps-models-1"
@@ -38,6 +39,22 @@ TRAINING = "training"  # the name of what a resumed run needs, and the prefix of
 UNFINISHED = re.compile(rf"\.({re.escape(BEST)}|{re.escape(LAST)})\.[0-9a-f]{{16}}\.part")
 
 
+class Facts(TypedDict, total=False):
+    """What else is known of a model and its training; that of a stranger can have more, and these types."""
+
+    data: str  # the name of the dataset
+    train_sha256: str
+    valid_sha256: str
+    source_sha256: str  # of a user's model
+    preset: str | None
+    settings: dict[str, Any]  # that were given beside the preset, by name
+    training: dict[str, Any]  # the fields of its configuration
+    sessions: list[str]  # the code and the device of each session
+    epoch: Count
+    update: Count
+    valid_perplexity: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """A model at some point of its training."""
@@ -46,7 +63,7 @@ class Checkpoint:
     config: dict[str, Any]  # the fields of the model's configuration
     weights: Mapping[str, Tensor]
     vocabulary: Vocabulary
-    facts: dict[str, Any] = field(default_factory=dict)  # what else is known: data, seed, update, …
+    facts: dict[str, Any] = field(default_factory=dict)  # what else is known, see `Facts`
     training: dict[str, Any] | None = None  # what a resumed run needs; None if it cannot be resumed
     digest: str = ""  # sha256 of the weights, set when the file is written
 
@@ -58,8 +75,7 @@ class Checkpoint:
     @property
     def source_sha256(self) -> str | None:
         """The hash of the source, for a user's model."""
-        found = self.facts.get("source_sha256")
-        return None if found is None else str(found)
+        return self.facts.get("source_sha256")
 
     @property
     def seed(self) -> str:
@@ -69,14 +85,13 @@ class Checkpoint:
     @property
     def settings(self) -> dict[str, Any]:
         """The configuration of its training; empty if it does not say."""
-        found = self.facts.get("training")
-        return found if isinstance(found, dict) else {}
+        training: dict[str, Any] = self.facts.get("training", {})
+        return training
 
     @property
     def sessions(self) -> tuple[str, ...]:
-        """The code and the device of each session of its training; () if an older version wrote it."""
-        found = self.facts.get("sessions")
-        return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
+        """The code and the device of each session of its training."""
+        return tuple(self.facts.get("sessions", ()))
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
@@ -192,30 +207,41 @@ def read_checkpoint(path: Path, *, training: bool = False) -> Checkpoint:
         raise ModelError(
             f"{path}: format {found!r}, expected {FORMAT!r}: this is not a checkpoint of ps-models"
         )
+    if training and TRAINING not in header:
+        raise ModelError(f"{path}: has only weights and cannot be resumed; use {LAST}")
     ours = {name: tensor for name, tensor in tensors.items() if name.startswith(WEIGHTS)}
     weights = {name.removeprefix(WEIGHTS): tensor for name, tensor in ours.items()}
     if tensors_digest(weights) != header.get("digest") or _check(header, tensors) != header.get("check"):
         raise _damaged(path, "its sha256 is not the one in its header")
     try:
         vocabulary = Vocabulary(tuple(tensors["vocabulary"].numpy().tobytes().decode().split("\n")))
-        words = vocabulary.tokens
-        if words[:2] != (UNK, EOS) or len({*words}) < len(words) or any(not w or " " in w for w in words):
-            raise _damaged(path, f"a vocabulary that is not {UNK}, {EOS} and other words, each once")
-        config, facts = _from_json(header["config"]), _from_json(header["facts"])
-        _check_facts(facts)
+        _check_words(vocabulary.tokens)
+        config = msgspec.convert(json.loads(header["config"]), dict[str, Any])
+        facts = msgspec.convert(json.loads(header["facts"]), dict[str, Any])
+        msgspec.convert(facts, Facts)
         if config["vocab_size"] != len(vocabulary):
             raise _damaged(path, f"{len(vocabulary)} words, but its model has {config['vocab_size']}")
+        resumed = _with_tensors(json.loads(header[TRAINING]), tensors) if training else None
         return Checkpoint(
             model=header["model"],
             config=config,
             weights=weights,
             vocabulary=vocabulary,
             facts=facts,
-            training=_training(path, header, tensors) if training else None,
+            training=msgspec.convert(resumed, dict[str, Any] | None),
             digest=header["digest"],
         )
     except (KeyError, ValueError, TypeError, RecursionError) as error:
         raise _damaged(path, error) from error
+
+
+def _check_words(words: tuple[str, ...]) -> None:
+    if (
+        words[:2] != (UNK, EOS)
+        or len({*words}) < len(words)
+        or any(not word or " " in word for word in words)
+    ):
+        raise ValueError(f"a vocabulary that is not {UNK}, {EOS} and other words, each once")
 
 
 def check_vocabulary(checkpoint: Checkpoint, vocabulary: Vocabulary, source: str) -> None:
@@ -229,18 +255,6 @@ def check_vocabulary(checkpoint: Checkpoint, vocabulary: Vocabulary, source: str
 
 def _described(vocabulary: Vocabulary) -> str:
     return f"{len(vocabulary)} words, sha256 {vocabulary_hash(vocabulary)[:12]}"
-
-
-def _training(path: Path, header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> dict[str, Any]:
-    if TRAINING in header:
-        return _mapping(_with_tensors(json.loads(header[TRAINING]), tensors))
-    if TRAINING not in tensors:
-        raise ModelError(f"{path}: has only weights and cannot be resumed; use {LAST}")
-    try:
-        buffer = io.BytesIO(tensors[TRAINING].numpy().tobytes())
-        return _mapping(torch.load(buffer, weights_only=True, map_location="cpu"))
-    except Exception as error:  # torch's reader of a stranger's bytes documents none, and raises many kinds
-        raise _damaged(path, repr(error)) from error
 
 
 def _plain(value: object, name: str, tensors: dict[str, Tensor]) -> object:
@@ -262,34 +276,6 @@ def _with_tensors(value: object, tensors: Mapping[str, Tensor]) -> object:
             return tensors[value["tensor"]]
         return {key: _with_tensors(each, tensors) for key, each in value.items()}
     return [_with_tensors(each, tensors) for each in value] if isinstance(value, list) else value
-
-
-def _from_json(text: str) -> dict[str, Any]:
-    value = _mapping(json.loads(text))
-    json.dumps(value, ensure_ascii=False).encode()  # JSON can spell half a character, which is an error here
-    return value
-
-
-def _check_facts(facts: Mapping[str, Any]) -> None:
-    """Check what records take from a checkpoint's facts: a stranger may have written them."""
-    training = facts.get("training")
-    numbers = {name: facts[name] for name in ("epoch", "update") if name in facts}
-    if isinstance(training, dict):
-        numbers |= {name: training[name] for name in ("epochs", "patience", "seed") if name in training}
-        _mapping(training.get("optimizer_options", {}))
-        if training.get("epochs", 1) == 0:
-            raise ValueError("epochs is 0, expected 1 or more")
-    for name, value in numbers.items():
-        if type(value) is not int or not 0 <= value < 2**63:
-            raise ValueError(f"{name} is {value!r:.40}, expected a number from 0 on")
-    if not isinstance(facts.get("preset"), str | None):
-        raise ValueError(f"preset is {facts['preset']!r:.40}, expected a name")  # noqa: TRY004 - of a file
-
-
-def _mapping(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError(f"found a {type(value).__name__}, expected names with values")  # noqa: TRY004 - of a file
-    return value
 
 
 def _check(header: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:

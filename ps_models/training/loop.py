@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.data.dataset import Text, share, to_rows
-from ps_models.devices import device_name, warn_if_slow
+from ps_models.devices import device_name
 from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import evaluating, score_texts
 from ps_models.evaluation.signature import Score
@@ -31,9 +31,10 @@ from ps_models.training.checkpoint import (
     save_checkpoint,
     weights_of,
 )
+from ps_models.training.distributed import ONE_PROCESS, DistributedContext
 from ps_models.training.logs import LOGS, Events, RunLog
-from ps_models.training.optimizers import set_learning_rate, start_averaging
-from ps_models.training.update import ONE_PROCESS, DistributedContext, Position, Training, Whole
+from ps_models.training.optimizers import set_learning_rate
+from ps_models.training.update import Position, Training, Whole
 from wikitext_builder import __version__
 from wikitext_builder.hashing import code_hash
 from wikitext_builder.progress import Progress, no_progress
@@ -100,11 +101,10 @@ def run_training(
         )
     rows = to_rows(data.stream, config.batch_size)
     run = Training(model, rows, config, device=torch.device(device), world=world, compiled=compiled)
-    warn_if_slow(run.device, config.precision)
     lengths = None
     if resume is not None and resume.training is not None:
         load_weights(model, resume.weights)
-        lengths = _restored(run, resume.training, None if resume.source_sha256 else len(resume.vocabulary))
+        lengths = _restored(run, resume.training)
     with ExitStack() as stack:
         log = None
         if world.rank == 0:
@@ -120,10 +120,10 @@ def run_training(
     return run.position
 
 
-def _restored(run: Training, snapshot: Mapping[str, Any], words: int | None) -> dict[str, int]:
+def _restored(run: Training, snapshot: Mapping[str, Any]) -> dict[str, int]:
     """Continue from a snapshot; returns the lengths of the logs at that time."""
     try:
-        run.restore(snapshot, words)
+        run.restore(snapshot)
         return {name: msgspec.convert(snapshot["logs"][name], Whole) for name in LOGS}
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise ModelError(
@@ -137,7 +137,7 @@ def _sessions(resume: Checkpoint | None, device: torch.device, processes: int) -
     code = f"wikitext-builder {__version__} {code_hash('ps_models')}"
     now = f"{code}, torch {torch.__version__}, {device_name(device)}"
     now += f", {processes} processes" if processes > 1 else ""  # which score validation in other pieces
-    before = () if resume is None else resume.sessions or ("not recorded",)
+    before = () if resume is None else resume.sessions
     return before if before[-1:] == (now,) else (*before, now)
 
 
@@ -302,7 +302,6 @@ class _Session:
                     "training_seconds": round(position.seconds, 3),
                 }
             )
-        start_averaging(run.optimizer, run.position.losses, run.config)
         run.next_epoch()
 
     def _validating(self, stage: str, done: int, total: int | None, note: str = "") -> None:

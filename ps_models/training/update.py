@@ -1,94 +1,25 @@
-"""Training by truncated back-propagation: one update, and all that a resumed run needs.
-
-The words for the processes of a run are those of torch.distributed: the world is all processes, a rank is the
-number of one of them.
-"""
+"""Training by truncated back-propagation: one update, and all that a resumed run needs."""
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
-from functools import partial
 from typing import Annotated, Any, cast
 
 import msgspec
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
-from torch.utils.checkpoint import checkpoint
 
 from ps_models.data.dataset import Chunk, Rows, even_ends, random_ends
 from ps_models.devices import use_products
 from ps_models.errors import ModelError
 from ps_models.evaluation.signature import Score
-from ps_models.hyperparameters import (
-    UPDATE_SCHEDULES,
-    TrainingConfig,
-    finished,
-    learning_rate,
-    update_factor,
-)
-from ps_models.language_model import AnyState, Penalised, join_states, map_state, tensors_of
-from ps_models.training.optimizers import (
-    averaged_weights,
-    load_optimizer,
-    make_optimizer,
-    set_learning_rate,
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class DistributedContext:
-    """The processes of a run, and which of them this one is."""
-
-    rank: int = 0
-    size: int = 1
-
-    def wrapped(self, loss: nn.Module) -> nn.Module:
-        """A loss whose gradients are averaged over the processes."""
-        if self.size == 1:
-            return loss
-        return DistributedDataParallel(loss, gradient_as_bucket_view=True, broadcast_buffers=False)
-
-    def summed(self, values: Sequence[float]) -> list[float]:
-        """The sums of each number over the processes."""
-        if self.size == 1:
-            return list(values)
-        tensor = torch.tensor(values, dtype=torch.float64)
-        dist.all_reduce(tensor)
-        return [float(value) for value in tensor.tolist()]
-
-    def gathered(self, own: Any) -> list[Any]:  # noqa: ANN401 - any tree of tensors
-        """What each process gives, in the order of ranks."""
-        if self.size == 1:
-            return [own]
-        everyone: list[Any] = [None] * self.size
-        dist.all_gather_object(everyone, own)
-        return everyone
-
-
-ONE_PROCESS = DistributedContext()
-
-
-@contextmanager
-def torchrun_context() -> Iterator[DistributedContext]:
-    """The processes that torchrun started; only this one if torchrun did not start it."""
-    size = int(os.environ.get("WORLD_SIZE", "1"))
-    if size == 1:
-        yield ONE_PROCESS
-        return
-    # Processes also exchange tensors of the CPU: numbers to agree on, or all tensors of a run on the CPU.
-    dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
-    try:
-        yield DistributedContext(rank=dist.get_rank(), size=size)
-        dist.barrier()  # no process closes its connections while another one still reads from them
-    finally:
-        dist.destroy_process_group()
-
+from ps_models.hyperparameters import TrainingConfig, averaging_starts, finished, learning_rate
+from ps_models.language_model import AnyState, join_states, map_state, tensors_of
+from ps_models.training.distributed import DistributedContext, not_averaged
+from ps_models.training.optimizers import load_optimizer, make_optimizer, set_learning_rate
 
 BLOCK = 1024  # numbers whose squares are summed in float32
 Whole = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -131,30 +62,22 @@ class ChunkLoss(nn.Module):
 
     def forward(self, chunk: Chunk, state: AnyState) -> tuple[Tensor, Tensor | float, AnyState]:
         """The sum of the nats, the model's penalty, and the state where the next chunk begins."""
+        model: Any = self.model
         asked = chunk.tokens, state, chunk.scored, chunk.advance
-        if isinstance(self.model, Penalised):
-            nats, penalty, after = self.model.loss_and_penalty(*asked)
+        if hasattr(model, "loss_and_penalty"):
+            nats, penalty, after = model.loss_and_penalty(*asked)
             return chunk.total(nats), penalty, after
-        nats, after = self.model.loss(*asked)  # type: ignore[operator]
+        nats, after = model.loss(*asked)
         return chunk.total(nats), 0.0, after
 
 
-def recompute_layers(model: nn.Module) -> None:
-    """Let the layers keep only their inputs for the gradient, and compute the rest again: in less memory.
-
-    Layers are what stands in a `nn.ModuleList`. Numbers stay the same (Chen et al. 2016, arXiv 1604.06174).
-    """
-    if not all(getattr(one, "layers_can_recompute", True) for one in model.modules()):
-        raise ModelError("recompute=yes: the weights of its layers differ in each call; train without it")
-    layers = {layer for lists in model.modules() if isinstance(lists, nn.ModuleList) for layer in lists}
-    if not layers:
-        raise ModelError(f"recompute=yes: {type(model).__name__} has no layers in a torch.nn.ModuleList")
-    for layer in layers:
-        layer.forward = partial(checkpoint, layer.forward, use_reentrant=False)
-
-
 class Training:
-    """A run in progress: model, optimizer, hidden state, position."""
+    """A run in progress: model, optimizer, hidden state, position, and the average of the weights.
+
+    Attributes:
+        averages: What replaces the weights at evaluation; empty if nothing is averaged yet.
+        averaged: The number of updates that are averaged.
+    """
 
     def __init__(
         self,
@@ -170,12 +93,10 @@ class Training:
         self.batch_size = len(rows)
         self.rows = rows.of_rank(world.rank, world.size).to(device)
         self.all_rows = rows
-        if config.recompute:
-            recompute_layers(model)
         self.loss = world.wrapped(ChunkLoss(model))
         self.optimizer = make_optimizer(model, config)
-        weights = (weight for weight in model.parameters() if weight.requires_grad and config.ema)
-        self.ema = {weight: weight.detach().clone() for weight in weights}
+        self.averages: dict[nn.Parameter, Tensor] = self._copies() if config.ema else {}
+        self.averaged = 0
         self.position = Position()
         self.state = self._initial_state()
         self.compiled = self._compiled() if compiled else None
@@ -195,14 +116,18 @@ class Training:
         self.optimizer.zero_grad(set_to_none=True)
         divisor = targets if self.config.loss == "token" else self.batch_size
         sums, states = [], []
-        for rows, part in chunk.parts(self.config.micro_batch):
-            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
-                nats, penalty, state = self._loss(part, _rows_of(self.state, rows))
+        parts = list(chunk.parts(self.config.micro_batch))
+        for number, (rows, part) in enumerate(parts, 1):
             share = len(part.tokens) / self.batch_size
             # DDP averages over processes, so sums must be multiplied by their number; a penalty is a mean.
             sums_of_all = self.world.size / divisor
-            loss: Any = nats * sums_of_all + penalty * (share * targets * sums_of_all)
-            loss.backward()
+            with nullcontext() if number == len(parts) else not_averaged(self.loss):
+                with torch.autocast(
+                    self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"
+                ):
+                    nats, penalty, state = self._loss(part, _rows_of(self.state, rows))
+                loss: Any = nats * sums_of_all + penalty * (share * targets * sums_of_all)
+                loss.backward()
             sums.append(nats.detach())
             states.append(state)
         self.state = join_states(states) if len(states) > 1 else states[0]
@@ -213,14 +138,15 @@ class Training:
         set_learning_rate(self.optimizer, rate * share)
         self.optimizer.step()
         set_learning_rate(self.optimizer, rate)
-        if self.ema:
-            torch._foreach_lerp_([*self.ema.values()], [*self.ema], 1 - self.config.ema)
+        if self.averages:
+            self.averaged += 1
+            share = 1 - self.config.ema if self.config.ema else 1 / self.averaged
+            torch._foreach_lerp_([*self.averages.values()], [*self.averages], share)
         return torch.stack([sum(sums[1:], sums[0]), norm]).double()
 
-    @property
-    def averages(self) -> dict[nn.Parameter, Tensor]:
-        """What replaces the weights at evaluation; empty if nothing is averaged."""
-        return averaged_weights(self.optimizer) or self.ema
+    def _copies(self) -> dict[nn.Parameter, Tensor]:
+        trained = (weight for weight in self.model.parameters() if weight.requires_grad)
+        return {weight: weight.detach().clone() for weight in trained}
 
     def read(self, updates: Sequence[tuple[Tensor, int]]) -> list[tuple[float, float]]:
         """The numbers of the updates since `position`, each given with its targets; waits for the device."""
@@ -246,7 +172,9 @@ class Training:
             yield chunk, whole.targets
 
     def next_epoch(self) -> None:
-        """Go back to the start of the text."""
+        """Go back to the start of the text; the mean of the weights begins if validation says so."""
+        if not self.averages and averaging_starts(self.config, self.position.losses):
+            self.averages = self._copies()
         self.position = replace(self.position, chunk=0, nats=0.0, targets=0)
         self.state = self._initial_state()
 
@@ -263,32 +191,32 @@ class Training:
             "position": asdict(self.position),
             "optimizer": self.optimizer.state_dict(),
             "processes": self.world.gathered(own),
-            **({"ema": [average.cpu() for average in self.ema.values()]} if self.ema else {}),
+            "averages": [average.cpu() for average in self.averages.values()],
+            "averaged": self.averaged,
         }
 
-    def restore(self, snapshot: Mapping[str, Any], words: int | None) -> None:
-        """Go back to where a snapshot was taken; the weights are loaded separately.
-
-        `words` is the size of the vocabulary; None: integers in the state of a user's model can be anything.
-        """
-        names = {field.name for field in fields(Position)}
-        if snapshot["position"].keys() != names:
-            raise ValueError(f"a position of {sorted(snapshot['position'])}, expected {sorted(names)}")
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go back to where a snapshot was taken; the weights are loaded separately."""
+        _check_names(snapshot["position"], Position)
         position = msgspec.convert(snapshot["position"], Position)
-        _same_settings(snapshot["config"], self.config, position)
+        _check_settings(snapshot["config"], self.config, position)
         if len(snapshot["processes"]) != self.world.size:
             raise ModelError(
                 f"the checkpoint is of a run with {len(snapshot['processes'])} processes, found"
                 f" {self.world.size}; resume it with the same number"
             )
         own = snapshot["processes"][self.world.rank]
-        for average, saved in zip(self.ema.values(), snapshot.get("ema", ()), strict=True):
-            if saved.shape != average.shape:
-                raise ValueError(f"an average of shape {tuple(saved.shape)}, expected {tuple(average.shape)}")
-            average.copy_(saved)
+        if snapshot["averages"]:
+            self.averages = self._copies()
+            for average, saved in zip(self.averages.values(), snapshot["averages"], strict=True):
+                average.copy_(_alike(saved, average))
+        self.averaged = msgspec.convert(snapshot["averaged"], Whole)
         load_optimizer(self.optimizer, snapshot["optimizer"], self.config)
         self.position = position
-        self.state = _state(own["state"], self._initial_state(), words)
+        initial = self._initial_state()
+        pairs = zip(own["state"], tensors_of(initial), strict=True)
+        saved_state = iter([_alike(saved, begin) for saved, begin in pairs])
+        self.state = map_state(lambda begin: next(saved_state).to(begin.device), initial)
         torch.set_rng_state(own["rng"])
         if self.device.type == "cuda" and "cuda_rng" in own:  # another device draws other numbers
             torch.cuda.set_rng_state(own["cuda_rng"], self.device)
@@ -345,24 +273,20 @@ def _rows_of(state: AnyState, rows: slice | None) -> AnyState:
     return state if rows is None else map_state(lambda tensor: tensor[rows], state)
 
 
-def _state(saved: Sequence[Tensor], initial: AnyState, vocab_size: int | None) -> AnyState:
-    """A saved hidden state, if it has the form of the initial one, and its ids are words."""
-    first = tensors_of(initial)
-    wanted = [(tensor.shape, tensor.dtype) for tensor in first]
-    found = [(tensor.shape, tensor.dtype) for tensor in saved]
-    if found != wanted or not all(tensor.layout == torch.strided for tensor in saved):
-        raise ValueError(f"a hidden state of {found!r:.200}, expected {wanted!r:.200}")
-    for ids, begin in zip(saved, first, strict=True):
-        if ids.dtype != torch.int64 or vocab_size is None:
-            continue
-        least = begin.cpu().clamp(max=0)  # a window begins without words
-        if ((ids < least) | (ids >= vocab_size)).any():
-            raise ValueError(f"a hidden state with the ids {ids.min()} to {ids.max()} of {vocab_size} words")
-    rest = iter(saved)
-    return map_state(lambda tensor: next(rest).contiguous().to(tensor.device), initial)
+def _alike(saved: Tensor, wanted: Tensor) -> Tensor:
+    """A saved tensor, if it has the form of another."""
+    found, expected = ((part.shape, part.dtype, part.layout) for part in (saved, wanted))
+    if found != expected:
+        raise ValueError(f"a tensor of {found}, expected {expected}")
+    return saved.contiguous()
 
 
-def _same_settings(saved: Mapping[str, Any], wanted: TrainingConfig, position: Position) -> None:
+def _check_names(saved: Mapping[str, Any], kind: type[Any]) -> None:
+    if differing := saved.keys() ^ {field.name for field in fields(kind)}:
+        raise ValueError(f"either it or this version has no {', '.join(sorted(differing))}")
+
+
+def _check_settings(saved: Mapping[str, Any], wanted: TrainingConfig, position: Position) -> None:
     """A run can be resumed for more epochs, or by a schedule that would have given its learning rates.
 
     All other settings must be the same. The result is that of the wanted settings from the start of the run.
@@ -375,21 +299,21 @@ def _same_settings(saved: Mapping[str, Any], wanted: TrainingConfig, position: P
             f"epochs={wanted.epochs}, patience={wanted.patience}: the run in --out would have ended after"
             f" epoch {ended}, but epoch {position.begun} has begun; give more of them, or use another --out"
         )
-    names = [field.name for field in fields(wanted) if field.name not in ("epochs", "patience", "recompute")]
-    # Fields newer than the run had their defaults.
-    then = TrainingConfig.completed(saved)
-    before = TrainingConfig(**{name: then[name] for name in names if name in then})
+    _check_names(saved, TrainingConfig)
+    before = msgspec.convert(saved, TrainingConfig)
+    free = {"epochs", "patience"}
     epochs = [position.losses[:epoch] for epoch in range(position.begun)]
-    in_updates = {before.schedule, wanted.schedule} & UPDATE_SCHEDULES.keys()
-    if not in_updates and all(learning_rate(before, each) == learning_rate(wanted, each) for each in epochs):
-        names = [name for name in names if name not in ("schedule", "decay", "decay_after")]
-    if update_factor(wanted, 0, 0.0) != update_factor(wanted, 0, 1.0):  # the end of the epochs decides it
-        names.append("epochs")
-        before = replace(before, epochs=then["epochs"])
-    differing = [name for name in names if getattr(before, name) != getattr(wanted, name)]
-    if differing:
-        changes = ", ".join(f"{name} {getattr(before, name)} → {getattr(wanted, name)}" for name in differing)
+    if "cosine" in (before.schedule, wanted.schedule):  # the end of the epochs decides each rate
+        free = {"patience"}
+    elif all(learning_rate(before, losses) == learning_rate(wanted, losses) for losses in epochs):
+        free |= {"schedule", "decay", "decay_after"}
+    changes = [
+        f"{field.name} {getattr(before, field.name)} → {getattr(wanted, field.name)}"
+        for field in fields(wanted)
+        if field.name not in free and getattr(before, field.name) != getattr(wanted, field.name)
+    ]
+    if changes:
         raise ModelError(
-            f"the run in --out has other settings ({changes}); give the same ones to resume it, or use"
-            " another --out"
+            f"the run in --out has other settings ({', '.join(changes)}); give the same ones to resume it, or"
+            " use another --out"
         )

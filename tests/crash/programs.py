@@ -88,7 +88,7 @@ def nothing(folder: Path) -> None:
 
 
 BUILD = ("wikitext_builder", "build", "demo", "--store", "{here}/a.store", "--out", "{here}/data")
-TRAIN = ("train", "lstm", "{here}/data", "--out", "{here}/run", "--resume", "--preset", "tiny")
+TRAIN = ("train", "lstm", "{here}/data", "--out", "{here}/run", "--preset", "tiny")
 SMALL = ("--set", "epochs=2", "--set", "hidden_size=4", "--set", "batch_size=16")
 PROGRAMS = {
     "import": Program(

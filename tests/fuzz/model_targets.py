@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-import io
 import json
 import math
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -27,11 +27,13 @@ import ps_models
 from ps_models.configs import config_of, make_model
 from ps_models.data.dataset import to_rows
 from ps_models.hyperparameters import TrainingConfig
+from ps_models.models.lstm import LSTMConfig
 from ps_models.training import checkpoint as checkpoints
 from ps_models.training.checkpoint import Checkpoint, read_checkpoint, save_checkpoint
+from ps_models.training.distributed import ONE_PROCESS
 from ps_models.training.logs import EPOCHS
 from ps_models.training.loop import _restored
-from ps_models.training.update import ONE_PROCESS, Training
+from ps_models.training.update import Training
 from tests.cases import read
 from tests.fuzz.target import HERE, Target, target, text_of, written
 from tests.lm_benchmarks.results import RESULT
@@ -42,7 +44,7 @@ RECORDS: Final = (f"{to_line(RESULT)}\n".encode(),)
 REFUSES: Final = (ToolkitError,)
 CURVE: Final = read("fuzz")["targets"]["curve"]["seeds"][0].encode()
 WORDS: Final = Vocabulary(("<unk>", "<eos>", "the"))
-CONFIG: Final = {"vocab_size": 3, "hidden_size": 2, "layers": 1}
+CONFIG: Final = asdict(LSTMConfig(vocab_size=3, hidden_size=2, layers=1))
 HOSTILE: Final[tuple[object, ...]] = (
     *(None, -1, 10**25, 1e308, math.nan, "x", [], {}, [[1]], True),
     torch.zeros(3),
@@ -85,23 +87,21 @@ def _config(content: bytes) -> str:
 
 
 def _training(content: bytes) -> str:
-    """The training part of a checkpoint: JSON, or bytes for torch; or a whole one with a value replaced."""
+    """The training part of a checkpoint: JSON, or a whole one with a value replaced."""
     kind, part = content[:1], content[1:]
     tensors: dict[str, Tensor] = {}
     as_json = checkpoints._plain(_snapshot(), checkpoints.TRAINING, tensors)
-    if kind == b"\0":
-        tensors = {checkpoints.TRAINING: checkpoints._bytes_tensor(part or b" ")}
-    elif kind != b"\1":
+    if kind != b"\1":
         snapshot = copy.deepcopy(_snapshot())
         places = [*_places(snapshot)]
         holder, key = places[int.from_bytes(content[1:2], "big") % len(places)]
         holder[key] = HOSTILE[int.from_bytes(content[2:3], "big") % len(HOSTILE)]
         as_json = checkpoints._plain(snapshot, checkpoints.TRAINING, tensors)
-    text = "" if kind == b"\0" else text_of(part) if kind == b"\1" else json.dumps(as_json, default=str)
+    text = text_of(part) if kind == b"\1" else json.dumps(as_json, default=str)
     path = _sealed("lstm", json.dumps(CONFIG), "{}", b"<unk>\n<eos>\nthe", text, tensors)
     found = read_checkpoint(path, training=True).training
     assert found is not None
-    return f"{_restored(_tiny(), found, 3)}"
+    return f"{_restored(_tiny(), found)}"
 
 
 def _sealed(
@@ -154,12 +154,6 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from _places(inner)
 
 
-def _saved(value: object) -> bytes:
-    buffer = io.BytesIO()
-    torch.save(value, buffer)
-    return buffer.getvalue()
-
-
 def _whole() -> bytes:
     path = HERE / "seed.safetensors"
     weights, training = checkpoints.weights_of(_tiny().model), {"position": {"update": 1}}
@@ -208,6 +202,7 @@ def _command(content: bytes) -> str:
     return f"{numbers}"
 
 
+SEED: Final = b"\n".join([b"lstm", json.dumps(CONFIG).encode(), b"{}", b"<unk>\n<eos>\nthe"])
 OPTION: Final = [key for _, key in _places(_snapshot())].index(
     "maximize"
 )  # any value of it is replaced by ours
@@ -217,11 +212,10 @@ TARGETS: Final[dict[str, Target]] = {
     "log": target("curve", _log, refuses=REFUSES),
     "arpa": target("arpa", _arpa, refuses=REFUSES),
     "checkpoint": target("checkpoint", _checkpoint, _whole(), refuses=REFUSES),
-    "config": target("config", _config, refuses=REFUSES),
+    "config": target("config", _config, SEED, refuses=REFUSES),
     "training": target(
         "training",
         _training,
-        b"\0" + _saved(_snapshot()),
         b"\1" + json.dumps(checkpoints._plain(_snapshot(), checkpoints.TRAINING, {})).encode(),
         *(bytes((2, OPTION, number)) for number in range(2)),
         longest=1 << 15,

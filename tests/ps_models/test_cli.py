@@ -112,7 +112,7 @@ CLASH = "other settings (clip 1.0 → 7.0); give the same ones to resume it, or 
 ERRORS = {  # of a command, and what its message contains
     "train rnn {data} --out {plain}": "a different model (model lstm → rnn",
     f"train lstm {{data}} --out {{plain}} {' '.join(TRAINED)} --set clip=7": CLASH,
-    "train lstm {data} --out {new} --set eos=99999": "less than vocab_size=",
+    "train lstm {data} --out {new} --set eos=99999": "expected the id of one of the ",
     "train lstm {file} --out {new}": "expected a folder with train and valid",
     "evaluate {file} {data}": "not a valid checkpoint",
     "evaluate {plain} {other}": "use the dataset that the model was trained on",

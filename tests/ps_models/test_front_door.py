@@ -71,8 +71,8 @@ def test_settings_are_values_or_texts(run, tmp_path):
     assert again.losses == trained.losses
     assert read_checkpoint(tmp_path).digest == read_checkpoint(trained.folder).digest
     for settings, message in (
-        ({"hidden_size": 8.5}, "hidden_size=8.5: expected an integer"),
-        ({"cutoffs": (3, "x")}, "integers separated by commas"),
+        ({"hidden_size": 8.5}, "hidden_size=8.5: expected int, got float"),
+        ({"cutoffs": (3, "x")}, "expected int, got str"),
         ({"wings": 2}, "wings: no such setting; expected key=value with a key of"),
     ):
         with pytest.raises(pm.ModelError, match=message):

@@ -17,7 +17,7 @@ from ps_models.invariants import (
     check_trainable,
     sum_law,
 )
-from ps_models.language_model import Penalised, map_state, tensors_of
+from ps_models.language_model import map_state, tensors_of
 from ps_models.models import MODELS
 from ps_models.models.add_ons import MonteCarloDropout, NeuralCache, NeuralCacheConfig
 from ps_models.models.awd_lstm import (
@@ -144,7 +144,7 @@ def test_under_autocast_all_but_products_is_in_single_precision(name):
     exact, _ = model.loss(tokens, model.initial_state(2))
     with torch.autocast("cpu", torch.bfloat16):
         nats, state = model.loss(tokens, model.initial_state(2))
-        if isinstance(model, Penalised):
+        if isinstance(model, AWDLSTM | PointerSentinelAWDLSTM):
             assert model.loss_and_penalty(tokens, state)[1].dtype == torch.float32
     assert nats.dtype == torch.float32
     assert {one.dtype for one in tensors_of(state) if one.is_floating_point()} <= {torch.float32}

@@ -1,6 +1,5 @@
 """Small work gets few threads; freed memory is kept for the next tensor; a slow precision is named."""
 
-import logging
 import platform
 import subprocess
 import sys
@@ -9,7 +8,6 @@ import pytest
 import torch
 
 import ps_models as pm
-from ps_models import devices
 from ps_models.evaluation.evaluate import evaluating
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.transformer import Transformer, TransformerConfig
@@ -99,47 +97,3 @@ def test_a_training_uses_the_threads_of_its_size(tmp_path, monkeypatch):
     pm.train("lstm", make_dataset(tmp_path), tmp_path / "out", settings=(*SETTINGS, "epochs=1"), device="cpu")
     assert set(seen) == {1}
     assert torch.get_num_threads() == 8
-
-
-@pytest.fixture
-def new_process(caplog):
-    caplog.set_level(logging.WARNING, logger="ps_models")  # whatever a command of another test has set
-    devices.warn_if_slow.cache_clear()
-    yield
-    devices.warn_if_slow.cache_clear()
-
-
-@pytest.mark.usefixtures("new_process")
-@pytest.mark.parametrize("trained_in", ["bf16", "fp32"])
-def test_training_and_evaluation_warn_of_a_slow_precision(tmp_path, monkeypatch, caplog, trained_in):
-    monkeypatch.setattr(devices, "product_seconds", {torch.float32: 0.001, torch.bfloat16: 0.1}.get)
-    data, settings = make_dataset(tmp_path), (*SETTINGS, "epochs=1", f"precision={trained_in}")
-    pm.train("lstm", data, tmp_path / "out", settings=settings, device="cpu")
-    pm.evaluate(tmp_path / "out", data, device="cpu")
-    warning = (
-        "precision=bf16: products take 100 times as long as in fp32 on this processor;"
-        " precision=fp32 is faster here"
-    )
-    assert caplog.messages == [warning] * (trained_in == "bf16")
-    pm.evaluate(tmp_path / "out", data, device="cpu", precision="bf16")
-    assert caplog.messages == [warning]
-
-
-@pytest.mark.usefixtures("new_process")
-@pytest.mark.parametrize(
-    ("device", "seconds"), [("cpu", {torch.float32: 0.002, torch.bfloat16: 0.001}.get), ("cuda", None)]
-)
-def test_a_fast_precision_is_used_without_a_word_and_a_gpu_is_not_measured(
-    monkeypatch, caplog, device, seconds
-):
-    monkeypatch.setattr(devices, "product_seconds", seconds)
-    devices.warn_if_slow(torch.device(device), "bf16")
-    assert not caplog.messages
-
-
-@pytest.mark.usefixtures("new_process")
-def test_a_processor_is_measured_once():
-    assert all(0 < devices.product_seconds(dtype) < 60 for dtype in (torch.float32, torch.bfloat16))
-    for _ in range(2):
-        devices.warn_if_slow(torch.device("cpu"), "bf16")
-    assert devices.warn_if_slow.cache_info().misses == 1

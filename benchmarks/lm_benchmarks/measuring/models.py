@@ -38,10 +38,10 @@ from lm_benchmarks.records import portable, training_of
 from ps_models.data.dataset import Text, read_texts, read_train
 from ps_models.devices import choose_device
 from ps_models.evaluation.signature import Signature, hashed_name, signature_value
-from ps_models.language_model import Recurrent
-from ps_models.models.add_ons import GRID, Maskable, MonteCarloDropout, cache_grid, tuned_neural_cache
+from ps_models.models.add_ons import GRID, MonteCarloDropout, cache_grid, tuned_neural_cache
 from ps_models.models.baselines import BASELINES, NGram
 from ps_models.models.interpolation import interpolate
+from ps_models.models.stream import StreamModel
 from ps_models.models.unigram_cache import UnigramCache
 from ps_models.training.checkpoint import Checkpoint, check_vocabulary
 from wikitext_builder.addresses import without_secrets
@@ -140,7 +140,7 @@ def _monte_carlo(specification: str, inputs: Inputs) -> LoadedModel:
     samples = inputs.options["samples"]
     generator = torch.Generator(inputs.device).manual_seed(inputs.seed)
     try:
-        model = MonteCarloDropout(cast("Maskable[Any]", inner.model), samples, generator)
+        model = MonteCarloDropout(inner.model, samples, generator)
     except (ValueError, AttributeError) as error:
         raise HarnessError(
             f"mc:{specification}: {error}; expected a model that keeps its dropout masks for a whole text"
@@ -157,7 +157,7 @@ def _neural_cache(specification: str, inputs: Inputs) -> LoadedModel:
             f"cache:{specification}: {inner.name} has no outputs to keep; expected a recurrent model, such as"
             " lstm"
         )
-    recurrent = cast("Recurrent[Any]", inner.model)
+    recurrent = cast("StreamModel[Any]", inner.model)
     grid = GRID if inputs.window is None else cache_grid([inputs.window])
     model = tuned_neural_cache(recurrent, _valid(inputs, inner.vocabulary), grid=grid, device=inputs.device)
     config = model.config

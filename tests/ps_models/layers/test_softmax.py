@@ -22,10 +22,23 @@ def seeded():
     torch.manual_seed(6)
 
 
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("chunk", [1, 7, 23, 64])
-@pytest.mark.parametrize("kept", [0, 2**20])
-@pytest.mark.parametrize("near", [1, 5 * V, 2**20])
+@pytest.mark.parametrize(
+    ("bias", "chunk", "kept", "near"),  # each pair of values at least once
+    [
+        (False, 1, 0, 1),
+        (True, 1, 2**20, 5 * V),
+        (False, 1, 0, 2**20),
+        (True, 7, 0, 1),
+        (False, 7, 2**20, 2**20),
+        (False, 7, 0, 5 * V),
+        (True, 23, 2**20, 1),
+        (False, 23, 0, 5 * V),
+        (True, 23, 0, 2**20),
+        (False, 64, 2**20, 1),
+        (True, 64, 0, 5 * V),
+        (True, 64, 2**20, 2**20),
+    ],
+)
 def test_is_torchs_log_softmax(monkeypatch: pytest.MonkeyPatch, bias: bool, chunk: int, kept: int, near: int):
     monkeypatch.setattr(module, "CHUNK", chunk)
     monkeypatch.setattr(module, "KEPT", kept)

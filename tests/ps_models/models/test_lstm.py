@@ -1,17 +1,13 @@
 """The LSTM: tied weights, sampled softmaxes, torch's own layer, old runs; what it and a highway learn."""
 
-from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import torch
 
-import ps_models as pm
-from ps_models.errors import ModelError
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMLayer
 from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
-from ps_models.training.checkpoint import LAST, read_checkpoint, save_checkpoint
-from tests.ps_models.tiny import assert_same, chance_of_a_word_by_heart, make_dataset, settings_of
+from tests.ps_models.tiny import assert_same, chance_of_a_word_by_heart
 
 SURE: dict[str, Any] = {"input_dropout": 0.0, "layer_dropout": 0.0, "output_dropout": 0.0, "zoneout": 0.1}
 KEPT: dict[str, Any] = dict.fromkeys(
@@ -87,23 +83,3 @@ def test_a_layer_by_torch_is_the_same(at: int):
     theirs, (other_h, other_c) = layer.by_torch(inputs, start, at)
     torch.testing.assert_close((h, c), (other_h, other_c))
     assert_same(ours, theirs, layer.parameters())
-
-
-def test_a_run_from_before_zoneout_outputs_holds_its_outputs_back_and_resumes(tmp_path):
-    """Its checkpoints lack the field: the option did not exist, and zoneout acted on outputs too."""
-    data, out, straight = make_dataset(tmp_path), tmp_path / "out", tmp_path / "straight"
-    settings = settings_of("lstm", "zoneout=0.5", "zoneout_outputs=yes")
-    pm.train("lstm", data, straight, settings=settings, device="cpu")
-    pm.train("lstm", data, out, settings=(*settings, "epochs=1"), device="cpu")
-    for path in out.glob("*.safetensors"):
-        now = read_checkpoint(path, training=path.name == LAST)
-        fields = {name: value for name, value in now.config.items() if name != "zoneout_outputs"}
-        save_checkpoint(path, replace(now, config=fields))
-    loaded = pm.load(out, device="cpu")
-    assert "zoneout_outputs" not in loaded.checkpoint.config
-    assert cast("LSTM", loaded.model).config.zoneout_outputs
-    with pytest.raises(ModelError, match="zoneout_outputs True → False"):
-        pm.train("lstm", data, out, settings=settings[:-1], device="cpu")
-    pm.train("lstm", data, out, settings=(*settings, "epochs=2"), device="cpu")
-    one, other = (read_checkpoint(folder / LAST) for folder in (out, straight))
-    assert one.digest == other.digest

@@ -4,24 +4,21 @@ import json
 import math
 import os
 import random
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 import torch
-from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
 
 from ps_models.errors import ModelError
+from ps_models.models.lstm import LSTMConfig
 from ps_models.trained_model import load
 from ps_models.training.checkpoint import (
     BEST,
     LAST,
-    TRAINING,
     Checkpoint,
-    _bytes_tensor,
-    _check,
     check_vocabulary,
     checkpoint_file,
     load_weights,
@@ -33,6 +30,7 @@ from ps_models.training.checkpoint import (
 from tests.command import small_files
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
+CONFIG = asdict(LSTMConfig(vocab_size=5))
 WORDS = Vocabulary(("<unk>", "<eos>", "the", "naïve", "\u2028"))
 
 
@@ -131,45 +129,18 @@ def test_foreign_files_are_refused(tmp_path):
         read_checkpoint(tmp_path)
 
 
-class Evil:
-    def __reduce__(self):
-        return (os.mkdir, ("evil",))
-
-
-def pickled(path, part):
-    """The checkpoint with a training part as version 0.1 saved it: bytes of torch's, whatever they are."""
-    with safe_open(path, framework="pt") as file:
-        header = {name: value for name, value in file.metadata().items() if name != TRAINING}
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-    tensors = {name: value for name, value in tensors.items() if not name.startswith(TRAINING)}
-    tensors[TRAINING] = _bytes_tensor(part)
-    save_file(tensors, path, header | {"check": _check(header, tensors)})
-
-
-def test_no_code_is_run(saved, monkeypatch, tmp_path):
-    _, path = saved
-    monkeypatch.chdir(tmp_path)
-    torch.save({"evil": Evil()}, tmp_path / "evil.pt")
-    pickled(path, (tmp_path / "evil.pt").read_bytes())
-    with pytest.raises(ModelError, match="not a valid checkpoint"):
-        read_checkpoint(path, training=True)
-    assert not (tmp_path / "evil").exists()
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
         ({"config": {"vocab_size": 6}}, "5 words, but its model has 6"),
         ({"config": {}}, "vocab_size"),
-        ({"config": []}, "found a list, expected names with values"),
-        ({"facts": [1]}, "found a list, expected names with values"),
-        ({"facts": {"epoch": "x"}}, "epoch is 'x', expected a number"),
-        ({"facts": {"update": 10**400}}, "update is 1000"),
-        ({"facts": {"preset": 7}}, "preset is 7, expected a name"),
-        ({"facts": {"training": {"epochs": [], "seed": 1}}}, r"epochs is \[\], expected a number"),
-        ({"facts": {"training": {"epochs": 0}}}, "epochs is 0, expected 1 or more"),
-        ({"facts": {"training": {"optimizer_options": [1]}}}, "found a list, expected names with values"),
-        ({"training": [1]}, "found a list, expected names with values"),
+        ({"config": []}, "Expected `object`, got `array`"),
+        ({"facts": [1]}, "Expected `object`, got `array`"),
+        ({"facts": {"epoch": "x"}}, "Expected `int`, got `str`"),
+        ({"facts": {"preset": 7}}, "Expected `str | null`, got `int`"),
+        ({"facts": {"settings": []}}, "Expected `object`, got `array`"),
+        ({"facts": {"training": [1]}}, "Expected `object`, got `array`"),
+        ({"training": [1]}, "Expected `object | null`, got `array`"),
         *(
             (
                 {"vocabulary": Vocabulary(words)},
@@ -232,38 +203,31 @@ def test_weights_of_another_model_are_refused():
     ("config", "message"),
     [
         ({"hidden_size": 10**7, "layers": 1}, "do not fit the model"),  # 3 PB of weights take no memory
-        ({"hidden_size": 4, "layers": 10**9}, r"layers=1,000,000,000, .* only 3 tensors"),  # nor time
-        ({"vocab_size": "\ud800"}, r"not a valid checkpoint .*can't encode character '\\ud800'"),
+        ({"vocab_size": "\ud800"}, r"not a valid checkpoint"),
     ],
 )
 def test_a_configuration_that_is_not_of_the_weights_is_refused_at_once(saved, config, message):
     written, path = saved
-    save_checkpoint(path, replace(written, config={"vocab_size": 5, **config}))
+    save_checkpoint(path, replace(written, config={**CONFIG, **config}))
     with pytest.raises(ModelError, match=message):
         load(path, device="cpu")
+
+
+def test_a_configuration_of_another_version_is_refused(saved):
+    written, path = saved
+    for config in ({**CONFIG, "wings": 2}, {name: CONFIG[name] for name in CONFIG if name != "zoneout"}):
+        save_checkpoint(path, replace(written, config=config))
+        with pytest.raises(ModelError, match=r"has no (wings|zoneout); use the version that wrote"):
+            load(path, device="cpu")
 
 
 @pytest.mark.parametrize("value", [2.5, None, "x", True, [4], 10**30, 2**62])
 @pytest.mark.parametrize("field", ["hidden_size", "layers", "eos"])
 def test_a_configuration_of_other_types_is_refused(saved, field, value):
     written, path = saved
-    save_checkpoint(path, replace(written, config={"vocab_size": 5, field: value}))
+    save_checkpoint(path, replace(written, config={**CONFIG, field: value}))
     with pytest.raises(ModelError, match=f"lstm: .*{field}.*; use the version that wrote the checkpoint"):
         load(path, device="cpu")
-
-
-@pytest.mark.parametrize("part", [b"\x81", b"", b"(", b"PK\x03\x04"], ids=repr)
-def test_a_training_part_that_torch_cannot_read_is_an_error_of_ours(saved, part):
-    pickled(saved[1], part or b" ")
-    with pytest.raises(ModelError, match="not a valid checkpoint"):
-        read_checkpoint(saved[1], training=True)
-
-
-def test_a_training_part_of_version_0_1_is_read(saved, tmp_path):
-    tree = {"optimizer": {"state": {0: {"step": torch.tensor(3.0)}}}, "position": {"losses": (1.5,)}}
-    torch.save(tree, tmp_path / "tree.pt")
-    pickled(saved[1], (tmp_path / "tree.pt").read_bytes())
-    assert read_checkpoint(saved[1], training=True).training == tree
 
 
 def test_a_training_part_is_read_as_it_was_whatever_is_in_it(saved):
@@ -295,8 +259,6 @@ def test_a_training_part_that_names_no_tensor_of_the_file_is_refused(saved, name
     ("facts", "seed"),
     [
         ({}, "unknown"),
-        ({"training": []}, "unknown"),
-        ({"training": None}, "unknown"),
         ({"training": {"seed": 7}}, "7"),
         ({"training": {"seed": "x y"}}, "x-y"),
     ],

@@ -6,32 +6,34 @@ import os
 import re
 import shutil
 import signal
-import subprocess
+import socket
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 import torch
 from click.testing import CliRunner
-from lm_benchmarks.records import training_of
 
 import ps_models as pm
 from ps_models.analysis.predictions import predictions
-from ps_models.cli import commands
+from ps_models.cli import commands, main
+from ps_models.data.dataset import to_rows
 from ps_models.devices import autocast, best_precision, use_products
 from ps_models.errors import ModelError
 from ps_models.training.checkpoint import BEST, LAST, read_checkpoint, save_checkpoint
 from ps_models.training.logs import EPOCHS, UPDATES, RunLog, events_to
 from ps_models.training.loop import RunLimits, StoppedError
-from ps_models.training.optimizers import NEVER, OPTIMIZERS
-from tests.command import small_files
-from tests.conftest import ROOT
+from tests.command import Completed, forked, small_files
 from tests.ps_models.tiny import (
     QUIET,
     SETTINGS,
@@ -81,17 +83,16 @@ def test_a_stopped_run_resumes_to_the_same_result(tiny_dataset, tmp_path, model,
     assert_resumes(model, tiny_dataset, tmp_path, settings, 1, 13, 25, 39)
 
 
-OPTIONS = {"asgd": ("averaging_interval=0", "learning_rate=9"), "rmsprop": ("momentum=0.5", "centered=yes")}
+OPTIONS = {"rmsprop": ("momentum=0.5", "centered=yes"), "sgd": ("averaging_interval=1", "learning_rate=9")}
 
 
-@pytest.mark.parametrize("optimizer", [*OPTIMIZERS, "NAdam", "adafactor", "rprop", "rmsprop"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw", "NAdam", "adafactor", "rprop", "rmsprop"])
 def test_each_optimizer_trains_stops_and_resumes(tiny_dataset, tmp_path, optimizer):
     """Also where averages of the weights have begun, and with options that torch's class has."""
-    own = OPTIONS.get(optimizer, ("learning_rate=0.01",) if optimizer != "sgd" else ())
-    settings = settings_of("lstm", "hidden_size=4", "epochs=4", "stride=20", "patience=0", *own)
+    own = OPTIONS.get(optimizer, ("learning_rate=0.01",))
+    settings = settings_of("lstm", "hidden_size=4", "epochs=5", "stride=20", "patience=0", *own)
     last = assert_resumes("lstm", tiny_dataset, tmp_path, (*settings, f"optimizer={optimizer}"), 4, -3)
-    if optimizer == "asgd":
-        assert (last.training or {})["optimizer"]["param_groups"][0]["t0"] < NEVER
+    assert ((last.training or {})["averaged"] > 0) is (optimizer == "sgd")
 
 
 @pytest.mark.parametrize(
@@ -110,58 +111,69 @@ def test_without_learning_an_epoch_is_an_evaluation_of_train_whatever_the_stride
     assert len(losses(tmp_path / "out")) == -(-scored.tokens // stride)
 
 
-COMMAND = [sys.executable, "-W", "ignore", "-m", "ps_models", "--threads", "1", "train"]
-
-
 def command(model: str, dataset: Path, out: Path, settings: tuple[str, ...], *more: str) -> list[str]:
     options = [part for setting in settings for part in ("--set", setting)]
-    return [*COMMAND, model, str(dataset), "--out", str(out), "--device", "cpu", *options, *more]
+    return ["train", model, str(dataset), "--out", str(out), "--device", "cpu", *options, *more]
+
+
+def in_processes(number: int, do: Callable[[], object], place: Path) -> list[Completed]:
+    """What each process does and says; the environment is that of torchrun."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(number)}
+    shared |= {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    with ThreadPoolExecutor(number) as pool:
+        return list(pool.map(lambda rank: forked(do, place, **shared, RANK=str(rank)), range(number)))
+
+
+def ps_models(*arguments: str) -> None:
+    sys.argv = ["ps-models", "--threads", "1", *arguments]
+    main()
+
+
+def hit(number: int, out: Path, updates: int, arguments: list[str]) -> None:
+    """The command in a process that gets a signal once it has logged so many updates."""
+
+    def watch() -> None:
+        while not (out / UPDATES).exists() or (out / UPDATES).read_text().count("\n") < updates:
+            time.sleep(0.001)
+        os.kill(os.getpid(), number)
+
+    Thread(target=watch, daemon=True).start()
+    ps_models(*arguments)
 
 
 @pytest.mark.slow
 def test_a_killed_run_resumes_to_the_same_result(tiny_dataset, tmp_path):
     model = "pointer-sentinel-lstm"
-    settings = settings_of(model, "epochs=6", "optimizer=asgd", "averaging_interval=1")
+    settings = settings_of(model, "epochs=6", "averaging_interval=1", "learning_rate=9")
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    subprocess.run(command(model, tiny_dataset, whole, settings), check=True, capture_output=True)
+    train(tiny_dataset, whole, *settings, model=model)
+    often = command(model, tiny_dataset, killed, settings, "--save-minutes", "0")
     for updates in (20, 110):
-        arguments = command(model, tiny_dataset, killed, settings, "--save-minutes", "0")
-        process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
-        while not (killed / UPDATES).exists() or len((killed / UPDATES).read_text().splitlines()) < updates:
-            assert process.poll() is None, "it ended before it could be killed"
-            assert time.monotonic() < deadline
-            time.sleep(0.001)
-        process.kill()
-        process.wait()
-    last = subprocess.run(
-        command(model, tiny_dataset, killed, settings, "--resume"), check=True, capture_output=True, text=True
-    )
-    assert re.search(r"^train: \d+/\d+ tokens, resumes after update \d+$", last.stderr, re.MULTILINE)
+        done = forked(partial(hit, signal.SIGKILL, killed, updates, often), tmp_path)
+        assert done.returncode == -signal.SIGKILL
+    last = forked(lambda: ps_models(*command(model, tiny_dataset, killed, settings)), tmp_path)
+    assert re.search(r"^train: .*, resumes after update \d+$", last.stderr, re.MULTILINE)
     assert losses(killed) == losses(whole)
     assert read_checkpoint(killed).digest == read_checkpoint(whole).digest
 
 
-@pytest.mark.parametrize("processes", ["1", pytest.param("2", marks=pytest.mark.slow)])
-def test_ctrl_c_saves_and_says_how_to_resume(tiny_dataset, tmp_path, processes):
-    settings = settings_of("lstm", "epochs=64", "patience=0")
-    arguments = command("lstm", tiny_dataset, tmp_path / "out", settings, "--processes", processes)
-    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
-    while not (tmp_path / "out" / UPDATES).exists():
-        assert process.poll() is None
-        time.sleep(0.01)
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
-    assert process.returncode == 1
-    assert errors.count("all is saved") == 1
-    assert "`ps-models train` resumes it" in errors
-    assert "Traceback" not in errors
-    assert read_checkpoint(tmp_path / "out" / LAST, training=True).training is not None
-    before = losses(tmp_path / "out")
-    subprocess.run([*arguments, "--max-updates", str(len(before) + 5)], capture_output=True, check=False)
-    assert losses(tmp_path / "out")[: len(before)] == before
-    assert len(losses(tmp_path / "out")) == len(before) + 5
+@pytest.mark.parametrize("number", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_ctrl_c_saves_and_says_how_to_resume(tiny_dataset, tmp_path, number):
+    out = tmp_path / "out"
+    arguments = command("lstm", tiny_dataset, out, settings_of("lstm", "epochs=64", "patience=0"))
+    done = in_processes(number, partial(hit, signal.SIGINT, out, 3, arguments), tmp_path)
+    assert [one.returncode for one in done] == [1] * number
+    assert "all is saved" in done[0].stderr
+    assert "`ps-models train` resumes it" in done[0].stderr
+    assert [one.stderr for one in done[1:]] == [""] * (number - 1)
+    assert read_checkpoint(out / LAST, training=True).training is not None
+    before = losses(out)
+    more = [*arguments, "--max-updates", str(len(before) + 5)]
+    in_processes(number, lambda: ps_models(*more), tmp_path)
+    assert losses(out)[: len(before)] == before
+    assert len(losses(out)) == len(before) + 5
 
 
 @pytest.mark.parametrize(("at_its_end", "update"), [(False, 31), (True, 32)])  # an epoch is 31 updates
@@ -195,7 +207,7 @@ def test_a_finished_run_says_so_and_stays_as_it_is(tiny_dataset, run):
 def test_a_run_that_ends_before_all_epochs_says_why(tiny_dataset, tmp_path):
     settings = (*SETTINGS, "epochs=9", "patience=2", "learning_rate=0")
     arguments = command("lstm", tiny_dataset, tmp_path, settings)
-    done = CliRunner().invoke(commands, arguments[arguments.index("train") :], catch_exceptions=False)
+    done = CliRunner().invoke(commands, arguments, catch_exceptions=False)
     assert done.stdout.startswith(f"{tmp_path}: 3 epochs (none of the last 2 was better), ")
 
 
@@ -206,44 +218,37 @@ AWD = ("embedding_size=6", "random_strides=yes", "type_dropout=0", "weight_dropo
 @pytest.mark.parametrize(
     ("model", "more"),
     [
-        ("pointer-sentinel-lstm", QUIET),
         ("awd-lstm", (*AWD, "batch_size=5")),  # three rows and two, of other lengths, with a penalty
-        ("lstm", (*QUIET, "batch_size=7", "micro_batch=2", "schedule=cosine", "warmup=3", "ema=0.5")),
+        # Three passes per update in one process, and two in the other.
+        ("lstm", (*QUIET, "batch_size=5", "micro_batch=1", "schedule=cosine", "warmup=3", "ema=0.5")),
     ],
 )
 def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path, model, more):
     settings = settings_of(model, *more, "loss=token")
     train(tiny_dataset, tmp_path / "one", *settings, model=model)
-    arguments = command(model, tiny_dataset, tmp_path / "two", settings, "--processes", "2")
-    done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-4000:]
-    assert len(done.stdout.splitlines()) == 1
+    arguments = command(model, tiny_dataset, tmp_path / "two", settings)
+    first, second = in_processes(2, lambda: ps_models(*arguments), tmp_path)
+    assert first.returncode == second.returncode == 0, second.stderr[-4000:]
+    assert len(first.stdout.splitlines()) == 1
+    assert (second.stdout, second.stderr) == ("", "")
     one, two = losses(tmp_path / "one"), losses(tmp_path / "two")
     assert [update for update, _ in one] == [update for update, _ in two]
     torch.testing.assert_close([loss for _, loss in one], [loss for _, loss in two], rtol=1e-5, atol=1e-5)
     weights = [read_checkpoint(tmp_path / name).weights for name in ("one", "two")]
     torch.testing.assert_close(*weights, rtol=1e-4, atol=1e-5)
-    trained = training_of(read_checkpoint(tmp_path / "two"), tmp_path / "two", None)
-    assert trained.processes == 2
-    assert "--processes 2" in trained.command
+    assert read_checkpoint(tmp_path / "two").sessions[-1].endswith(", 2 processes")
 
 
-@pytest.mark.slow
-def test_an_error_of_any_process_is_said_and_ends_all(tiny_dataset, tmp_path):
-    """Three processes and two rows: the third has none."""
-    arguments = command("lstm", tiny_dataset, tmp_path / "out", settings_of("lstm", "batch_size=2"))
-    done = subprocess.run(
-        [*arguments, "--processes", "3"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    assert "3 processes need a row each" in done.stderr
+def test_each_process_needs_a_row(tiny_dataset):
+    with pytest.raises(ModelError, match="3 processes need a row each"):
+        to_rows(torch.arange(9), 2).of_rank(0, 3)
 
 
 @pytest.mark.slow
 def test_tensorboard_can_read_all_updates_and_epochs(tiny_dataset, tmp_path):
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    _, *arguments = command("lstm", tiny_dataset, tmp_path / "out", SETTINGS, "--log-to", "tensorboard")
-    CliRunner().invoke(commands, arguments[arguments.index("train") :], catch_exceptions=False)
+    arguments = command("lstm", tiny_dataset, tmp_path / "out", SETTINGS, "--log-to", "tensorboard")
+    CliRunner().invoke(commands, arguments, catch_exceptions=False)
     events = accumulator.EventAccumulator(str(tmp_path / "out" / "tensorboard"))
     events.Reload()
     found = [(event.step, event.value) for event in events.Scalars("update/loss")]
@@ -286,9 +291,7 @@ def test_an_unknown_tracker_and_a_missing_one_are_told(tmp_path, monkeypatch):
 
 
 SCHEDULED = {
-    "cosine": ("schedule=cosine", "warmup=3", "floor=0.1"),
-    "linear": ("schedule=linear", "warmup=2"),
-    "inverse-sqrt": ("schedule=inverse-sqrt", "warmup=4"),
+    "cosine": ("schedule=cosine", "warmup=3"),
     "ema": ("ema=0.9", "optimizer=adamw", "weight_decay=0.1"),
     "decay of all": ("decayed=all", "optimizer=adamw", "weight_decay=0.1"),
     "parts of a batch": ("micro_batch=3", "layer_dropout=0.2"),
@@ -301,9 +304,8 @@ def test_a_run_with_any_of_these_resumes_exactly(tiny_dataset, tmp_path, setting
     assert_resumes("lstm", tiny_dataset, tmp_path, settings_of("lstm", *settings), 5, -3)
 
 
-@pytest.mark.parametrize("schedule", ["cosine", "linear"])
-def test_a_schedule_to_the_end_does_not_get_more_epochs(tiny_dataset, tmp_path, schedule):
-    settings = settings_of("lstm", f"schedule={schedule}")
+def test_a_schedule_to_the_end_does_not_get_more_epochs(tiny_dataset, tmp_path):
+    settings = settings_of("lstm", "schedule=cosine")
     stopped(tiny_dataset, tmp_path / "out", 3, *settings)
     with pytest.raises(ModelError, match=r"other settings \(epochs 2 → 3\)"):
         train(tiny_dataset, tmp_path / "out", *settings, "epochs=3")
@@ -312,14 +314,14 @@ def test_a_schedule_to_the_end_does_not_get_more_epochs(tiny_dataset, tmp_path, 
 
 
 def test_logs_and_updates_have_the_rate_of_the_schedule(tiny_dataset, tmp_path):
-    train(tiny_dataset, tmp_path / "out", *settings_of("lstm", "schedule=linear", "warmup=2", "floor=0.2"))
+    train(tiny_dataset, tmp_path / "out", *settings_of("lstm", "schedule=cosine", "warmup=2"))
     lines = map(json.loads, (tmp_path / "out" / UPDATES).read_text().splitlines())
     rates = [line["learning_rate"] for line in lines]
     first = 0.5 * 0.5  # half of it in the first update of the warm-up
     assert rates[0] == pytest.approx(first)
     assert max(rates) == rates[1] <= 0.5
     assert all(one > other for one, other in pairwise(rates[1:]))
-    assert rates[-1] == pytest.approx(0.5 * 0.2, rel=0.2)
+    assert rates[-1] < 0.01
 
 
 def test_parts_of_a_batch_give_the_gradients_of_the_whole(tiny_dataset, tmp_path):
@@ -460,22 +462,6 @@ def test_a_run_with_another_text_is_not_resumed(tiny_dataset, finished, tmp_path
         train(other, finished, *SETTINGS, "epochs=3")
 
 
-STOPPED = Path(__file__).with_name("stopped_run") / LAST  # written by version 0.1.0 of November 2025
-STOPPED_SETTINGS = settings_of("lstm", *QUIET, "hidden_size=4", "optimizer=adamw", "learning_rate=0.05")
-
-
-def test_a_checkpoint_of_an_older_version_is_read_and_resumed(tiny_dataset, tmp_path):
-    shutil.copy(STOPPED, tmp_path)
-    found = pm.evaluate(tmp_path, tiny_dataset, split="valid", device="cpu")
-    assert found.score.perplexity == pytest.approx(19.15, abs=0.1)
-    run = train(tiny_dataset, tmp_path, *STOPPED_SETTINGS)
-    whole = train(tiny_dataset, tmp_path / "whole", *STOPPED_SETTINGS)
-    assert run.losses == pytest.approx(whole.losses, rel=1e-4)
-    before, now = read_checkpoint(tmp_path).sessions
-    assert before == "not recorded"
-    assert read_checkpoint(tmp_path / "whole").sessions == (now,)
-
-
 def test_a_checkpoint_says_by_which_code_each_session_trained_it(tiny_dataset, tmp_path, monkeypatch):
     settings = settings_of("lstm", *QUIET)
     for stop, code in [(3, "abc"), (5, "abc"), (8, "def")]:
@@ -484,20 +470,6 @@ def test_a_checkpoint_says_by_which_code_each_session_trained_it(tiny_dataset, t
     one, two = read_checkpoint(tmp_path / "out" / LAST).sessions
     assert re.fullmatch(r"wikitext-builder \S+ abc, torch \S+, cpu \(.*threads\)", one)
     assert two == one.replace("abc", "def")
-
-
-def test_fields_that_a_checkpoint_does_not_have_are_as_by_default(tiny_dataset, tmp_path):
-    saved = read_checkpoint(STOPPED, training=True)
-    assert saved.training is not None
-    config = {name: value for name, value in saved.config.items() if name not in ("per_gate", "type_dropout")}
-    training = {name: value for name, value in saved.training["config"].items() if name != "random_strides"}
-    save_checkpoint(
-        tmp_path / LAST, replace(saved, config=config, training={**saved.training, "config": training})
-    )
-    model: Any = pm.load(tmp_path, device="cpu").model
-    assert model.config.type_dropout == 0.0
-    run = train(tiny_dataset, tmp_path, *STOPPED_SETTINGS)
-    assert run.epochs == 2
 
 
 def other_states(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Any], None]:
@@ -526,14 +498,24 @@ FORGED: tuple[Any, ...] = (
     lambda saved: saved["processes"][0]["state"].pop(),
     other_states(torch.Tensor.double),
     other_states(lambda one: one[:1]),
-    other_states(lambda one: torch.full_like(one, 10**6) if one.dtype == torch.int64 else one),
-    other_states(lambda one: torch.full_like(one, -2) if one.dtype == torch.int64 else one),
+    {"averages": [torch.zeros(1)]},
+    {"averaged": -1},
 )
 
 
+@pytest.fixture(scope="module")
+def stopped_run(tiny_dataset, tmp_path_factory):
+    """A checkpoint of a run that can be resumed."""
+    out = tmp_path_factory.mktemp("stopped")
+    stopped(tiny_dataset, out, 3, *SETTINGS)
+    return read_checkpoint(out / LAST, training=True)
+
+
 @pytest.mark.parametrize("changed", FORGED)
-def test_a_checkpoint_whose_training_part_is_not_whole_is_refused(tiny_dataset, tmp_path, changed):
-    saved = read_checkpoint(STOPPED, training=True)
+def test_a_checkpoint_whose_training_part_is_not_whole_is_refused(
+    tiny_dataset, stopped_run, tmp_path, changed
+):
+    saved = replace(stopped_run, training=deepcopy(stopped_run.training))
     training: dict[str, Any] = {**(saved.training or {}), **(changed if isinstance(changed, dict) else {})}
     if callable(changed):
         changed(training)
@@ -541,7 +523,7 @@ def test_a_checkpoint_whose_training_part_is_not_whole_is_refused(tiny_dataset, 
     save_checkpoint(tmp_path / LAST, replace(saved, training=training))
     message = r"this version cannot resume the checkpoint .*keep it: .*use another --out$"
     with pytest.raises(ModelError, match=message):
-        train(tiny_dataset, tmp_path, *STOPPED_SETTINGS)
+        train(tiny_dataset, tmp_path, *SETTINGS)
 
 
 def test_two_runs_do_not_write_into_one_folder(tiny_dataset, run):
@@ -607,7 +589,7 @@ def test_a_deep_recurrent_highway_network_is_loaded_after_its_training(tiny_data
 
 @pytest.mark.parametrize("setting", ["hidden_size", "window", "stride", "cutoffs"])
 def test_a_number_that_torch_cannot_hold_is_refused(tiny_dataset, tmp_path, setting):
-    with pytest.raises(ModelError, match=rf"{setting}=9+: expected at most 2,147,483,647"):
+    with pytest.raises(ModelError, match=rf"{setting}=9+: expected int <= \d+"):
         train(tiny_dataset, tmp_path / "out", f"{setting}={'9' * 30}", model="pointer-sentinel-lstm")
 
 
@@ -646,15 +628,6 @@ def test_a_run_that_may_take_less_time_than_a_validation_comes_to_its_end(tiny_d
     else:
         pytest.fail("never ends")
     assert train(tiny_dataset, tmp_path / "out", *settings).trained_before
-
-
-def test_weights_that_are_no_numbers_are_not_loaded(tiny_dataset, run):
-    best = read_checkpoint(run / BEST)
-    name, weight = next(iter(best.weights.items()))
-    weights = {**best.weights, name: torch.full_like(weight, torch.nan)}
-    save_checkpoint(run / BEST, replace(best, weights=weights))
-    with pytest.raises(ModelError, match="has infinite numbers or NaN; expected finite weights"):
-        pm.evaluate(run, tiny_dataset, split="test", device="cpu")
 
 
 def test_a_best_checkpoint_without_its_run_is_not_replaced(tiny_dataset, run):

@@ -22,9 +22,10 @@ from ps_models.layers.softmax import Softmax
 from ps_models.models import MODELS
 from ps_models.models.lstm import LSTMLayer
 from ps_models.training.checkpoint import LAST, read_checkpoint
+from ps_models.training.distributed import ONE_PROCESS, DistributedContext
 from ps_models.training.logs import EPOCHS, UPDATES
 from ps_models.training.loop import READ_UPDATES, RunLimits, StoppedError
-from ps_models.training.update import ONE_PROCESS, ChunkLoss, DistributedContext, Training, gradient_norm
+from ps_models.training.update import ChunkLoss, Training, gradient_norm
 from tests.ps_models.tiny import SETTINGS, make_dataset
 
 RECURRENT = ("zoneout_cell=0.2", "type_dropout=0.2", "recurrent_dropout=0.2")
@@ -129,38 +130,6 @@ def test_a_sampled_softmax_teaches_few_words_at_once_and_scores_as_all_words_do(
     assert torch.equal(*scores)
     assert taught[0] == 200
     assert taught[1] < 50
-
-
-class Kept:
-    """Counts the bytes that a gradient will need."""
-
-    def __init__(self):
-        self.bytes = 0
-
-    def __call__(self, tensor):
-        self.bytes += tensor.numel() * tensor.element_size()
-        return tensor
-
-
-@pytest.mark.parametrize("model", ["lstm", "pointer-sentinel-lstm", "transformer", "char-cnn"])
-def test_layers_that_are_computed_again_give_the_same_gradients_from_less_memory(model):
-    found, kept = [], [Kept(), Kept()]
-    for recompute, counted in zip((False, True), kept, strict=True):
-        config = TrainingConfig(batch_size=4, stride=9, bptt=6, recompute=recompute)
-        run = training(model, config, more=(*TINY[model], "layers=3"))
-        torch.manual_seed(2)
-        with torch.autograd.graph.saved_tensors_hooks(counted, lambda tensor: tensor):
-            nats, penalty, _ = run.loss(next(run.chunks())[0], run.state)
-        (nats + penalty).backward()
-        found.append([weight.grad for weight in run.model.parameters()])
-    torch.testing.assert_close(*found, rtol=0, atol=0)
-    assert kept[1].bytes < 0.8 * kept[0].bytes
-
-
-@pytest.mark.parametrize(("model", "why"), [("rhn", "has no layers"), ("awd-lstm", "differ in each call")])
-def test_a_model_that_cannot_compute_layers_again_is_refused(model, why):
-    with pytest.raises(ModelError, match=f"recompute=yes: .*{why}"):
-        training(model, TrainingConfig(batch_size=4, recompute=True), more=TINY[model])
 
 
 @pytest.mark.parametrize("save_seconds", [0.0, 1000.0])
