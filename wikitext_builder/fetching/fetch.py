@@ -30,9 +30,8 @@ from wikitext_builder.store.rows import Rejected, Wanted
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.client import BATCH, MAXLAG, Found, NoAnswerError, Wikipedia, api_of
 from wikitext_builder.wiki.dates import now, parse_date
-from wikitext_builder.wiki.http import checked_api, is_trusted
+from wikitext_builder.wiki.http import checked_api, is_trusted, read_token
 from wikitext_builder.wiki.languages import language_of
-from wikitext_builder.wiki.token import read_token
 
 LOG = logging.getLogger(__name__)
 

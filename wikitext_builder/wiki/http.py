@@ -1,8 +1,9 @@
-"""HTTP as Wikimedia asks for it: a named operator, no redirects, and a limit on what is read."""
+"""HTTP as Wikimedia asks for it: a named operator or account, no redirects, a limit on what is read."""
 
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 import socket
 import ssl
@@ -10,16 +11,17 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
+from requests.auth import AuthBase
 
 from wikitext_builder import __version__
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.wiki.token import Token
 
 URL_LENGTH = 2_000  # longer queries use POST: servers and caches refuse addresses longer than about 8,000
 PIECE = 1 << 16  # bytes that are read at a time
@@ -30,6 +32,10 @@ WIKIMEDIA = (  # https://meta.wikimedia.org/wiki/Wikimedia_projects, and the Fou
 )  # fmt: skip
 MAIL = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+", re.ASCII)
 WEB = re.compile(r"https?://[\w-]+(\.[\w-]+)+(:\d+)?(/[\w.~:/?#@!$&'*+,;=%-]*)?", re.ASCII)
+ACCOUNT_VARIABLE = "WIKITEXT_BUILDER_TOKEN"
+TOKEN_FORM = re.compile(
+    r"[A-Za-z0-9._~+/-]{20,}=*"
+)  # RFC 6750, 2.1; Wikimedia's have some hundred characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +165,50 @@ def asked_wait(headers: Mapping[str, str], now: float) -> float | None:
         return max(0.0, parsedate_to_datetime(value).timestamp() - now)
     except (ValueError, OverflowError):
         return None
+
+
+class Token(AuthBase):
+    """A token, whose text no repr has.
+
+    >>> Token("eyJ0eXAiOiJKV1QiLCJh")
+    Token()
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return "Token()"
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Name the account of a request."""
+        request.headers["Authorization"] = f"Bearer {self._text}"
+        return request
+
+
+def read_token(file: str | Path | None, *, trusted: bool) -> Token | None:
+    """Return the token of a file; without a file that of the environment, if there is one.
+
+    Args:
+        file: A text file with the token and nothing else.
+        trusted: The wiki is one that the variable is meant for. A file names its wiki by the same command.
+    """
+    if file is None:
+        source, text = ACCOUNT_VARIABLE, os.environ.get(ACCOUNT_VARIABLE, "") if trusted else ""
+        if not text:
+            return None
+    else:
+        source = f"--token-file {file}"
+        try:
+            text = Path(file).read_text(encoding="ascii", errors="replace")
+        except OSError as error:
+            raise BuilderError(f"{source}: {error.strerror or error}; give a file with a token") from error
+    if not TOKEN_FORM.fullmatch(text.strip()):  # the error does not quote it: a part may be a token
+        raise BuilderError(
+            f"{source}: expected one OAuth 2 access token and nothing else (20 or more of the characters"
+            f" A-Z a-z 0-9 . _ ~ + / -), found something else of {len(text):,} characters"
+        )
+    return Token(text.strip())
 
 
 class Transport:

@@ -1,7 +1,5 @@
 """A pace on a clock of its own: never too fast, at most a hundredth too slow, slower after refusals."""
 
-import threading
-import time
 from itertools import pairwise
 
 import pytest
@@ -94,24 +92,6 @@ def test_a_wiki_that_allows_less_refuses_few() -> None:
             pace.answered()
     assert len(refusals) < 3000 / 100
     assert len([one for one in refusals if one > 1000]) < 2000 / 150
-
-
-def test_threads_share_it() -> None:
-    pace, went, lock = Pace(3000, time.monotonic), list[float](), threading.Lock()
-
-    def ask() -> None:
-        for _ in range(5):
-            while (wait := pace.wait()) > 0:
-                time.sleep(wait)
-            with lock:
-                went.append(time.monotonic())
-
-    threads = [threading.Thread(target=ask) for _ in range(3)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert max(went) - min(went) >= 13 * 60 / 3000  # one may note its time late
 
 
 @pytest.mark.parametrize(

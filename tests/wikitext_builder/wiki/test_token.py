@@ -11,9 +11,8 @@ from tests.mediawiki.load import LoadedWiki
 from tests.mediawiki.loopback import SITE, send, server
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.wiki.client import Wikipedia
-from wikitext_builder.wiki.http import is_trusted
+from wikitext_builder.wiki.http import ACCOUNT_VARIABLE, Token, is_trusted, read_token
 from wikitext_builder.wiki.languages import LANGUAGES
-from wikitext_builder.wiki.token import VARIABLE, Token, read_token
 
 SECRET = "eyJ0eXAiOiJKV1QiLCJhbGciOiJSUzI1NiJ9.c2VjcmV0-_~+/x"  # of nobody
 AUTHORIZATION = f"Bearer {SECRET}"
@@ -67,7 +66,7 @@ def test_it_goes_to_wikimedia_and_this_machine_and_elsewhere_only_from_a_file(
     ):
         assert is_trusted(api) is trusted
     assert read_token(None, trusted=True) is None
-    monkeypatch.setenv(VARIABLE, SECRET)
+    monkeypatch.setenv(ACCOUNT_VARIABLE, SECRET)
     assert read_token(None, trusted=False) is None
     assert read_token(None, trusted=True)
     (tmp_path / "file").write_text(SECRET, encoding="ascii")
@@ -91,8 +90,8 @@ def test_what_is_no_token_is_refused_and_not_shown(
     with pytest.raises(BuilderError, match=r"--token-file .*: No such file"):
         read_token(tmp_path / "absent", trusted=True)
     if text:
-        monkeypatch.setenv(VARIABLE, text)
-        with pytest.raises(BuilderError, match=VARIABLE):
+        monkeypatch.setenv(ACCOUNT_VARIABLE, text)
+        with pytest.raises(BuilderError, match=ACCOUNT_VARIABLE):
             read_token(None, trusted=True)
 
 
