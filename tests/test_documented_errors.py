@@ -105,10 +105,6 @@ RAISED: dict[str, Rows] = {
         "`out` holds something else": lambda at: wb.build("demo", at.store, at / "empty"),
         "a disk": lambda at: wb.build("demo", at.store, at / "file" / "x", workers=1),
     },
-    "wb.build_months BuilderError": {
-        "An argument": lambda at: wb.build_months("live", at.store, at / "x", months="2026-13"),
-        "no month has a page": lambda at: wb.build_months("live", at.store, at / "x", months="2026-10"),
-    },
     "wb.detokenize BuilderError": {"unknown": lambda _: wb.detokenize("a", "xx-none")},
     "wb.extract RejectedError": {
         "`too-large`": lambda _: wb.extract("x" * 2**23, title="A"),

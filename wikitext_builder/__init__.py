@@ -17,7 +17,6 @@ from wikitext_builder.lazy import lazy_names
 __all__: list[str]
 if TYPE_CHECKING:
     from wikitext_builder.building.build import build as build
-    from wikitext_builder.building.build import build_months as build_months
     from wikitext_builder.citation import cite as cite
     from wikitext_builder.dataset.load import load as load
     from wikitext_builder.dataset.verify import verify as verify

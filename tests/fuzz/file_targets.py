@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Final
 
 from tests.fuzz.page_targets import DUMP
 from tests.fuzz.target import HERE, Target, target, written
-from tests.wikitext_builder.datasets import PAGES, plan_of, store_of
-from wikitext_builder.building.build import carry_out
-from wikitext_builder.building.plan import REJECTED, Identity, built_already, identity_of
 from wikitext_builder.dataset.load import load
-from wikitext_builder.dataset.manifest import entry_of, read_manifest, write_manifest
+from wikitext_builder.dataset.manifest import read_manifest
 from wikitext_builder.dataset.verify import verify
 from wikitext_builder.dumps.importing import import_dump
 from wikitext_builder.progress import no_progress
@@ -84,27 +79,6 @@ def _other(content: bytes) -> str:
     return f"{[*reader.read(path, _text_of_file(path))]} {reader.unread}"
 
 
-@cache
-def _finished() -> tuple[Path, Identity]:
-    """A dataset that was built here, and what a build of it again looks for."""
-    folder = HERE / "finished"
-    folder.mkdir()
-    plan = plan_of(store_of(folder / "pages.store", PAGES[:20]), folder / "demo")
-    carry_out(plan)
-    return plan.out, identity_of(plan)
-
-
-def _rejected(content: bytes) -> str:
-    """A finished dataset whose rejected pages a stranger wrote, with the right hash in its manifest."""
-    out, identity = _finished()
-    path = out / REJECTED
-    path.write_bytes(content)
-    manifest = read_manifest(out)
-    assert manifest is not None
-    write_manifest(out, replace(manifest, files={**manifest.files, REJECTED: entry_of(path)}))
-    return f"{built_already(out, identity)}"
-
-
 def _names(content: bytes) -> str:
     """What a lock file says of its wiki."""
     head = b"# wikitext-builder lock 1; language ca; wiki -\n# names "
@@ -143,7 +117,6 @@ TARGETS: Final[dict[str, Target]] = {
         _other,
         b"Tea is a drink.\n",
     ),
-    "rejected": target("rejected", _rejected),
     "names": target("names", _names),
     "store": target("store", _store, _small_store(), longest=1 << 16),
 }

@@ -27,7 +27,7 @@ from lm_benchmarks.adapters.ngrams import KenlmFile
 from tests.fuzz.file_targets import DATASET
 from tests.fuzz.target import HERE, Target, target, written
 from tests.lm_benchmarks.tiny_llama import weights, write_gguf
-from wikitext_builder.dataset.plain import _rows
+from wikitext_builder.dataset.plain import parquet_rows
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import RejectedError, ToolkitError
 
@@ -86,7 +86,7 @@ def _gguf(path: Path) -> None:
 
 def _parquet(path: Path) -> None:
     with suppress(ValueError):  # what `read_plain_articles` reports
-        for _ in _rows(path):
+        for _ in parquet_rows(path):
             pass
 
 

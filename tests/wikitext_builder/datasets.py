@@ -61,7 +61,7 @@ def built(
     return carry_out(plan_of(store, out, **fields), progress, runner=runner or Serial())
 
 
-def build(recipe: str | Recipe, store: Path, out: Path, **options: Any) -> BuildReport:
+def build(recipe: str | Path | Recipe, store: Path, out: Path, **options: Any) -> BuildReport:
     """`wb.build` in this process."""
     return wb.build(recipe, store, out, workers=1, **options)
 

@@ -74,7 +74,7 @@ def test_an_import_waits_for_no_build_and_a_build_takes_what_was_there_when_it_b
     assert 0 < found < PAGES
     lines = wb.lock(store).splitlines()
     assert f"{PAGES:,} new" in held.end()
-    assert "other pages" in refused(*words)
+    assert "another dataset" in refused(*words)
     (tmp_path / "then.lock").write_text("\n".join(lines) + "\n", encoding="utf-8")
     again = ("build", "demo", "--store", store, "--lock", tmp_path / "then.lock", "--workers", 1)
     done(*again, "--out", tmp_path / "again", "--min-count", 1)

@@ -2,51 +2,44 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
-from wikitext_builder.article import SPLITS
 from wikitext_builder.building import card
-from wikitext_builder.building.batches import WrittenBatch, all_left_out
-from wikitext_builder.building.exports import export_files, join_files
+from wikitext_builder.building.croissant import write_croissant
+from wikitext_builder.building.exports import LINES, write_archive
+from wikitext_builder.building.extracting import extract_pages, warnings_of
+from wikitext_builder.building.left_out import reasons_of, write_left_out
 from wikitext_builder.building.licence import write_licence
 from wikitext_builder.building.plan import (
-    NO_TEXT,
     BuildOptions,
     Plan,
     built_already,
-    identity_of,
     make_plan,
-    settled,
+    source_of,
+    versions_of,
 )
-from wikitext_builder.building.stages import (
-    NoArticlesError,
-    batches_of,
-    count_batches,
-    extract_pages,
-    finish,
-    give_memory_back,
-    refuse_empty_train,
-    warnings_of,
-    write_batches,
+from wikitext_builder.building.texts import vocabulary_of, write_raw, write_tokens
+from wikitext_builder.building.work_folder import (
+    disk_errors,
+    remove_leftovers,
+    state_disk,
+    sync,
+    working_folder,
 )
-from wikitext_builder.building.work_folder import disk_errors, remove_leftovers, state_disk, working_folder
-from wikitext_builder.dataset.counts import NOTHING
-from wikitext_builder.dataset.manifest import Manifest
+from wikitext_builder.dataset.counts import SplitCounts
+from wikitext_builder.dataset.manifest import CROISSANT, Manifest, entry_of, write_manifest
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.runners import blobs
-from wikitext_builder.runners.dask import open_runners
+from wikitext_builder.runners.dask import open_runner
 from wikitext_builder.runners.processes import Runner, Serial
 from wikitext_builder.store.lock import read_attribution
-from wikitext_builder.store.rows import Rejected
-from wikitext_builder.wiki.dates import days_of, months_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,28 +61,28 @@ class BuildReport:
 
 
 def build(
-    recipe: str | Recipe,
+    recipe: str | Path | Recipe,
     store: str | Path,
     out: str | Path,
     *,
     workers: int | None = None,
     scheduler: str | None = None,
-    work: str | None = None,
     progress: Progress = no_progress,
     **options: Unpack[BuildOptions],
 ) -> BuildReport:
     """Build a dataset from the pages of a store.
 
     The dataset grows in the folder `.NAME.partial` beside `out`, which is renamed when it is complete. After
-    a stop, the same call resumes. The number of workers does not change the bytes.
+    a stop, the same call resumes. Neither the number of workers nor where they are changes the bytes.
 
     Args:
-        recipe: wikitext-2, wikitext-103, demo, live, or your own recipe.
+        recipe: wikitext-2, wikitext-103, demo, live, or your own recipe; or the `manifest.json` of a dataset,
+            which with its lock file builds the same dataset again.
         store: The store of fetched or imported pages.
         out: The folder to create.
         workers: Processes on this machine; None: one per core.
-        scheduler: Address of a Dask scheduler to run the build on, such as tcp://host:8786.
-        work: URL for intermediate results, if workers cannot access this disk, such as s3://bucket/folder.
+        scheduler: Address of a Dask scheduler whose workers extract the pages, such as tcp://host:8786; they
+            need not reach the store or `out`.
         progress: Called as the build proceeds.
         options: Which revisions to take, and recipe fields to change; see `BuildOptions`.
 
@@ -99,150 +92,102 @@ def build(
     Raises:
         BuilderError: There is nothing to build from, `out` holds something else, or a disk or worker fails.
     """
-    plan = make_plan(recipe, Path(store), Path(out), work_url=work or "", **options)
-    with open_runners(len(plan.revisions), workers=workers, scheduler=scheduler) as (runner, here):
-        return carry_out(plan, progress, runner=runner, here=here)
+    plan = make_plan(recipe, Path(store), Path(out), **options)
+    with open_runner(len(plan.revisions), workers=workers, scheduler=scheduler) as runner:
+        return carry_out(plan, progress, runner=runner)
 
 
-def build_months(
-    recipe: str | Recipe,
-    store: str | Path,
-    out: str | Path,
-    *,
-    months: str,
-    **options: Any,
-) -> dict[str, BuildReport | None]:
-    """Build a dataset per month from the pages of a store, in folders such as `2026-10` of `out`.
-
-    Args:
-        recipe: See `build`; `live` makes only a test set.
-        store: The store, which knows the dates of its pages from selections by time.
-        out: The parent folder.
-        months: FROM..TO, inclusive, such as 2026-08..2026-10.
-        options: See `build`.
-
-    Returns:
-        The report per month; None for a month without pages, or whose pages are all rejected.
-
-    Raises:
-        BuilderError: An argument is wrong, no month has a page, or a build fails.
-    """
-    names, rules = months_of(months), options.pop("include", None) or ()
-    rules = [rules] if isinstance(rules, str) else list(rules)
-    others = ("workers", "scheduler", "work", "progress")  # they do not decide what is built
-    deciding = {name: value for name, value in options.items() if name not in others}
-    reports: dict[str, BuildReport | None] = {}
-    for month in names:
-        include = [*rules, f"created-since:{days_of(month)}"]
-        plan = make_plan(recipe, Path(store), Path(out) / month, include=include, **deciding)
-        Path(out).mkdir(parents=True, exist_ok=True)
-        reports[month] = None
-        with suppress(NoArticlesError):
-            if plan.revisions:
-                reports[month] = build(recipe, store, plan.out, include=include, **options)
-    if not any(reports.values()):
-        raise BuilderError(
-            f"{store}: no page was created in {months}, as far as it knows, or all were rejected; see"
-            " `wikitext-builder fetch`"
-        )
-    return reports
-
-
-def carry_out(
-    plan: Plan, progress: Progress = no_progress, *, runner: Runner | None = None, here: Runner | None = None
-) -> BuildReport:
-    """Build the dataset of a plan, as `build` says; the bytes do not depend on the runners.
-
-    `runner` runs what can run on other machines, `here` what writes the dataset's own files.
-    """
-    runner, here = runner or Serial(), here or runner or Serial()
-    identity = identity_of(plan)
-    if built := built_already(plan.out, identity):
-        remove_leftovers(plan, identity)
+def carry_out(plan: Plan, progress: Progress = no_progress, *, runner: Runner | None = None) -> BuildReport:
+    """Build the dataset of a plan, as `build` says; the bytes do not depend on the runner."""
+    source = source_of(plan)
+    if built := built_already(plan.out, source):
+        remove_leftovers(plan, source)
         warnings = tuple(warnings_of(plan, built.splits))
         return BuildReport(manifest=built, already_built=True, older=plan.older, warnings=warnings)
-    with disk_errors(plan.out), working_folder(plan, identity) as location:
+    with disk_errors(plan.out), working_folder(plan, source) as folder:
         state_disk(plan)
-        found = blobs.count_files(f"{location}/shards")
-        seconds, start = dict[str, float](), time.perf_counter()
+        return _build(plan, source, folder, runner or Serial(), progress)
 
-        def ended(stage: str) -> None:
-            seconds[stage] = time.perf_counter() - start - sum(seconds.values())
 
-        pieces = _make_pieces(plan, location, runner, progress, found, ended)
-        give_memory_back()
-        written, dataset = pieces.written, plan.work / "dataset"
-        entries = join_files(plan, written, dataset, here, progress)
-        days = sorted({one.timestamp[:10] for one in read_attribution(dataset)})
-        write_licence(dataset, plan, days)
-        ended("join")
-        splits = {
-            name: sum((one.counts[name] for one in written), replace(NOTHING, types=pieces.types[name]))
-            for name in SPLITS
-        }
-        entries |= export_files(plan, written, location, dataset, (runner, here), progress)
-        ended("export")
-        left_out = all_left_out(one.left_out() for one in written)
-        card.write_source(dataset, plan)
-        card.write_rejected(dataset, pieces.rejected)
-        card.write_left_out(dataset, left_out)
-        empty = any(one.reason == NO_TEXT for one in pieces.rejected)
-        needed = bool(left_out) or empty or any(one.expanded for one in written)
-        identity = settled(plan, identity, with_templates=needed)
-        as_of = plan.as_of if identity.templates else ""
-        card.write_card(dataset, plan, splits, pieces.vocabulary, days, as_of=as_of)
-        manifest = finish(plan, identity, splits, pieces.vocabulary, entries, dataset, days)
-        ended("describe")
+def _build(plan: Plan, source: str, folder: Path, runner: Runner, progress: Progress) -> BuildReport:
+    """Build in a folder, in which shards of a build that was stopped can be."""
+    seconds, start = dict[str, float](), time.perf_counter()
+
+    def ended(stage: str) -> None:
+        seconds[stage] = time.perf_counter() - start - sum(seconds.values())
+
+    extracted = extract_pages(plan, folder / "shards", runner, progress)
+    ended("extract")
+    dataset = folder / "dataset"
+    shutil.rmtree(dataset, ignore_errors=True)  # of a build that was stopped
+    dataset.mkdir()
+    counted = write_raw(plan, extracted, dataset, runner, progress)
+    vocabulary = vocabulary_of(plan, counted)
+    ended("count")
+    unknown = {
+        split: write_tokens(dataset, split, counted.splits[split].lines, vocabulary, progress)
+        for split in plan.recipe.splits
+    }
+    ended("write")
+    splits = counted.of_splits(unknown)
+    days = sorted({line.timestamp[:10] for line in read_attribution(dataset)})
+    write_licence(dataset, plan, days)
+    for number, kind in enumerate(LINES, start=1):
+        write_archive(dataset, plan.recipe, kind)
+        progress("export", number, len(LINES))
+    card.write_source(dataset, plan)
+    card.write_rejected(dataset, extracted.rejected)
+    write_left_out(dataset, counted.left_out)
+    card.write_card(dataset, plan, splits, len(vocabulary), days)
+    ended("export")
+    manifest = _finish(plan, source, splits, len(vocabulary), dataset, days)
+    ended("describe")
     return BuildReport(
         manifest=manifest,
-        shards_found=found,
-        pages=pieces.pages,
-        wikitext_bytes=pieces.wikitext_bytes,
+        shards_found=extracted.shards_found,
+        pages=len(extracted.shards),
+        wikitext_bytes=extracted.wikitext_bytes,
         older=plan.older,
-        rejected=dict(Counter(one.reason for one in pieces.rejected)),
-        left_out={name: one.calls for name, one in left_out.items()},
-        left_out_reasons=card.reasons_of(left_out),
-        expanded=sum(one.expanded for one in written),
+        rejected=dict(Counter(page.reason for page in extracted.rejected)),
+        left_out={name: calls.calls for name, calls in counted.left_out.items()},
+        left_out_reasons=reasons_of(counted.left_out),
+        expanded=counted.expanded,
         seconds=seconds,
         warnings=tuple(warnings_of(plan, splits)),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Pieces:
-    """What was made of the pages; the numbers of each page are forgotten, so that memory has room."""
-
-    written: list[WrittenBatch]
-    vocabulary: int
-    types: dict[str, int]  # by split
-    rejected: list[Rejected]
-    pages: int
-    wikitext_bytes: int
-
-
-def _make_pieces(
+def _finish(
     plan: Plan,
-    location: str,
-    runner: Runner,
-    progress: Progress,
-    found: int,
-    ended: Callable[[str], None],
-) -> _Pieces:
-    """Extract the pages, count their words, and write them with the vocabulary, batch by batch."""
-    extracted = extract_pages(plan, location, runner, progress, found)
-    give_memory_back()
-    batches = batches_of(plan, extracted, location)
-    refuse_empty_train(plan, extracted.split, len(extracted.rejected))
-    ended("extract")
-    vocabulary, types = count_batches(plan, batches, len(extracted.places), runner, progress)
-    ended("count")
-    written = write_batches(plan, batches, vocabulary, location, runner, progress)
-    ended("write")
-    return _Pieces(
-        written=written,
-        vocabulary=len(vocabulary),
-        types=types,
-        rejected=extracted.rejected,
-        pages=extracted.pages,
-        wikitext_bytes=extracted.wikitext_bytes,
+    source: str,
+    splits: Mapping[str, SplitCounts],
+    vocabulary: int,
+    dataset: Path,
+    days: list[str],
+) -> Manifest:
+    """Write the manifest last, bring everything to the disk, and give the dataset its name.
+
+    A dataset of two states of the store is refused: another program can write templates or HTML meanwhile.
+    """
+    if source_of(plan) != source:
+        raise BuilderError(
+            f"{plan.store}: another program changed its templates, expansions or HTML while they were read;"
+            " run the build again"
+        )
+    paths = sorted(path for path in dataset.rglob("*") if path.is_file())
+    manifest = Manifest(
+        recipe=plan.recipe,
+        as_of=plan.as_of,
+        given={split: tuple(sorted(page_ids)) for split, page_ids in plan.given.items()},
+        source=source,
+        versions=versions_of(plan.recipe),
+        vocabulary=vocabulary,
+        splits=dict(splits),
+        files={path.relative_to(dataset).as_posix(): entry_of(path) for path in paths},
     )
+    write_croissant(dataset, plan, manifest, days)
+    manifest = replace(manifest, files=manifest.files | {CROISSANT: entry_of(dataset / CROISSANT)})
+    write_manifest(dataset, manifest)
+    sync(dataset)
+    dataset.rename(plan.out)
+    return manifest

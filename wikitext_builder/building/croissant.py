@@ -29,7 +29,7 @@ def write_croissant(directory: Path, plan: Plan, manifest: Manifest, days: Seque
     """Write the description of a dataset whose other files are there; `days` are of its revisions, sorted.
 
     Its address is that of the wiki, because no build knows where the dataset will be published. It leaves out
-    the card, to which `overlap` may add a section later.
+    the card.
     """
     terms = tomllib.loads((files("wikitext_builder.building") / "croissant.toml").read_text("utf-8"))
     index, host = plan.language.index_address, urlsplit(plan.language.index_address).netloc
@@ -86,7 +86,7 @@ def _sets(plan: Plan) -> Iterator[tuple[str, tuple[str, Mapping[str, str]]]]:
     for kind, config in zip(LINES, (f"{name}-v1", f"{name}-raw-v1"), strict=True):
         yield config, (f"{TABLES[kind].folder}/*.parquet", TABLES[kind].types)
         yield f"{config}-text", (f"wiki.*.{kind}", {"content": "text"})
-    if "parquet" in plan.recipe.articles:
+    if plan.recipe.articles:
         yield f"{name}-articles-v1", (f"{ARTICLES}/*.parquet", TABLES[ARTICLES].types)
 
 

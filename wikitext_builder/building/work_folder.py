@@ -1,9 +1,8 @@
-"""The folder in which a dataset grows: only a build's own, locked by one build; errors of the disk."""
+"""The folder in which a dataset grows, locked by one build; errors of the disk."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import logging
 import os
 import re
@@ -11,73 +10,48 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from filelock import FileLock, Timeout
 from rich.filesize import decimal
 
-from wikitext_builder.building.plan import Identity, Plan
+from wikitext_builder.building.plan import Plan
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.runners import blobs
 from wikitext_builder.store.store import Store
 
 LOG = logging.getLogger(__name__)
-MARK = "a build of wikitext-builder works in this folder\n"  # in the lock of a working folder
-OURS = re.compile(r"lock|dataset|[0-9a-f]{24}")  # what a build makes in it; the last: results of an identity
+RESULTS = re.compile(r"[0-9a-f]{24}")  # a folder of results, named by the source of its dataset
+LOCK = "lock"
 
 
 @contextlib.contextmanager
-def working_folder(plan: Plan, identity: Identity) -> Iterator[str]:
-    """Make or find the working folder, lock it, and remove it after success.
+def working_folder(plan: Plan, source: str) -> Iterator[Path]:
+    """Lock the working folder, yield the folder of the results of a source, and remove both after success.
 
-    Yields the location of intermediate results; those of another dataset are removed.
+    Results of other sources are removed before. Nothing else that lies there is touched.
     """
-    _expect_ours(plan.work)
+    results = plan.work / source[:24]
     plan.work.mkdir(parents=True, exist_ok=True)
-    with (plan.work / "lock").open("w", encoding="utf-8") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise BuilderError(f"{plan.work}: another build is running there; wait for it") from error
-        lock.write(MARK)
-        lock.flush()
-        if plan.work_url:
-            location = f"{plan.work_url.rstrip('/')}/{identity.digest()}"
-        else:  # absolute: a cluster's workers run in other folders
-            location = str(plan.work.resolve() / identity.digest())
-            _remove_others(plan.work, keep=identity.digest())
-        yield location
-        blobs.remove_folder(location)
-        (plan.work / "lock").unlink()
+    try:
+        held = FileLock(plan.work / LOCK).acquire(timeout=0)
+    except Timeout as error:
+        raise BuilderError(f"{plan.work}: another build is running there; wait for it") from error
+    with held:
+        for path in plan.work.iterdir():
+            if RESULTS.fullmatch(path.name) and path != results and not path.is_symlink():
+                shutil.rmtree(path)
+        results.mkdir(exist_ok=True)
+        yield results
+        shutil.rmtree(results)
+        (plan.work / LOCK).unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # something else lies there too
             plan.work.rmdir()
 
 
-def remove_leftovers(plan: Plan, identity: Identity) -> None:
+def remove_leftovers(plan: Plan, source: str) -> None:
     """Remove the working folder of a build that was killed after its dataset had its name."""
     if plan.work.exists():
         # An error says that a build is running there.
-        with contextlib.suppress(BuilderError), working_folder(plan, identity):
+        with contextlib.suppress(BuilderError), working_folder(plan, source):
             pass
-
-
-def _expect_ours(work: Path) -> None:
-    """Refuse a working folder that none of our builds made, before anything in it is removed."""
-    if work.is_symlink() or (work.exists() and not work.is_dir()):
-        raise BuilderError(f"{work}: a link or a file; a build needs this name for its own folder: move it")
-    names = sorted(path.name for path in work.iterdir()) if work.exists() else []
-    lock = work / "lock"
-    marked = lock.is_file() and not lock.is_symlink() and lock.read_bytes()[:99] in (MARK.encode(), b"")
-    if foreign := [name for name in names if not (marked and OURS.fullmatch(name))]:
-        raise BuilderError(
-            f"{work}: has {foreign[0]!r}, which no build has made there; a build needs this name for its own"
-            " folder: move it"
-        )
-
-
-def _remove_others(folder: Path, *, keep: str) -> None:
-    for path in folder.iterdir():
-        if path.is_dir() and path.name != keep and not path.is_symlink():
-            shutil.rmtree(path)
-    for part in (folder / keep).rglob("*.part"):
-        part.unlink()
 
 
 @contextlib.contextmanager
@@ -95,12 +69,12 @@ def disk_errors(out: Path) -> Iterator[None]:
 def state_disk(plan: Plan) -> None:
     """Say how much disk a large build needs while it works, or one that may not have enough.
 
-    A compressed page of 16 kB becomes 10 times its size: pieces, and then text, tokens, archives and Parquet.
-    Each format of whole articles adds 3.5 times (`benchmarks/speed/build.py`, English pages).
+    A compressed page of 16 kB becomes 8 times its size: shards, and then text, tokens, archives and Parquet.
+    Whole articles add 1.5 times (`benchmarks/speed/build.py`, English pages).
     """
     with Store.open(plan.store) as store:
         pages = len(plan.revisions) * store.average_size(plan.recipe.language)
-    needed = round(pages * (10.5 + 3.5 * len(plan.recipe.articles)))
+    needed = round(pages * (8 + 1.5 * plan.recipe.articles))
     free = shutil.disk_usage(plan.out.parent).free
     if needed > min(free, 10**9):
         LOG.warning(

@@ -32,7 +32,7 @@ from wikitext_builder.cli.options import (
     store_option,
     stored_language_option,
 )
-from wikitext_builder.dataset.recipes import ARTICLES, RECIPES, SOURCES
+from wikitext_builder.dataset.recipes import SOURCES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import is_quiet, shown_progress
 from wikitext_builder.sample import SAMPLE_DUMP
@@ -59,14 +59,13 @@ def tokenize(file: Iterator[bytes], language: str) -> None:
 
 
 @click.command()
-@click.argument("recipe", type=click.Choice(list(RECIPES)))
+@click.argument("recipe")
 @store_option
 @click.option("--out", type=FOLDER, required=True, help="Folder to create.")
 @stored_language_option
 @click.option("--as-of", help="Use the store's newest revisions on or before this date.")
 @click.option("--lock", type=FILE, help="Use exactly the revisions in this lock file.")
 @filter_options("lock:FILE or created-since:DATE", "dataset:FOLDER or titles:FILE")
-@click.option("--months", help="FROM..TO, such as 2026-08..2026-10: a dataset per month, below OUT.")
 @click.option("--valid-titles", type=FILE, help="File with the titles for valid, one per line.")
 @click.option("--test-titles", type=FILE, help="File with the titles for test, one per line.")
 @click.option("--train-articles", type=COUNT, help="Articles in train, at most (default: as in the recipe).")
@@ -84,44 +83,28 @@ def tokenize(file: Iterator[bytes], language: str) -> None:
 )
 @click.option("--seed", help="Seed for the split.  [default: the recipe's]")
 @click.option(
-    "--articles",
-    type=click.Choice(ARTICLES),
-    multiple=True,
-    callback=lambda _context, _parameter, value: value or None,  # not given: as the recipe says
-    help="Also export whole articles as plain text; repeatable.",
+    "--articles/--no-articles",
+    default=None,
+    help="Also export whole articles as plain text, in Parquet files.  [default: only `live`]",
 )
 @click.option("--workers", type=COUNT, show_default="one per core", help="Processes on this machine.")
 @click.option("--scheduler", help="Address of a Dask scheduler to run the build on: tcp://host:8786.")
-@click.option("--work", default="", help="URL for intermediate results, if workers cannot access your disk.")
 @json_option
-def build(
-    recipe: str,
-    store_path: Path,
-    out: Path,
-    months: str | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def build(recipe: str, store_path: Path, out: Path, as_json: bool, **options: Any) -> None:
     """Build a dataset from the pages of a store.
 
-    WikiText-2 has 600 training articles, WikiText-103 all the others; both have the same 60 articles each
-    in valid and test. The recipe `live` makes only a test set, of all pages.
+    RECIPE is wikitext-2, wikitext-103, demo or live. WikiText-2 has 600 training articles, WikiText-103 all
+    the others; both have the same 60 articles each in valid and test. `live` makes only a test set, of all
+    pages. Or it is the manifest.json of a dataset, to build that one again, with its lock file.
     """
-    reports: dict[str, BuildReport | None]
     with shown_progress() as progress:
-        options["progress"] = progress
-        if months:
-            reports = wb.build_months(recipe, store_path, out, months=months, **options)
-        else:
-            reports = {"": wb.build(recipe, store_path, out, **options)}
-    for name, report in reports.items():
-        missing = f"{out / name}: no page is of this month, or all are rejected"
-        for warning in report.warnings if report else (missing,):
-            click.echo(warning, err=True)
-        if report and as_json:
-            click.echo(json.dumps(({"month": name} if name else {}) | asdict(report)))
-        elif report:
-            _print_report(out / name, report)
+        report = wb.build(recipe, store_path, out, progress=progress, **options)
+    for warning in report.warnings:
+        click.echo(warning, err=True)
+    if as_json:
+        click.echo(json.dumps(asdict(report)))
+    else:
+        _print_report(out, report)
 
 
 def _print_report(out: Path, report: BuildReport) -> None:

@@ -5,8 +5,7 @@ and a newline. An article is its title (a heading of level 1 with a blank line o
 (blank lines on both sides) and paragraphs, then a blank line. The official files have this format:
 `docs/format.md`.
 
-Manifests can grow. A field that a stored manifest does not have takes its default; a field that this version
-does not know is ignored. A change that a reader must not miss gets a new `MANIFEST_FORMAT`.
+A manifest is also what builds the dataset again, from the revisions of its lock file.
 """
 
 from __future__ import annotations
@@ -113,8 +112,9 @@ class Manifest:
     """What a dataset is. It is written last: a dataset that has a manifest is complete."""
 
     recipe: Recipe
-    source: str  # sha256 over the revisions that went in
-    templates: str = ""  # sha256 over the store's templates, if the dataset depends on them
+    as_of: str  # templates were taken up to this time; empty: the newest ones
+    given: dict[str, tuple[int, ...]]  # page ids of the splits that were given instead of chosen
+    source: str  # sha256 over everything that decides the bytes: the recipe, pages, templates, and the code
     versions: dict[str, str]  # of the packages that decide the bytes
     vocabulary: int  # types, <unk> and <eos> included
     splits: dict[str, SplitCounts]
@@ -124,39 +124,37 @@ class Manifest:
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
     """Write a manifest as JSON, with sorted keys."""
-    stored = {name: value for name, value in asdict(manifest).items() if value or name != "templates"}
-    for name, usual in (("test_words", None), ("incomplete", "cut")):  # fields that only some recipes have
-        if stored["recipe"][name] == usual:
-            del stored["recipe"][name]
-    text = json.dumps(stored, indent=1, sort_keys=True, ensure_ascii=False)
+    text = json.dumps(asdict(manifest), indent=1, sort_keys=True, ensure_ascii=False)
     (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
 
 
 def read_manifest(directory: Path) -> Manifest | None:
     """The manifest of a dataset; None if there is none."""
     path = directory / MANIFEST
-    if not path.is_file():
-        return None
+    return manifest_at(path) if path.is_file() else None
+
+
+def manifest_at(path: Path) -> Manifest:
+    """The manifest in a file."""
     try:
-        return _manifest(path.read_bytes())
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
     except (OSError, ValueError, RecursionError, BuilderError) as error:
-        raise BuilderError(
-            f"{path}: {type(error).__name__}: {error}; expected a manifest of format {MANIFEST_FORMAT}."
-            " Build the dataset again, or use the version that wrote it"
-        ) from error
-
-
-def _manifest(data: bytes) -> Manifest:
-    stored = msgspec.json.decode(data)
-    if not isinstance(stored, dict) or stored.get("format") != MANIFEST_FORMAT:
-        raise ValueError(f"format {stored.get('format')!r}" if isinstance(stored, dict) else "not an object")
-    manifest = msgspec.convert(stored, Manifest)
+        raise _not_a_manifest(path, f"{type(error).__name__}: {error}") from error
+    if manifest.format != MANIFEST_FORMAT:
+        raise _not_a_manifest(path, f"format {manifest.format}")
     if set(manifest.splits) != set(SPLITS):
-        raise ValueError(f"splits {sorted(manifest.splits)}")
+        raise _not_a_manifest(path, f"splits {sorted(manifest.splits)}")
     for name in manifest.files:
         if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise ValueError(f"the file name {name!r} leads out of the dataset")
+            raise _not_a_manifest(path, f"the file name {name!r} leads out of the dataset")
     return manifest
+
+
+def _not_a_manifest(path: Path, found: str) -> BuilderError:
+    return BuilderError(
+        f"{path}: {found}; expected a manifest of format {MANIFEST_FORMAT}. Build the dataset again, or use"
+        " the version that wrote it"
+    )
 
 
 def compared_files(directory: Path, manifest: Manifest) -> Iterator[tuple[str, FileEntry, FileEntry | None]]:

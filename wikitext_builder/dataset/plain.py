@@ -6,10 +6,8 @@ and that each formula is LaTeX between dollar signs.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -19,13 +17,11 @@ import msgspec
 from wikitext_builder.article import Article, heading_level
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.macros.parser_functions import call_name
-from wikitext_builder.extraction.markers import SHOWN_FORMULA
-from wikitext_builder.extraction.polish import own_lines
 from wikitext_builder.store.lock import article_url
-from wikitext_builder.tokens.tokenizer import tokenizer
 from wikitext_builder.wiki.languages import Language
 
 ARTICLES: Final = "articles"  # the folder; its files are named by their splits
+BATCH: Final = 64  # rows that are read at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +45,7 @@ class PlainArticle:
     url: str  # of the revision; its history names the authors
     wikidata_id: str | None  # Q1490; None if it is not known
     categories: tuple[str, ...]  # that the page names itself, not those that its templates add
-    quality: str | None  # featured, good, or empty for neither, as the page's text says; None: not known
+    quality: str  # featured, good, or empty for neither, as the page's text says
     sections: tuple[Section, ...]
     formulas: tuple[str, ...]  # LaTeX of each formula of the text, in order; empty if it is not known
     left_out: tuple[str, ...]  # names of the templates whose text is missing, one per call
@@ -77,28 +73,6 @@ class PlainArticle:
             text="\n".join(article.plain_lines[1:-1]),
         )
 
-    def raw_lines(self, language: str, sections: str) -> tuple[str, ...]:
-        """The lines of the raw file that this text becomes: what ties the export to the dataset.
-
-        Each formula becomes `<formula>`, on a line of its own in mode `official`, and each line is tokenized.
-        """
-        pieces, position = [], 0
-        for latex in self.formulas:
-            shown = f"${latex}$" if latex else SHOWN_FORMULA
-            start = self.text.find(shown, position)
-            if start < 0:
-                raise BuilderError(f"the formula {latex[:60]!r} of {self.title!r} is not in its text")
-            pieces += [self.text[position:start], SHOWN_FORMULA]
-            position = start + len(shown)
-        lines = "".join([*pieces, self.text[position:]]).split("\n")
-        if sections == "official":
-            lines = [piece for one in lines for piece in ([one] if heading_level(one) else own_lines(one))]
-        return tuple(map(tokenizer(language).tokenize_line, ["", *lines, ""]))
-
-    def json_line(self) -> str:
-        """The row as a line of JSON."""
-        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
-
 
 def sections_of(lines: Sequence[str]) -> tuple[Section, ...]:
     """The sections of plain lines, which begin with a title."""
@@ -113,28 +87,24 @@ def sections_of(lines: Sequence[str]) -> tuple[Section, ...]:
 
 def read_plain_articles(directory: Path, split: str) -> Iterator[PlainArticle]:
     """The exported articles of a split, in the order of the dataset, one at a time."""
-    lines = directory / ARTICLES / f"{split}.jsonl"
-    shards = sorted((directory / ARTICLES).glob(f"{split}-*.parquet"))
-    if not lines.is_file() and not shards:
-        raise BuilderError(
-            f"{directory}: no {ARTICLES}/{split}.jsonl or .parquet; build the dataset with --articles parquet"
-        )
+    paths = sorted((directory / ARTICLES).glob(f"{split}-*.parquet"))
+    if not paths:
+        raise BuilderError(f"{directory}: no {ARTICLES}/{split}-*.parquet; build the dataset with --articles")
     try:
-        with lines.open("rb") if lines.is_file() else nullcontext() as file:
-            rows = map(msgspec.json.decode, file) if file else chain.from_iterable(map(_rows, shards))
-            for row in rows:
-                yield msgspec.convert(row, PlainArticle)
-    except (OSError, ValueError, TypeError, RecursionError) as error:
+        for row in chain.from_iterable(map(parquet_rows, paths)):
+            yield msgspec.convert(row, PlainArticle)
+    except (OSError, ValueError) as error:
         raise BuilderError(f"{directory}: {ARTICLES} of {split} are damaged ({error})") from error
 
 
-def _rows(path: Path) -> Iterator[object]:
+def parquet_rows(path: Path) -> Iterator[object]:
+    """The rows of a Parquet file; ValueError: it is damaged."""
     import pyarrow as pa  # here, because the import is slow
     import pyarrow.parquet as pq
 
     try:
         with path.open("rb") as file, pq.ParquetFile(file) as table:  # Arrow takes only paths in UTF-8
-            for batch in table.iter_batches(batch_size=64):
+            for batch in table.iter_batches(batch_size=BATCH):
                 yield from batch.to_pylist()
     except pa.ArrowException as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Final
 
 from wikitext_builder.article import INCOMPLETE, SECTIONS, SPLITS
 from wikitext_builder.errors import BuilderError
 
-NAME = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9._~-]{0,99}")  # it is part of file names and of a YAML head
+NAME: Final = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9._~-]{0,99}")  # it is part of file names and of a YAML head
 
-SOURCES = ("wikitext", "rendered")  # of the lines of an article
-ARTICLES = ("jsonl", "parquet")
+SOURCES: Final = ("wikitext", "rendered")  # of the lines of an article
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +29,7 @@ class Recipe:
     source: str = "wikitext"  # or "rendered": the HTML of the page, where the store has it
     language: str = "en"
     seed: str = "wikitext"  # of the split; ours, because the paper does not say how articles were chosen
-    articles: tuple[
-        str, ...
-    ] = ()  # formats in which whole articles are exported as plain text: dataset/plain.py
+    articles: bool = False  # whole articles are exported as plain text: dataset/plain.py
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -52,9 +50,6 @@ class Recipe:
                 raise BuilderError(f"--{name}: {value!r}; expected one of {', '.join(values)}")
         if not self.seed.isprintable() or "`" in self.seed:
             raise BuilderError(f"--seed: {self.seed!r}; expected a line of printable characters without `")
-        object.__setattr__(self, "articles", tuple(sorted(set(self.articles))))  # a manifest has a list
-        if unknown := set(self.articles) - set(ARTICLES):
-            raise BuilderError(f"--articles: {min(unknown)!r}; expected {' or '.join(ARTICLES)}")
         for name in ("train_articles", "valid_articles", "test_articles"):
             if (getattr(self, name) or 0) < 0:
                 raise BuilderError(f"--{name.replace('_', '-')}: {getattr(self, name)}; expected 0 or more")
@@ -72,7 +67,7 @@ class Recipe:
             raise BuilderError(f"--min-count: {self.min_count}; expected at least 1")
 
 
-RECIPES: dict[str, Recipe] = {
+RECIPES: Final[dict[str, Recipe]] = {
     "wikitext-2": Recipe(name="wikitext-2", train_articles=600),  # Table 1
     "wikitext-103": Recipe(name="wikitext-103", train_articles=None),  # Table 1: 28,475 in the original
     # To try things out, and for tests: the bundled sample, or some tens of articles.
@@ -84,6 +79,6 @@ RECIPES: dict[str, Recipe] = {
         valid_articles=0,
         test_articles=None,
         min_count=1,
-        articles=("jsonl",),
+        articles=True,
     ),
 }

@@ -1,1 +1,1 @@
-"""Where tasks run: processes of this machine or workers of a Dask cluster, and where their results are."""
+"""Where the tasks of a build run: this process, processes of this machine, or workers of a Dask cluster."""

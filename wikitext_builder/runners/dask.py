@@ -1,4 +1,6 @@
-"""Runs tasks on the workers of a Dask cluster (extra `cluster`), or on this machine if none is asked for.
+"""Runs tasks on the workers of a Dask cluster (extra `cluster`).
+
+Workers need nothing but the installed package: tasks carry what they need, and results come back.
 
 A worker of Dask runs tasks in threads, but the time limit of a page needs a main thread
 (`processes.time_limit`), and a task that hangs in spite of it must be killed. So each task runs in a child of
@@ -12,103 +14,33 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import islice
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar, cast
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.runners.processes import ProcessPool, Runner, Serial, cores
+from wikitext_builder.runners.processes import AHEAD, ProcessPool, Runner, Serial, cores
 
 LOG = logging.getLogger(__name__)
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-SECONDS_PER_TASK = 600.0  # a task takes some seconds; a child that takes longer hangs, and is killed
-
-
-class ChildDiedError(Exception):
-    """The child ended before it answered; the task can be tried again."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Child:
-    process: subprocess.Popen[bytes]
-    pipe: Connection[Any, Any]
-
-    def ask(self, question: object) -> object:
-        timer = threading.Timer(SECONDS_PER_TASK, self.process.kill)
-        timer.start()
-        try:
-            self.pipe.send(question)
-            return self.pipe.recv()
-        except (EOFError, ConnectionError) as error:
-            raise ChildDiedError(f"the child process ended with status {self.process.wait()}") from error
-        finally:
-            timer.cancel()
-
-
-_idle: queue.SimpleQueue[_Child] = queue.SimpleQueue()
-
-
-def run_in_child(function: Callable[[Task], Result], task: Task) -> Result:
-    """Return the result of a function for a task, from a child process that is kept for the next task.
-
-    Raises:
-        BuilderError: The function raised it.
-        ChildDiedError: The child was killed, perhaps because it was too slow.
-    """
-    child = _take_child()
-    try:
-        answer = child.ask((function, task))
-    except BaseException:
-        child.process.kill()
-        child.process.wait()
-        child.pipe.close()
-        raise
-    _idle.put(child)
-    if isinstance(answer, BaseException):
-        raise answer
-    return cast("Result", answer)  # what the function returned
-
-
-def _take_child() -> _Child:
-    with suppress(queue.Empty):
-        while (child := _idle.get_nowait()).process.poll() is not None:
-            child.pipe.close()
-        return child
-    ours, its = Pipe()
-    with its:
-        command = [sys.executable, "-P", "-m", __name__, str(its.fileno())]
-        return _Child(subprocess.Popen(command, pass_fds=[its.fileno()]), ours)  # noqa: S603
-
-
-def _main() -> None:
-    """Answer tasks until the parent ends."""
-    with suppress(EOFError, ConnectionError), Connection(int(sys.argv[1])) as pipe:
-        while True:
-            function, task = pipe.recv()
-            try:
-                answer = function(task)
-            except BuilderError as error:
-                answer = error
-            except OSError as error:
-                answer = OSError(error.errno, error.strerror, str(error.filename))
-            pipe.send(answer)
-
-
 SECONDS_TO_CONNECT = 20
-FEW_PAGES = 64  # one process has done them before others have started
+SECONDS_PER_TASK = 600.0  # a task takes some seconds; a child that takes longer hangs, and is killed
 RETRIES = 3  # of a task that lost its child process; Dask itself moves tasks of a dead worker elsewhere
+FEW_PAGES = 64  # one process has done them before others have started
+LOST_SHARED = "lost dependencies"  # all workers that had what tasks share are gone: it is sent again
+LEAST_AHEAD = 64  # tasks that wait in the scheduler: workers can join after the first ones were counted
 
 
 class Cluster(AbstractContextManager["Cluster"]):
     """A Dask scheduler, by its address.
 
-    If a worker dies, nothing is lost: other workers do its tasks, and files are complete or absent.
+    If a worker dies, nothing is lost: other workers do its tasks.
     """
 
     def __init__(self, scheduler: str) -> None:
@@ -117,11 +49,10 @@ class Cluster(AbstractContextManager["Cluster"]):
         except ImportError as error:
             raise BuilderError("--scheduler needs Dask; pip install 'wikitext-builder[cluster]'") from error
         dask: Any = distributed  # it has no types
-        self._scheduler, self._as_completed = scheduler, dask.as_completed
+        self._scheduler = scheduler
         try:
-            dask.comm.get_address_host_port(
-                dask.comm.normalize_address(scheduler)
-            )  # a client would wait for it
+            # A client would wait for a scheduler at an address that is none.
+            dask.comm.get_address_host_port(dask.comm.normalize_address(scheduler))
             self._client = dask.Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
         except ValueError as error:
             raise BuilderError(
@@ -136,7 +67,7 @@ class Cluster(AbstractContextManager["Cluster"]):
         self._client.subscribe_topic("all", self._hear)
 
     def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
-        """Say it when the scheduler loses a worker."""
+        """Warn when the scheduler loses a worker."""
         action, worker = (event[1].get(name) for name in ("action", "worker"))
         if action == "add-worker":
             self._workers.add(str(worker))
@@ -149,7 +80,9 @@ class Cluster(AbstractContextManager["Cluster"]):
     def __exit__(self, *_error: object) -> None:
         self._client.close(timeout=2)
 
-    def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+    def map(
+        self, function: Callable[..., Result], tasks: Iterable[Task], *shared: object
+    ) -> Iterator[Result]:
         """Yield the results, see `processes.Runner`.
 
         Raises:
@@ -160,45 +93,141 @@ class Cluster(AbstractContextManager["Cluster"]):
         from distributed.comm.core import CommClosedError
         from distributed.scheduler import KilledWorker
 
-        # A task runs in a thread of a Dask worker, where a page that hangs cannot be stopped; a child can.
-        futures = self._client.map(partial(run_in_child, function), list(tasks), pure=False, retries=RETRIES)
+        waiting = iter(tasks)
+        begun: deque[Task] = deque()  # tasks whose results were not yielded
         try:
-            for _, result in self._as_completed(futures, loop=self._client.loop, with_results=True):
-                if isinstance(result, BaseException):  # of a future that was cancelled; others are raised
-                    raise result
-                yield result
+            while True:
+                futures: deque[Any] = deque()  # of the first tasks in `begun`
+                self._client.wait_for_workers(1)
+                # Not to all at once: workers take it from one another, those too that join later.
+                sent = self._client.scatter(list(shared), hash=False) if shared else ()
+                ahead = max(LEAST_AHEAD, AHEAD * sum(self._client.nthreads().values()))
+                try:
+                    while True:
+                        begun.extend(islice(waiting, ahead - len(begun)))
+                        if not begun:
+                            return
+                        futures.extend(
+                            self._client.submit(
+                                run_in_child, function, task, *sent, pure=False, retries=RETRIES
+                            )
+                            for task in islice(begun, len(futures), None)
+                        )
+                        result = futures[0].result()
+                        futures.popleft()  # Dask then forgets the task and its result
+                        begun.popleft()
+                        yield result
+                except FutureCancelledError as error:
+                    if error.reason != LOST_SHARED:
+                        raise
         except (KilledWorker, ChildDiedError) as error:
             raise BuilderError(
                 f"{self._scheduler}: {error}; the workers may have run out of memory. Run it again to resume"
             ) from error
-        except (CommClosedError, FutureCancelledError, OSError) as error:
-            if getattr(error, "filename", None) is not None:  # of a task: its disk is full, …
-                raise
+        except (CommClosedError, FutureCancelledError, TimeoutError) as error:
             raise BuilderError(
                 f"{self._scheduler}: lost the scheduler ({error}); start it and run it again to resume"
             ) from error
 
 
-@contextmanager
-def open_runners(
-    pages: int, *, workers: int | None = None, scheduler: str | None = None
-) -> Iterator[tuple[Runner, Runner]]:
-    """Open a runner for tasks that can run anywhere, and one for tasks that must run on this machine.
+class ChildDiedError(Exception):
+    """The child ended before it answered; the task can be tried again."""
 
-    `pages` is how many there are to extract; `scheduler` the address of a Dask scheduler for the first
-    runner.
+
+class _Child:
+    """A subprocess that answers tasks until its parent ends, or closes the pipe."""
+
+    def __init__(self) -> None:
+        self._pipe, its = Pipe()
+        with its:
+            command = [sys.executable, "-P", "-m", __name__, str(its.fileno())]
+            self._process = subprocess.Popen(command, pass_fds=[its.fileno()])  # noqa: S603
+        self._shared: tuple[object, ...] = ()
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ask(self, function: Callable[..., Result], task: Task, shared: tuple[object, ...]) -> object:
+        timer = threading.Timer(SECONDS_PER_TASK, self._process.kill)
+        timer.start()
+        try:
+            # Dask keeps one copy of what it scattered: as long as it is the same object, the child has it.
+            is_new = [*map(id, shared)] != [*map(id, self._shared)]
+            self._shared = shared
+            self._pipe.send((function, task, shared if is_new else None))
+            return self._pipe.recv()
+        except (EOFError, ConnectionError) as error:
+            raise ChildDiedError(f"the child process ended with status {self._process.wait()}") from error
+        finally:
+            timer.cancel()
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._pipe.close()
+
+
+_idle: queue.SimpleQueue[_Child] = queue.SimpleQueue()
+
+
+def run_in_child(function: Callable[..., Result], task: Task, *shared: object) -> Result:
+    """Return the result of a function for a task, from a child process that is kept for the next task.
+
+    Raises:
+        BuilderError: The function raised it.
+        ChildDiedError: The child was killed, perhaps because it was too slow.
+    """
+    child = _take_child()
+    try:
+        answer = child.ask(function, task, shared)
+    except BaseException:
+        child.end()
+        raise
+    _idle.put(child)
+    if isinstance(answer, BaseException):
+        raise answer
+    return cast("Result", answer)  # what the function returned
+
+
+def _take_child() -> _Child:
+    with suppress(queue.Empty):
+        while not (child := _idle.get_nowait()).is_alive():
+            child.end()
+        return child
+    return _Child()
+
+
+def _main() -> None:
+    """Answer tasks until the parent ends."""
+    kept: tuple[object, ...] = ()
+    with suppress(EOFError, ConnectionError), Connection(int(sys.argv[1])) as pipe:
+        while True:
+            function, task, shared = pipe.recv()
+            kept = kept if shared is None else shared
+            try:
+                answer = function(task, *kept)
+            except BuilderError as error:
+                answer = error
+            pipe.send(answer)
+
+
+@contextmanager
+def open_runner(pages: int, *, workers: int | None = None, scheduler: str | None = None) -> Iterator[Runner]:
+    """Open what runs the tasks of a build of so many pages.
+
+    `scheduler` is the address of a Dask scheduler; without one, tasks run in `workers` processes here.
     """
     workers = cores() if workers is None else workers
     if workers < 1:
         raise BuilderError(f"--workers: {workers}; expected at least 1")
-    with ExitStack() as stack:
-        here: Runner = Serial()
-        if workers > 1 and pages > FEW_PAGES:
-            here = stack.enter_context(ProcessPool(workers))
-        if scheduler is None:
-            yield here, here
-            return
-        yield stack.enter_context(Cluster(scheduler)), here
+    if scheduler is not None:
+        with Cluster(scheduler) as cluster:
+            yield cluster
+    elif workers > 1 and pages > FEW_PAGES:
+        with ProcessPool(workers) as pool:
+            yield pool
+    else:
+        yield Serial()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Runs a pure function over tasks: in this process, or in a pool of processes that may die without harm."""
+"""Where the tasks of a build run: in this process, or in a pool of processes that may die without harm."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from multiprocessing.connection import wait as wait_for_sentinel
 from types import FrameType
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Protocol, TypeVar
 
 from wikitext_builder.errors import BuilderError, RejectedError
 
@@ -29,7 +30,7 @@ SECONDS_AGAIN = 1.0
 # speed.
 SECONDS_PER_PAGE = 10.0
 SAFE_PATH = "PYTHONSAFEPATH"
-AHEAD = 2  # tasks given to each worker: enough to keep it busy, few enough to lose little
+AHEAD = 4  # tasks given to each worker: enough to keep it busy while a slow one is waited for
 
 
 def cores() -> int:
@@ -37,34 +38,21 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-class Made(Sequence[Task]):
-    """Tasks that are made when a worker takes them: all of them together can be too much for memory."""
-
-    def __init__(self, count: int, make: Callable[[int], Task]) -> None:
-        self._numbers, self._make = range(count), make
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    @overload
-    def __getitem__(self, index: int) -> Task: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Task]: ...
-    def __getitem__(self, index: int | slice) -> Task | list[Task]:
-        found = self._numbers[index]
-        return self._make(found) if isinstance(found, int) else [*map(self._make, found)]
-
-
 class Runner(Protocol):
     """Runs functions over tasks; a build knows nothing else about where they run."""
 
-    def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
-        """Yield the result of each task, in any order.
+    def map(
+        self, function: Callable[..., Result], tasks: Iterable[Task], *shared: object
+    ) -> Iterator[Result]:
+        """Yield `function(task, *shared)` for each task, in the order of the tasks.
+
+        A task is taken from `tasks` only when a worker is about to need it, so a generator of large tasks
+        does not fill the memory.
 
         Args:
-            function: Top-level, and pure except for files that it writes completely or not at all: a task
-                that is done twice does no harm.
+            function: Top-level and pure: a task whose worker dies is done again.
             tasks: Values that can be pickled.
+            shared: What all tasks need; a worker on another machine gets it once.
         """
         ...
 
@@ -72,9 +60,11 @@ class Runner(Protocol):
 class Serial:
     """Runs everything in this process."""
 
-    def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+    def map(
+        self, function: Callable[..., Result], tasks: Iterable[Task], *shared: object
+    ) -> Iterator[Result]:
         """Yield the results, see `Runner`."""
-        return map(function, tasks)
+        return (function(task, *shared) for task in tasks)
 
 
 class ProcessPool(AbstractContextManager["ProcessPool"]):
@@ -90,41 +80,35 @@ class ProcessPool(AbstractContextManager["ProcessPool"]):
     def __exit__(self, *_error: object) -> None:
         self._close()
 
-    def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+    def map(
+        self, function: Callable[..., Result], tasks: Iterable[Task], *shared: object
+    ) -> Iterator[Result]:
         """Yield the results, see `Runner`."""
-        left = dict.fromkeys(range(len(tasks)))
+        waiting = iter(tasks)
+        begun: deque[Task] = deque()  # tasks whose results were not yielded
         for _ in range(MAX_BROKEN_POOLS):
+            futures: deque[Future[Result]] = deque()  # of the first tasks in `begun`
             try:
-                for index, result in self._results(function, tasks, list(left)):
-                    del left[index]
+                while True:
+                    begun.extend(islice(waiting, AHEAD * self._workers - len(begun)))
+                    if not begun:
+                        return
+                    for task in islice(begun, len(futures), None):
+                        with _safe_path():  # a process can begin here
+                            futures.append(self._open().submit(function, task, *shared))
+                    result = futures[0].result()
+                    futures.popleft()
+                    begun.popleft()
                     yield result
             except BrokenProcessPool:
                 self._close()
-                continue
-            return
+            finally:
+                for future in futures:
+                    future.cancel()
         raise BuilderError(
-            f"worker processes died {MAX_BROKEN_POOLS} times, {len(left)} of {len(tasks)} tasks are not done;"
+            f"worker processes died {MAX_BROKEN_POOLS} times, and {len(begun)} or more tasks are not done;"
             " memory may be short: try fewer --workers and run it again to resume"
         )
-
-    def _results(
-        self, function: Callable[[Task], Result], tasks: Sequence[Task], places: Sequence[int]
-    ) -> Iterator[tuple[int, Result]]:
-        pool = self._open()
-        queue = iter(places)
-        running: dict[Future[Result], int] = {}
-        try:
-            while True:
-                for place in islice(queue, AHEAD * self._workers - len(running)):
-                    with _safe_path():  # a process can begin here
-                        running[pool.submit(function, tasks[place])] = place
-                if not running:
-                    return
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    yield running.pop(future), future.result()
-        finally:
-            for future in running:
-                future.cancel()
 
     def _open(self) -> ProcessPoolExecutor:
         if self._pool is None:

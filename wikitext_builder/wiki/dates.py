@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from calendar import monthrange
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
 from wikitext_builder.errors import BuilderError
 
-MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])", re.ASCII)
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 NO_END = "9999-12-31T23:59:59Z"  # of a span
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
@@ -59,16 +57,6 @@ def parse_date(text: str | None) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
 
 
-def days_of(month: str) -> str:
-    """Return the span of a month as `parse_span` reads it.
-
-    >>> days_of("2028-02")
-    '2028-02-01..2028-02-29'
-    """
-    year, number = map(int, month.split("-"))
-    return f"{month}-01..{month}-{monthrange(year, number)[1]}"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
     """From one moment to another, both included; ISO 8601 in UTC."""
@@ -105,24 +93,3 @@ def past_span(text: str) -> Span:
             f"{text!r}: its last day is not over (in UTC); end it earlier, or write FROM alone"
         )
     return span
-
-
-def months_of(text: str) -> list[str]:
-    """Return the months of a range, both included: `2026-11..2027-01` or one month alone.
-
-    >>> months_of("2026-11..2027-01")
-    ['2026-11', '2026-12', '2027-01']
-    """
-    first, dots, last = text.partition("..")
-    begin, end = _number_of(text, first), _number_of(text, last if dots else first)
-    if begin > end:
-        raise BuilderError(f"{text!r} ends before it begins; write the earlier month first")
-    return [f"{number // 12:04}-{number % 12 + 1:02}" for number in range(begin, end + 1)]
-
-
-def _number_of(text: str, month: str) -> int:
-    """The number of months since the year 0."""
-    match = MONTH.fullmatch(month)
-    if match is None:
-        raise BuilderError(f"{text!r}: {month!r} is not a month from 01 to 12; write 2026-08..2026-10")
-    return 12 * int(match[1]) + int(match[2]) - 1

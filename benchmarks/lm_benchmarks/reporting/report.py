@@ -39,8 +39,8 @@ from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.pictures import PICTURES
-from wikitext_builder.runners import blobs
 from wikitext_builder.stats.plots import rank_frequencies, spaced_ranks
+from wikitext_builder.whole_files import write_whole
 
 ENDINGS: Final = (".md", ".tex", ".csv", ".html")
 MARKED: Final = 18  # models in a chart of points: each looks different
@@ -165,7 +165,7 @@ def write_text(out: Path, text: str) -> Path:
     What no UTF-8 can hold, such as a title with other bytes, is spelled out.
     """
     is_file = out.is_file() or not out.exists()
-    write = partial(blobs.write, os.path.realpath(out)) if is_file else out.write_bytes
+    write = partial(write_whole, os.path.realpath(out)) if is_file else out.write_bytes
     try:
         write(text.encode(errors="backslashreplace"))
     except OSError as error:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from wikitext_builder.article import Article
 from wikitext_builder.building import card
-from wikitext_builder.building.batches import LeftOutCalls, all_left_out
-from wikitext_builder.building.plan import REJECTED, Plan
+from wikitext_builder.building.left_out import LeftOutCalls, add_left_out, write_left_out
+from wikitext_builder.building.plan import Plan
 from wikitext_builder.dataset.counts import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.store.lock import ATTRIBUTION, ATTRIBUTION_HEAD, Attribution, read_attribution
@@ -44,14 +44,14 @@ def test_an_article_has_one_line_of_six_columns(titles: list[str]) -> None:
 def test_what_was_left_out_and_rejected_is_one_line_each(tmp_path: Path) -> None:
     two = LeftOutCalls(calls=2, pages=2, examples=("X", "Y"))
     one = LeftOutCalls(calls=9, pages=1, examples=("X",), cuts={"sentence": 1, "item": 8})
-    card.write_left_out(tmp_path, {"Two": two, "A\tb\nc": two, "One": one})
+    write_left_out(tmp_path, {"Two": two, "A\tb\nc": two, "One": one})
     assert (tmp_path / "left_out.tsv").read_text("utf-8") == (
         "calls\ttemplate\tpages\texamples\twent\n9\tOne\t1\tX\titem 8 | sentence 1\n2\tA b c\t2\tX | Y\t\n"
         "2\tTwo\t2\tX | Y\t\n"
     )
     rejected = [Rejected(title=title, reason="too-deep", detail="a\nb\u2028c") for title in HOSTILE]
     card.write_rejected(tmp_path, rejected)
-    lines = (tmp_path / REJECTED).read_text("utf-8").split("\n")[:-1]
+    lines = (tmp_path / card.REJECTED).read_text("utf-8").split("\n")[:-1]
     assert sorted(json.loads(line)["title"] for line in lines) == sorted(HOSTILE)
 
 
@@ -60,17 +60,17 @@ def test_the_pages_of_left_out_calls_add_up_in_whatever_batches(
     pages: list[dict[str, int]], cut: int
 ) -> None:
     def added(numbers: range) -> dict[str, LeftOutCalls]:
-        return all_left_out(
-            {
-                name: LeftOutCalls(calls=calls, pages=1, examples=(str(number),))
-                for name, calls in pages[number].items()
-            }
-            for number in numbers
-        )
+        total: dict[str, LeftOutCalls] = {}
+        for number in numbers:
+            calls = pages[number].items()
+            page = {name: LeftOutCalls(calls=n, pages=1, examples=(str(number),)) for name, n in calls}
+            add_left_out(total, page)
+        return total
 
     cut = min(cut, len(pages))
-    whole = added(range(len(pages)))
-    assert all_left_out([added(range(cut)), added(range(cut, len(pages)))]) == whole
+    whole, both = added(range(len(pages))), added(range(cut))
+    add_left_out(both, added(range(cut, len(pages))))
+    assert both == whole
     for name, found in whole.items():
         titles = [str(number) for number, calls in enumerate(pages) if name in calls]
         assert (found.pages, found.examples) == (len(titles), tuple(titles[:5]))
@@ -82,7 +82,7 @@ def test_the_head_of_the_card_is_yaml_that_says_what_was_meant(tmp_path: Path, n
     recipe = Recipe(name=name, train_articles=None, language="no", seed="{seed} # *: {name}")
     plan = Plan(recipe=recipe, store=tmp_path, out=tmp_path / "out", revisions=[])
     splits = dict.fromkeys(("train", "valid", "test"), COUNTS)
-    card.write_card(tmp_path, plan, splits, 200, [], as_of="")
+    card.write_card(tmp_path, plan, splits, 200, [])
     text = (tmp_path / "README.md").read_text("utf-8")
     head = yaml.safe_load(text.split("---\n")[1])
     assert head["pretty_name"] == name

@@ -24,7 +24,7 @@ COLUMNS = ("title", "page_id", "timestamp", "categories", "quality")
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("croissant")
-    build("demo", store_of(folder / "pages.store", BOTH), folder / "demo", articles=("parquet", "jsonl"))
+    build("demo", store_of(folder / "pages.store", BOTH), folder / "demo", articles=True)
     return folder / "demo"
 
 

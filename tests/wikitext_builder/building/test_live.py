@@ -1,6 +1,5 @@
 """The recipe `live`: a test set alone, of pages whose dates the store knows."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +7,9 @@ import pytest
 
 import wikitext_builder as wb
 from tests.cases import each
-from tests.command import done
 from tests.dumps import numbered_page
 from tests.wikitext_builder.datasets import build, faults, sizes, store_of, titles_file
-from wikitext_builder.building import stages
+from wikitext_builder.building import extracting
 from wikitext_builder.building.build import BuildReport
 from wikitext_builder.building.splits import rank_for_test
 from wikitext_builder.errors import BuilderError
@@ -28,12 +26,6 @@ def text(path: Path) -> str:
 def month(store: Path, out: Path) -> BuildReport:
     """The set of a month by the name of the folder."""
     return build("live", store, out, include=f"created-since:{MONTHS[out.name]}")
-
-
-def series(store: Path, out: Path, months: str, **options: Any) -> dict[str, int | None]:
-    """The number of articles of each month."""
-    found = wb.build_months("live", store, out, months=months, workers=1, **options)
-    return {name: one.manifest.splits["test"].articles if one else None for name, one in found.items()}
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +57,9 @@ def test_a_month_is_a_test_set_alone_and_its_lock_file_gives_the_same_bytes(
         assert not [one for one in files if "train" in one or "valid" in one]
         assert not faults(out)
         assert [article.title for article in wb.load(out).articles("test")]
-        rows = text(out / "articles" / "test.jsonl").splitlines()
-        assert len(rows) == 14
-        assert all("categories" in json.loads(row) for row in rows)
+        assert len(list(wb.load(out).plain_articles("test"))) == 14
         card = text(out / "README.md")
         assert "split: train" not in card
-        assert "build live --store" in card
         # a store without dates: the lock file has them
         build("live", sample / "pages.store", again, lock=out / "titles.lock")
         assert (again / "manifest.json").read_bytes() == (out / "manifest.json").read_bytes()
@@ -81,35 +70,6 @@ def test_a_month_is_a_test_set_alone_and_its_lock_file_gives_the_same_bytes(
     build("live", sample / "pages.store", tmp_path / "out", test_articles=5)  # promises nothing
     card = text(tmp_path / "out" / "README.md")
     assert "Not all creation dates of its pages are known." in card
-
-
-def test_a_series_of_months_is_one_call_and_resumes(dated: Path, tmp_path: Path) -> None:
-    out = tmp_path / "series"
-    found = series(dated, out, "2026-09..2026-11")
-    assert found == {"2026-09": None, "2026-10": 14, "2026-11": 14}
-    assert sorted(path.name for path in out.iterdir()) == ["2026-10", "2026-11"]
-    again = wb.build_months("live", dated, out, months="2026-10", workers=1)
-    assert [one.already_built for one in again.values() if one] == [True]
-
-
-@pytest.mark.parametrize(
-    ("months", "words"),
-    [
-        ("2026-13", "'2026-13' is not a month from 01 to 12; write 2026-08..2026-10"),
-        ("2026-01..2026-1", "'2026-1' is not a month from 01 to 12"),
-        ("2026-10..2026-09", "ends before it begins; write the earlier month first"),
-        ("2026-01", "no page was created in 2026-01"),
-    ],
-)
-def test_a_series_that_cannot_be_is_refused(dated: Path, tmp_path: Path, months: str, words: str) -> None:
-    with pytest.raises(BuilderError, match=words):
-        series(dated, tmp_path / "x", months)
-
-
-def test_a_series_of_months_has_a_report_per_month(dated: Path, tmp_path: Path) -> None:
-    months = ("--months", "2026-10..2026-11", "--workers", "1")
-    said = done("build", "live", "--store", dated, "--out", tmp_path / "series", *months, "--json")
-    assert [json.loads(line)["month"] for line in said.splitlines()] == ["2026-10", "2026-11"]
 
 
 @pytest.fixture(scope="module")
@@ -129,10 +89,15 @@ def test_a_number_of_words_takes_whole_articles_until_it_has_them(
     out, same, again = tmp_path / "out", tmp_path / "same", tmp_path / "again"
     counts = build("live", short, out, test_words=wanted).manifest.splits["test"]
     assert len(text(out / "wiki.test.tokens").split()) == counts.tokens - counts.lines >= wanted
-    assert f"--test-words {wanted}" in text(out / "README.md")
     # as many articles as that, and no more: without the last one there are too few words
     build("live", short, same, test_articles=counts.articles)
-    files = ("wiki.test.tokens", "articles/test.jsonl", "rejected.jsonl", "attribution.tsv", "titles.lock")
+    files = (
+        "wiki.test.tokens",
+        "articles/test-00000-of-00001.parquet",
+        "rejected.jsonl",
+        "attribution.tsv",
+        "titles.lock",
+    )
     for name in files:
         assert (same / name).read_bytes() == (out / name).read_bytes()
     last = max((one.page_id for one in read_attribution(out)), key=lambda one: rank_for_test(one, "wikitext"))
@@ -149,7 +114,7 @@ def test_rounds_of_counting_words_do_not_decide_what_is_taken(
 ) -> None:
     manifests = set()
     for articles in (1, 7, 256):
-        monkeypatch.setattr(stages, "ROUND", articles)
+        monkeypatch.setattr(extracting, "ROUND", articles)
         report = build("live", short, tmp_path / f"{articles}", test_words=300)
         assert report.rejected.keys() == {"no-text"}
         manifests.add((tmp_path / f"{articles}" / "manifest.json").read_bytes())
@@ -165,15 +130,3 @@ def test_what_a_test_set_alone_cannot_be_is_an_error(
     with pytest.raises(BuilderError, match=words):
         build(recipe, short, tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("options", [{}, {"test_words": 3}])
-def test_a_month_whose_pages_are_all_rejected_does_not_end_the_series(
-    short: Path, tmp_path: Path, options: dict[str, Any]
-) -> None:
-    store = store_of(tmp_path / "a.store", [], copy=short)
-    with Store.create(store) as opened:  # page 5 has no text
-        dates = {5: "2026-10-05T00:00:00Z", 7: "2026-11-07T00:00:00Z"}
-        opened.add_dates("en", dates)
-    found = series(store, tmp_path / "series", "2026-10..2026-11", **options)
-    assert [articles is not None for articles in found.values()] == [False, True]

@@ -1,4 +1,4 @@
-"""A dataset carries what it takes to build it again: the commands of its card give the same bytes."""
+"""A dataset carries what it takes to build it again: the line of its card gives the same bytes."""
 
 import re
 import shlex
@@ -12,25 +12,18 @@ import wikitext_builder as wb
 from tests.command import done
 from tests.wikitext_builder.building.test_build import TEMPLATES, add_template, with_templates
 from tests.wikitext_builder.datasets import LATER, PAGES, build, digests, store_of, titles_file, verified
-from wikitext_builder.dataset.recipes import RECIPES, Recipe
+from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.lock import read_lock
 from wikitext_builder.store.store import Store
 
 MINE = Recipe(name="mine", train_articles=None, valid_articles=2, test_articles=2, seed='it\'s "mine" \\ {x}')
 FEW = {"train_articles": 9, "valid_articles": 2, "test_articles": 1, "min_count": 2, "sections": "clean"}
-LIMITED = {"train_articles": 20, "valid_articles": 3, "test_articles": 3}
-UNLIMITED = Recipe(name="wikitext-2", train_articles=None, valid_articles=3, test_articles=3)
 VARIANTS: dict[str, tuple[str | Recipe, dict[str, Any]]] = {
     "a recipe as it is": ("demo", {}),
     "changed fields": ("wikitext-2", FEW),
-    "a seed that a shell must not read": ("demo", {"seed": 'it\'s; $HOME "x" \\ {y} $(z)'}),
-    "a limit of a recipe that has none": ("wikitext-103", LIMITED),
-    "a test set of some words": ("live", {"test_words": 700}),
-    "an export that no option removes": ("live", {"articles": ()}),
-    "rendered pages": ("demo", {"source": "rendered"}),
-    "a recipe of one's own": (MINE, {}),
-    "a limit that no option removes": (UNLIMITED, {}),
+    "a test set of some words, without its export": ("live", {"test_words": 700, "articles": False}),
+    "a recipe of one's own": (MINE, {"source": "rendered"}),
 }
 NEWER = [
     replace(one, revision_id=one.revision_id + 10**6, timestamp=LATER, wikitext="Other text.")
@@ -44,24 +37,17 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def follow_the_card(dataset: Path) -> None:
-    """Do what the card says, in the folder of the dataset, except for the fetch: the same bytes."""
+    """Do what the card says, in the folder of the dataset: the same bytes."""
     text = (dataset / "README.md").read_text("utf-8")
-    section = text.partition("## Build it again\n")[2].partition("\n## ")[0]
-    fetch, *commands = [shlex.split(line)[2:] for line in re.findall(r"^\$ .*$", section, re.MULTILINE)]
-    assert fetch[:5] == ["fetch", "--store", "../pages.store", "--select", "lock:titles.lock"]
-    python = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    assert len(commands) + len(python) == 1
-    for command in commands:
-        done(*command, cwd=dataset)
-    for code in python:
-        code = code.replace("'../", f"'{dataset.parent}/").replace("'titles", f"'{dataset}/titles")
-        exec(compile(code, "README.md", "exec"), {})
+    ((program, *words),) = [shlex.split(line) for line in re.findall(r"^\$ (.*build.*)$", text, re.MULTILINE)]
+    assert program == "wikitext-builder"
+    done(*words, cwd=dataset)
     assert digests(dataset.with_name("again")) == digests(dataset)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_the_commands_of_the_card_build_the_same_bytes(store: Path, tmp_path: Path, variant: str) -> None:
-    """They do so from a store that holds other pages too, and newer revisions of the same ones."""
+def test_the_line_of_the_card_builds_the_same_bytes(store: Path, tmp_path: Path, variant: str) -> None:
+    """It does so from a store that holds other pages too, and newer revisions of the same ones."""
     recipe, options = VARIANTS[variant]
     build(recipe, store, tmp_path / "first", **options)
     another = replace(NEWER[0], title="Another", page_id=10**6, revision_id=10**7)
@@ -74,20 +60,22 @@ def test_given_titles_are_part_of_the_dataset(store: Path, tmp_path: Path) -> No
     own, first = store_of(tmp_path / "pages.store", [], copy=store), tmp_path / "first"
     valid = titles_file(tmp_path / "valid.txt", "Title 7", "Title 3")
     test = titles_file(tmp_path / "test.txt", "# mine", "title_30")
-    build("demo", own, first, valid_titles=valid, test_titles=test)
-    assert (first / "valid_titles.txt").read_text("utf-8") == "Title 3\nTitle 7\n"
-    assert (first / "test_titles.txt").read_text("utf-8") == "Title 30\n"
+    given = build("demo", own, first, valid_titles=valid, test_titles=test).manifest.given
+    assert given == {"valid": (3, 7), "test": (30,)}
     follow_the_card(first)
     verified(first)
+    # options change what a manifest says, as they do of a recipe
+    build(first / "manifest.json", own, tmp_path / "other", min_count=2)
+    changed = build(first / "manifest.json", own, tmp_path / "titles", valid_titles=test, test_titles=valid)
+    assert changed.manifest.given == {"valid": (30,), "test": (3, 7)}
+    raw = [(tmp_path / name / "wiki.train.raw").read_bytes() for name in ("first", "other", "titles")]
+    assert len(set(raw)) == 1
 
 
 def test_templates_of_a_date_are_taken_again(tmp_path: Path) -> None:
-    """A lock file does not name templates."""
+    """A lock file does not name templates, but the manifest has their date."""
     own = with_templates(tmp_path / "pages.store", **TEMPLATES)
     build("demo", own, tmp_path / "first", as_of="2016-06-01")
-    build("demo", own, tmp_path / "newest")
-    cards = [(tmp_path / name / "README.md").read_text("utf-8") for name in ("first", "newest")]
-    assert ["--as-of" in card for card in cards] == [True, False]
     add_template(own, "Unit", 9, LATER, "miles")
     follow_the_card(tmp_path / "first")
 
@@ -98,6 +86,9 @@ def test_a_given_title_that_is_not_there_says_why(store: Path, tmp_path: Path) -
         titles_file(given, name)
         with pytest.raises(BuilderError, match=f"1 of its titles are not there: '{name}' is {why}"):
             build("demo", store, tmp_path / "out", test_titles=given, exclude=f"titles:{given}")
+    titles_file(given, "Title 3")
+    with pytest.raises(BuilderError, match=r"--valid-titles and --test-titles: both name 1 of the articles"):
+        build("demo", store, tmp_path / "out", test_titles=given, valid_titles=given)
 
 
 def test_a_lock_file_without_revisions_is_refused(store: Path, tmp_path: Path) -> None:
@@ -108,8 +99,6 @@ def test_a_lock_file_without_revisions_is_refused(store: Path, tmp_path: Path) -
 
 
 def test_the_lock_file_has_all_that_could_be_chosen(store: Path, tmp_path: Path) -> None:
-    """The card finds the recipe by its name."""
-    assert len({recipe.name for recipe in RECIPES.values()}) == len(RECIPES)
     build("wikitext-2", store, tmp_path / "a", train_articles=5, valid_articles=2, test_articles=2)
     with Store.open(store) as opened:
         revisions = sorted(opened.revisions("en"), key=lambda one: one.title)

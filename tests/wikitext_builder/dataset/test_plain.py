@@ -8,26 +8,25 @@ import signal
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wikitext_builder as wb
-from tests.cases import each
 from tests.command import forked
 from tests.dumps import numbered_page
-from tests.wikitext_builder.dataset.test_verify import forge, rewrite
-from tests.wikitext_builder.datasets import PAGES, SPLITS, build, digests, faults, store_of, verified
+from tests.wikitext_builder.datasets import PAGES, SPLITS, build, digests, store_of, verified
 from tests.wikitext_builder.extraction.pages import page, real_pages
 from tests.wikitext_builder.extraction.test_laws import WIKITEXT
 from wikitext_builder.article import heading_level
 from wikitext_builder.dataset.plain import PlainArticle, Section
 from wikitext_builder.errors import BuilderError, RejectedError
+from wikitext_builder.extraction.markers import SHOWN_FORMULA
 from wikitext_builder.extraction.page import extract
+from wikitext_builder.extraction.polish import own_lines
 from wikitext_builder.store.store import Store
-from wikitext_builder.tokens.tokenizer import tokenize_article
+from wikitext_builder.tokens.tokenizer import tokenize_article, tokenizer
 
 FORMULA = (
     "{{good article}}A sum is <math>x_{1} +\n x_2</math>, or $5 of it ({{mystery|1}}); <ce>H2O</ce> flows."
@@ -44,7 +43,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def built(store: Path) -> Path:
-    build("demo", store, store.parent / "out", articles=("parquet", "jsonl"))
+    build("demo", store, store.parent / "out", articles=True)
     return store.parent / "out"
 
 
@@ -55,18 +54,30 @@ def without(store: Path) -> Path:
     return store.parent / "without"
 
 
-@pytest.fixture
-def copy(built: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(built, tmp_path / "out"))
-
-
 def exported(dataset: Path) -> list[PlainArticle]:
     loaded = wb.load(dataset)
     return [one for split in loaded.files for one in loaded.plain_articles(split)]
 
 
+def raw_lines(article: PlainArticle, sections: str) -> tuple[str, ...]:
+    """The lines of the raw file that a plain text becomes.
+
+    Each formula becomes `<formula>`, on a line of its own in mode `official`, and each line is tokenized.
+    """
+    pieces, position = [], 0
+    for latex in article.formulas:
+        shown = f"${latex}$" if latex else SHOWN_FORMULA
+        start = article.text.index(shown, position)
+        pieces += [article.text[position:start], SHOWN_FORMULA]
+        position = start + len(shown)
+    lines = "".join([*pieces, article.text[position:]]).split("\n")
+    if sections == "official":
+        lines = [piece for one in lines for piece in ([one] if heading_level(one) else own_lines(one))]
+    return tuple(map(tokenizer("en").tokenize_line, ["", *lines, ""]))
+
+
 def follows_the_law(article: PlainArticle, lines: tuple[str, ...], sections: str) -> None:
-    assert article.raw_lines("en", sections) == lines
+    assert raw_lines(article, sections) == lines
     texts = [article.text.split("\n")[0].strip("= "), *(one.text for one in article.sections)]
     assert [one for one in article.text.split("\n") if one and not heading_level(one)] == [
         line for text in texts[1:] for line in text.split("\n") if line
@@ -106,7 +117,7 @@ def test_articles_are_those_of_the_raw_files_in_their_order(built: Path) -> None
     for split in SPLITS:
         found = list(loaded.plain_articles(split))
         raw = list(loaded.articles(split, raw=True))
-        assert [one.raw_lines("en", "official") for one in found] == [one.lines for one in raw]
+        assert [raw_lines(one, "official") for one in found] == [one.lines for one in raw]
     assert sorted(one.revision_id for one in exported(built)) == sorted(one.revision_id for one in SOME)
     verified(built)
 
@@ -140,15 +151,13 @@ def test_rows_have_the_dates_that_the_store_knows(tmp_path: Path) -> None:
     with Store.create(tmp_path / "a.store") as store:
         store.add("en", pages, origin="test")
         store.add_dates("en", known)
-    for form in ("jsonl", "parquet"):
-        wb.build("live", tmp_path / "a.store", tmp_path / form, workers=1, articles=form)
-        rows = wb.load(tmp_path / form).plain_articles("test")
-        assert {row.page_id: row.created for row in rows} == {
-            1: "2021-01-02T00:00:00Z",
-            2: "2021-02-02T00:00:00Z",
-            3: None,
-        }
-        assert not [one for one in wb.verify(tmp_path / form) if one.passed is False]
+    build("live", tmp_path / "a.store", tmp_path / "out")
+    rows = wb.load(tmp_path / "out").plain_articles("test")
+    assert {row.page_id: row.created for row in rows} == {
+        1: "2021-01-02T00:00:00Z",
+        2: "2021-02-02T00:00:00Z",
+        3: None,
+    }
 
 
 def test_the_item_of_wikidata_is_known_if_the_store_has_it(
@@ -158,7 +167,7 @@ def test_the_item_of_wikidata_is_known_if_the_store_has_it(
     with Store.create(own) as opened:
         opened.add_items("en", {3: "Q42", 21: "Q1490", 4: "", 999: "Q1"})
         opened.add_items("de", {5: "Q5"})
-    build("demo", own, tmp_path / "a", articles=("parquet", "jsonl"))
+    build("demo", own, tmp_path / "a", articles=True)
     items = {one.page_id: one.wikidata_id for one in exported(tmp_path / "a")}
     assert {page_id: item for page_id, item in items.items() if item} == {3: "Q42", 21: "Q1490"}
     sources = {
@@ -169,17 +178,10 @@ def test_the_item_of_wikidata_is_known_if_the_store_has_it(
     assert digests(tmp_path / "b") == digests(without)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
-def test_all_formats_have_the_same_rows(store: Path, built: Path, tmp_path: Path, kind: str) -> None:
-    build("demo", store, tmp_path / "out", articles=kind)
-    assert {path.suffix for path in (tmp_path / "out" / "articles").iterdir()} == {f".{kind}"}
-    assert exported(tmp_path / "out") == exported(built)
-
-
 def test_the_number_of_workers_and_the_other_files_do_not_matter(
     store: Path, built: Path, without: Path, tmp_path: Path
 ) -> None:
-    wb.build("demo", store, tmp_path / "two", workers=2, articles=("jsonl", "parquet"))
+    wb.build("demo", store, tmp_path / "two", workers=2, articles=True)
     assert digests(tmp_path / "two") == digests(built)
     changed = {name for name, digest in digests(without).items() if digests(built)[name] != digest}
     assert changed == {"README.md", "croissant.json", "manifest.json"}
@@ -194,33 +196,26 @@ def test_a_killed_build_resumes_with_its_articles(
         if name == stage:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    make = partial(build, "demo", store, tmp_path / "out", articles=("parquet", "jsonl"))
+    make = partial(build, "demo", store, tmp_path / "out", articles=True)
     assert forked(lambda: make(progress=progress), tmp_path).returncode == -signal.SIGKILL
     make()
     assert digests(tmp_path / "out") == digests(built)
 
 
-def test_a_dataset_without_articles_says_how_to_get_them(store: Path, without: Path, tmp_path: Path) -> None:
-    with pytest.raises(BuilderError, match="build the dataset with --articles parquet"):
+def test_a_dataset_without_articles_says_how_to_get_them(without: Path) -> None:
+    with pytest.raises(BuilderError, match="build the dataset with --articles"):
         next(wb.load(without).plain_articles("train"))
-    with pytest.raises(BuilderError, match="articles"):
-        build("demo", store, without, articles="parquet")
-    with pytest.raises(BuilderError, match="--articles: 'csv'; expected jsonl or parquet"):
-        build("demo", store, tmp_path / "b", articles="csv")
 
 
-@each("dataset", "before, after", "forged texts")
-def test_verify_finds_a_forged_text(copy: Path, before: str, after: str) -> None:
-    forge(copy, "articles/train.jsonl", before, after)
-    assert faults(copy) == ["train articles"]
-
-
-def test_verify_finds_that_an_export_is_gone(copy: Path) -> None:
-    for path in (copy / "articles").glob("valid*"):
-        path.unlink()
-        name = path.relative_to(copy).as_posix()
-        rewrite(copy, partial(lambda name, m: m["files"].pop(name), name))
-    assert faults(copy) == ["valid articles"]
+def test_damaged_files_are_an_error(built: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(built, tmp_path / "out"))
+    (path,) = (copy / "articles").glob("valid*")
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(BuilderError, match=r"articles of valid are damaged \(Arrow"):
+        list(wb.load(copy).plain_articles("valid"))
+    shutil.copy(copy / "parquet/tokens/valid-00000-of-00001.parquet", path)
+    with pytest.raises(BuilderError, match=r"articles of valid are damaged \(Object missing required field"):
+        list(wb.load(copy).plain_articles("valid"))
 
 
 def test_other_libraries_read_them(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,20 +223,14 @@ def test_other_libraries_read_them(built: Path, tmp_path: Path, monkeypatch: pyt
     import pandas as pd
     from datasets import load_dataset
 
-    folder, rows = built / "articles", dict[str, list[dict[str, Any]]]()
-    for split in SPLITS:
-        lines = (folder / f"{split}.jsonl").read_text("utf-8").splitlines()
-        rows["validation" if split == "valid" else split] = [json.loads(line) for line in lines]
     loaded = load_dataset(str(built), "wikitext-demo-articles-v1", cache_dir=str(tmp_path))
-    assert {name: list(loaded[name]) for name in loaded} == rows
-    files = str(folder / "train.jsonl")
-    as_json = load_dataset("json", data_files=files, split="train", cache_dir=str(tmp_path))
-    assert as_json["text"] == [row["text"] for row in rows["train"]]
-    table = pd.read_parquet(folder / "train-00000-of-00001.parquet")
-    assert list(table.columns) == list(rows["train"][0])
-    assert list(table["text"]) == [row["text"] for row in rows["train"]]
-    assert [list(one) for one in table["sections"]] == [row["sections"] for row in rows["train"]]
-    assert list(pd.read_json(folder / "train.jsonl", lines=True)["title"]) == list(table["title"])
+    for name, split in zip(loaded, SPLITS, strict=True):
+        articles = list(wb.load(built).plain_articles(split))
+        assert loaded[name]["text"] == [one.text for one in articles]
+        table = pd.read_parquet(built / "articles" / f"{split}-00000-of-00001.parquet")
+        assert list(table["text"]) == [one.text for one in articles]
+        headings = [[section["heading"] for section in sections] for sections in table["sections"]]
+        assert headings == [[section.heading for section in one.sections] for one in articles]
 
 
 def test_a_section_is_what_stands_under_its_heading() -> None:
@@ -251,10 +240,3 @@ def test_a_section_is_what_stands_under_its_heading() -> None:
         Section(heading="A", level=2, text=""),
         Section(heading="B", level=3, text="Text."),
     )
-
-
-def test_the_signs_of_a_formula_as_code_are_no_fault(tmp_path: Path) -> None:
-    text = "Write <code>$x$</code> for a letter, such as <math>x</math>, in a text of some words."
-    store = store_of(tmp_path / "a.store", [*PAGES[:20], replace(PAGES[20], wikitext=text)])
-    build("demo", store, tmp_path / "out", articles="jsonl")
-    assert not faults(tmp_path / "out")

@@ -23,7 +23,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"source": "html"}, "--source: 'html'; expected one of wikitext, rendered"),
     ({"sections": "all"}, "--sections: 'all'; expected one of official, clean"),
-    ({"articles": ("xml", "csv")}, "--articles: 'csv'; expected jsonl or parquet"),
     ({"train_articles": -1}, "--train-articles: -1; expected 0 or more"),
     ({"valid_articles": -2}, "--valid-articles: -2; expected 0 or more"),
     ({"test_articles": -1}, "--test-articles: -1; expected 0 or more"),
@@ -47,8 +46,8 @@ def test_a_recipe_that_cannot_be_built_is_refused(fields: dict[str, Any], why: s
 
 
 def test_the_least_that_a_recipe_can_ask_for() -> None:
-    one = Recipe(name="x", **LIVE, test_words=1, min_count=1, articles=("parquet", "jsonl", "jsonl"))
-    assert (one.splits, one.articles) == (("test",), ("jsonl", "parquet"))
+    one = Recipe(name="x", **LIVE, test_words=1, min_count=1)
+    assert one.splits == ("test",)
     assert Recipe(name="Ab~9_.c-Z", train_articles=1).name == "Ab~9_.c-Z"
     for split in ("train", "valid", "test"):
         recipe = Recipe(**{"name": "x"} | NONE | {f"{split}_articles": 1})
@@ -70,4 +69,4 @@ def test_recipes_ask_for_the_articles_of_table_1() -> None:
     assert [one.name for one in RECIPES.values()] == names
     rest = {(one.sections, one.source, one.language, one.seed, one.test_words) for one in RECIPES.values()}
     assert rest == {("official", "wikitext", "en", "wikitext", None)}
-    assert [one.articles for one in RECIPES.values()] == [(), (), (), ("jsonl",)]
+    assert [one.articles for one in RECIPES.values()] == [False, False, False, True]

@@ -16,8 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.wikitext_builder.building.test_build import at_report
+from tests.command import environment
+from tests.conftest import ROOT
+from tests.wikitext_builder.building.test_build import TEMPLATES, at_report, with_templates
 from tests.wikitext_builder.datasets import built, digests
+from wikitext_builder.building import extracting
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.runners.dask import ChildDiedError, Cluster, run_in_child
 
@@ -34,63 +37,117 @@ def address_in(file: Path) -> str:
     raise AssertionError("the scheduler did not start")
 
 
+# What a worker and its children run first. No code can take an audit hook back.
+SEALED = """
+import sys
+from pathlib import Path
+
+def refuse(event, words):
+    if event in ("open", "os.listdir", "os.scandir", "sqlite3.connect") and {folder!r} in str(words[0]):
+        raise PermissionError(13, "a worker does not reach the coordinator's disk", str(words[0]))
+
+sys.addaudithook(refuse)
+"""
+
+
 class RealCluster:
-    """A scheduler and two workers, each a process that can be killed."""
+    """A scheduler and two workers, each a process that can be killed.
 
-    def __init__(self, folder: Path) -> None:
-        log, file = (folder / "dask.log").open("w"), folder / "scheduler.json"
+    The workers run in an empty folder and cannot open any file below `hidden`, see `SEALED`.
+    """
+
+    def __init__(self, folder: Path, hidden: Path) -> None:
+        (folder / "empty").mkdir(parents=True)
+        (folder / "sitecustomize.py").write_text(SEALED.format(folder=str(hidden)))
+        self._folder, file = folder, folder / "scheduler.json"
+        self._log = (folder / "dask.log").open("w")
         here = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
-        self.scheduler = self._start(log, "scheduler", *here)
+        self.scheduler = self._start("scheduler", *here)
         self.address = address_in(file)
-        options = ("--nthreads", "1", "--no-dashboard", "--local-directory", str(folder), "--no-nanny")
-        self.workers = [self._start(log, "worker", self.address, *options) for _ in range(2)]
+        self.workers = [self.start_worker() for _ in range(2)]
 
-    def _start(self, log, *command: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-m", "dask", *command], stdout=log, stderr=log)
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        options = ("--nthreads", "1", "--no-dashboard", "--local-directory", str(self._folder), "--no-nanny")
+        return self._start("worker", self.address, *options)
+
+    def _start(self, *command: str) -> subprocess.Popen[bytes]:
+        path = environment()["PYTHONPATH"]
+        return subprocess.Popen(
+            [sys.executable, "-m", "dask", *command],
+            stdout=self._log,
+            stderr=self._log,
+            cwd=self._folder / "empty",
+            env=environment(PYTHONPATH=f"{self._folder}{os.pathsep}{path}{os.pathsep}{ROOT}"),
+        )
 
     def stop(self) -> None:
         for process in (*self.workers, self.scheduler):
             process.kill()
             process.wait()
+        self._log.close()
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[RealCluster]:
-    started = RealCluster(tmp_path)
+def mine(tmp_path: Path) -> Path:
+    """The coordinator's folder, which workers do not reach."""
+    (tmp_path / "mine").mkdir()
+    return tmp_path / "mine"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, mine: Path) -> Iterator[RealCluster]:
+    started = RealCluster(tmp_path / "theirs", mine)
     yield started
     started.stop()
 
 
-def test_workers_without_the_stores_disk_give_the_same_bytes_and_say_what_a_task_meets(
-    small: Path, cluster: RealCluster, tmp_path: Path
+def test_workers_that_do_not_see_the_store_give_the_same_bytes_though_one_is_killed(
+    cluster: RealCluster, mine: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    url = f"file://{tmp_path}/bucket"  # through fsspec, as s3:// would be
+    """One worker is killed after five of 20 shards. Pages call templates that only the store has."""
+    monkeypatch.setattr(extracting, "PAGES_PER_SHARD", 2)
+    store = with_templates(mine / "pages.store", **TEMPLATES)
+    built(store, mine / "here")
     with Cluster(cluster.address) as runner:
-        built(small / "pages.store", tmp_path / "out", work_url=url, runner=runner)
-        assert digests(tmp_path / "out") == digests(small / "demo")
-        assert not [path for path in (tmp_path / "bucket").rglob("*") if path.is_file()]  # removed
+        for path in (store, mine / "here" / "wiki.train.raw"):
+            with pytest.raises(BuilderError, match="does not reach the coordinator's disk"):
+                list(runner.map(read, [str(path)]))
+        report = built(store, mine / "far", runner=runner, progress=at_report(5, cluster.workers[0].kill))
+    assert cluster.workers[0].wait() == -signal.SIGKILL
+    assert re.search(r"lost the Dask worker tcp://\S+, 1 remain: others do its tasks again", caplog.text)
+    assert report.expanded == 40
+    assert digests(mine / "far") == digests(mine / "here")
+
+
+def test_without_its_scheduler_a_build_stops_and_can_resume(
+    small: Path, cluster: RealCluster, mine: Path
+) -> None:
+    store, out = small / "pages.store", mine / "out"
+    with Cluster(cluster.address) as runner, pytest.raises(BuilderError, match="run it again to resume"):
+        built(store, out, runner=runner, progress=at_report(1, cluster.scheduler.kill))
+    assert not out.exists()
+    assert built(store, out).shards_found >= 1
+    assert digests(out) == digests(small / "demo")
+
+
+def test_tasks_wait_for_a_worker_and_what_they_share_is_sent_again(cluster: RealCluster) -> None:
+    with Cluster(cluster.address) as runner:
+        results = runner.map(plus, range(200), 1000, {"a": 7})
+        assert next(results) == 1007
+        for worker in cluster.workers:
+            worker.kill()
+            worker.wait()
+        cluster.workers.append(cluster.start_worker())
+        assert list(results) == list(range(1008, 1207))
+
+
+def test_results_are_in_order_and_errors_are_those_of_the_tasks(cluster: RealCluster) -> None:
+    with Cluster(cluster.address) as runner:
+        assert list(runner.map(plus, range(200), 1000, {"a": 7})) == list(range(1007, 1207))
         with pytest.raises(BuilderError, match=r"child process ended.* memory. Run it again to resume"):
             list(runner.map(die, [1]))
         with pytest.raises(BuilderError, match="no 7"):
             list(runner.map(refuse, [7]))
-        with pytest.raises(FileNotFoundError, match="No such file or directory: '/absent/3'"):
-            list(runner.map(write, [3]))
-
-
-def test_a_killed_worker_does_no_harm_and_without_its_scheduler_a_build_can_resume(
-    small: Path, cluster: RealCluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    store, other = small / "pages.store", tmp_path / "other"
-    with Cluster(cluster.address) as runner:
-        built(store, tmp_path / "out", runner=runner, progress=at_report(1, cluster.workers[0].kill))
-    assert cluster.workers[0].wait() == -signal.SIGKILL
-    assert re.search(r"lost the Dask worker tcp://\S+, 1 remain: others do its tasks again", caplog.text)
-    assert digests(tmp_path / "out") == digests(small / "demo")
-    with Cluster(cluster.address) as runner, pytest.raises(BuilderError, match="run it again to resume"):
-        built(store, other, runner=runner, progress=at_report(1, cluster.scheduler.kill))
-    assert not other.exists()
-    assert built(store, other).shards_found >= 1
-    assert digests(other) == digests(small / "demo")
 
 
 def test_an_address_where_no_scheduler_is_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,8 +188,15 @@ def refuse(number: int) -> int:
     raise BuilderError(f"no {number}")
 
 
-def write(number: int) -> None:
-    Path(f"/absent/{number}").write_text("")
+def plus(number: int, more: int, table: dict[str, int]) -> int:
+    return number + more + table["a"]
+
+
+def read(path: str) -> int:
+    try:
+        return len(Path(path).read_bytes())
+    except PermissionError as error:
+        raise BuilderError(str(error)) from error
 
 
 def test_a_child_answers_from_any_thread_and_is_used_again() -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,6 @@ import pytest
 from tests.command import environment
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.runners.processes import ProcessPool, Serial, cores, time_limit
-
-
-def square(number: int) -> int:
-    return number * number
 
 
 def die(_number: int) -> None:
@@ -69,14 +66,28 @@ def test_only_the_cores_that_this_process_may_use_are_counted() -> None:
 
 
 def test_each_task_gives_one_result(tmp_path: Path) -> None:
-    assert list(Serial().map(square, range(5))) == [0, 1, 4, 9, 16]
+    assert list(Serial().map(pow, range(5), 2)) == [0, 1, 4, 9, 16]
     with ProcessPool(2) as processes:
-        assert sorted(processes.map(square, range(50))) == [n * n for n in range(50)]
-        assert list(processes.map(square, [])) == []
-        assert list(processes.map(square, [3])) == [9], "the pool is there for the next stage"
+        assert list(processes.map(pow, range(50), 2)) == [n * n for n in range(50)]
+        assert list(processes.map(pow, [], 2)) == []
+        assert list(processes.map(pow, [3], 2)) == [9], "the pool is there for the next stage"
         # each of these kills its worker once, and what other workers had begun is done again
         paths = [tmp_path / name for name in "abc"]
-        assert sorted(processes.map(die_the_first_time, paths)) == ["a", "b", "c"]
+        assert list(processes.map(die_the_first_time, paths)) == ["a", "b", "c"]
+
+
+def test_tasks_are_made_when_a_worker_is_about_to_need_them() -> None:
+    taken: list[int] = []
+
+    def tasks() -> Iterator[int]:
+        for number in range(1000):
+            taken.append(number)
+            yield number
+
+    with ProcessPool(2) as processes:
+        results = processes.map(pow, tasks(), 2)
+        assert next(results) == 0
+        assert len(taken) < 20
 
 
 def test_workers_that_always_die_end_the_run_and_say_what_to_do() -> None:
@@ -85,7 +96,7 @@ def test_workers_that_always_die_end_the_run_and_say_what_to_do() -> None:
         pytest.raises(BuilderError, match=r"fewer --workers.*run it again to resume") as error,
     ):
         list(processes.map(die, [1, 2, 3]))
-    assert "3 of 3 tasks are not done" in str(error.value)
+    assert "and 3 or more tasks are not done" in str(error.value)
 
 
 @pytest.mark.parametrize("runner", [Serial(), ProcessPool(1)])

@@ -2,11 +2,10 @@
 
 import secrets
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
-from wikitext_builder.runners import blobs
+from wikitext_builder.whole_files import write_whole
 
 
 def test_a_temporary_file_is_new_even_if_its_name_is_known(
@@ -16,7 +15,7 @@ def test_a_temporary_file_is_new_even_if_its_name_is_known(
     (tmp_path / "letters").write_text("mine")
     (tmp_path / f".{'0' * 16}.part").symlink_to("letters")
     with pytest.raises(FileExistsError):
-        blobs.write(str(tmp_path / "piece"), b"ours")
+        write_whole(tmp_path / "piece", b"ours")
     assert (tmp_path / "letters").read_text() == "mine"
 
 
@@ -24,17 +23,6 @@ def test_a_file_with_the_longest_name_is_replaced_and_keeps_its_permissions(tmp_
     path = tmp_path / ("n" * 255)
     path.write_bytes(b"old")
     path.chmod(0o640)
-    blobs.write(str(path), b"new")
+    write_whole(path, b"new")
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"new", 0o640)
     assert [*tmp_path.iterdir()] == [path]
-
-
-def test_a_file_moves_to_another_disk(tmp_path: Path) -> None:
-    memory = Path("/dev/shm")
-    if not memory.is_dir() or memory.stat().st_dev == tmp_path.stat().st_dev:
-        pytest.skip("there is one disk only")
-    with TemporaryDirectory(dir=memory) as work:
-        blobs.write(f"{work}/piece", b"ours")
-        blobs.move(f"{work}/piece", tmp_path / "there")
-        assert not list(Path(work).iterdir())
-    assert (tmp_path / "there").read_bytes() == b"ours"
