@@ -50,7 +50,7 @@ def test_a_split_without_rows_is_one_file_without_rows(tmp_path: Path, kind: str
 
 
 def test_articles_keep_their_types(tmp_path: Path) -> None:
-    unknown: dict[str, Any] = {"wikidata_id": None, "created": None, "promoted": None}
+    unknown: dict[str, Any] = {"wikidata_id": None, "created": None}
     article = PlainArticle(
         title="A\nB",
         page_id=2**40,
