@@ -18,7 +18,7 @@ from tests.command import forked
 from tests.dumps import numbered_page
 from tests.wikitext_builder.datasets import PAGES, SPLITS, build, digests, store_of, verified
 from tests.wikitext_builder.extraction.pages import page, real_pages
-from tests.wikitext_builder.extraction.test_laws import WIKITEXT
+from tests.wikitext_builder.extraction.test_page import WIKITEXT
 from wikitext_builder.article import heading_level
 from wikitext_builder.dataset.plain import PlainArticle, Section
 from wikitext_builder.errors import BuilderError, RejectedError
