@@ -177,8 +177,7 @@ def _pair_lines(found: lb.Ranking) -> list[tuple[str, ...]]:
 @split_option("test")
 @level_option
 @json_option
-@csv_option
-def power(*, as_json: bool, as_csv: bool, **options: Any) -> None:
+def power(*, as_json: bool, **options: Any) -> None:
     """Estimate which differences the test set DATA can show, before measuring anything.
 
     The answer depends on how evenly one model is better than the other, so it is given for three kinds of
@@ -188,10 +187,6 @@ def power(*, as_json: bool, as_csv: bool, **options: Any) -> None:
     found = lb.power(**options)
     if as_json:
         click.echo(json.dumps(asdict(found)))
-        return
-    if as_csv:
-        shared = {name: value for name, value in asdict(found).items() if name != "kinds"}
-        click.echo(csv_text([{**shared, **asdict(one)} for one in found.kinds]), nl=False)
         return
     _show_power(found)
 

@@ -42,6 +42,7 @@ def test_the_official_files_have_the_papers_tokens(name, tokens, eos, passages, 
     total = found.total
     assert (total.tokens, total.eos, len(found.articles)) == (tokens, eos, passages)
     assert found.signature["passage"] == unit
+    assert len(found.titles) == (passages if unit == "article" else 0)
     path = inputs.dataset.file("test")
     lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
     assert total.text_bytes == sum(len(detokenize_line(line, None).encode()) + 1 for line in lines)
@@ -83,12 +84,6 @@ def test_articles_of_a_record_have_their_titles(convention):
     line, without = (to_line(one) for one in (found, replace(found, titles=())))
     assert len(line) < 1.15 * len(without)
     assert from_json(line) == found
-
-
-def test_passages_that_are_no_articles_have_no_titles():
-    inputs = make_inputs(real_data("ptb"), "test")
-    found = measure_loaded(open_model("unigram", inputs), inputs, Protocol(check=False, groups=False))
-    assert found.titles == ()
 
 
 @pytest.mark.parametrize(
