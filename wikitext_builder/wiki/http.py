@@ -33,9 +33,7 @@ WIKIMEDIA = (  # https://meta.wikimedia.org/wiki/Wikimedia_projects, and the Fou
 MAIL = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+", re.ASCII)
 WEB = re.compile(r"https?://[\w-]+(\.[\w-]+)+(:\d+)?(/[\w.~:/?#@!$&'*+,;=%-]*)?", re.ASCII)
 ACCOUNT_VARIABLE = "WIKITEXT_BUILDER_TOKEN"
-TOKEN_FORM = re.compile(
-    r"[A-Za-z0-9._~+/-]{20,}=*"
-)  # RFC 6750, 2.1; Wikimedia's have some hundred characters
+TOKEN_FORM = re.compile(r"[A-Za-z0-9._~+/-]{20,}=*")  # RFC 6750, 2.1; Wikimedia has longer ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
