@@ -112,7 +112,7 @@ def overlap(
     for path, text in sources.items():
         index.look_up(reader.read(path, text))
     if not reader.characters:
-        reasons = "".join(f"\n  {one.path}: {one.reason}, {one.detail}" for one in reader.unread)
+        reasons = "".join(f"\n  {text.path}: {text.reason}, {text.detail}" for text in reader.unread)
         raise BuilderError(f"--against: no text was found; expected text to compare with{reasons}")
     progress("compare", reader.characters, reader.characters)
     counts, ends = {length: index.counts(length) for length in lengths}, np.cumsum([0, *map(len, paragraphs)])
@@ -194,7 +194,7 @@ def _files_below(folder: Path) -> list[Path]:
 def _is_dataset(folder: Path) -> bool:
     """Whether a folder has files of tokens; one with `train.txt` may have any text."""
     patterns = [pattern for layout, pattern in LAYOUTS.items() if layout != "plain"]
-    return any((folder / one.format(split=split)).is_file() for one in patterns for split in SPLITS)
+    return any((folder / pattern.format(split=split)).is_file() for pattern in patterns for split in SPLITS)
 
 
 def _text_of_dataset(dataset: Dataset, splits: Iterable[str] | None = None) -> Iterator[str]:
