@@ -31,7 +31,6 @@ from wikitext_builder.extraction.macros.registry import (
     is_removed,
     template_of,
 )
-from wikitext_builder.extraction.macros.wrappers import LISTS
 from wikitext_builder.extraction.markers import BOX, GONE, UNKNOWN_START, LeftOut, add_seams
 from wikitext_builder.extraction.markup import LinkReader
 from wikitext_builder.extraction.preprocessor import Part, opaque_text, resolve
@@ -158,7 +157,7 @@ class TemplateReader:
             return None
         result = macro(Call(name=name, arguments=arguments(), page=self.page))
         # Most templates put their text in a span, where an asterisk at the start does not make a list item.
-        if result and result[0] in LIST_MARKS and macro not in LISTS and one_line:
+        if result and result[0] in LIST_MARKS and one_line:
             return f"&#{ord(result[0])};{result[1:]}"
         return add_seams(result) if result and "'" in (result[0], result[-1]) else result
 

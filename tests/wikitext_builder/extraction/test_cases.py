@@ -64,7 +64,7 @@ def test_a_sum_is_the_printed_one(stretch: str, call: str) -> None:
     "timestamp", ["2015-12-31T23:59:59Z", "2017-01-01T00:00:00Z", "2018-06-01T00:00:00Z"]
 )
 def test_prices_of_other_years_are_unknown(timestamp: str) -> None:
-    calls = ("{{Inflation|US|5|1950}}", "{{Inflation-year|US}}", "{{Format price|{{Inflation|US|5|1950}}}}")
+    calls = ("{{Inflation|US|5|1950}}", "{{Inflation-year|US}}", "{{Format price|{{Inflation|US|500|1950}}}}")
     for call in calls:
         known = page(f"a {call} b")
         assert extract(known).left_out == ()

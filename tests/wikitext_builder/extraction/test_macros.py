@@ -7,7 +7,6 @@ from tests.cases import each
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.macros.call import Call
-from wikitext_builder.extraction.macros.numbers import in_words
 from wikitext_builder.extraction.macros.parser_functions import PARSER_FUNCTIONS
 from wikitext_builder.extraction.macros.registry import MACROS
 from wikitext_builder.extraction.markers import LeftOut
@@ -104,10 +103,3 @@ def test_what_numbers_give_at_their_limits():
     assert call("Höhe", {"1": "1493,5", "2": "DE-NHN"}) == "1,493.5 m above sea level (NHN)"
     assert call("US patent", {"1": "1781541"}) == "U.S. Patent 1,781,541"
     assert call("US patent", {"1": "1" * 500}) == "U.S. Patent " + "1" * 500
-
-
-@given(st.integers(0, 10**15 - 1))
-def test_numbers_in_words_are_words(number):
-    words = in_words(str(number))
-    assert not any(char.isdigit() for char in words)
-    assert "  " not in words

@@ -137,10 +137,3 @@ def macro(*names: str, shared: bool = False) -> Callable[[AnyMacro], AnyMacro]:
 def text(value: str) -> Macro:
     """A macro that always gives this text."""
     return lambda _call: value
-
-
-def argument(*names: str) -> Macro:
-    """A macro that gives the first of these arguments that is not empty."""
-    if len(names) == 1:  # the most frequent case, and the faster call
-        return lambda call, name=names[0]: call.get(name)  # type: ignore[misc]
-    return lambda call: call.get(*names)

@@ -22,7 +22,7 @@ def by_name(unit: Unit, options: Options, side: str) -> bool:
     if not options.asked:
         if unit.symbolic:
             return False
-        if options.display in SHOWN_BY_NAME or options.flags >= {"spellout", "today"}:
+        if options.display in SHOWN_BY_NAME:
             return True
     abbreviated = options.abbreviated
     return not (abbreviated in {"on", side} or (abbreviated == "mos" and side == "out"))
@@ -123,8 +123,7 @@ def _joined(task: Task, texts: list[str], side: str, *, named: bool) -> str:
 def _several(task: Task, output: Several, denominator: int) -> str | None:
     """Feet and inches and the like: the smallest unit is rounded, then split."""
     options = task.options
-    plain = replace(options, flags=options.flags - {"spellout"})
-    results = convert_rounding.results_of(task._replace(options=plain), output.units[0], denominator)
+    results = convert_rounding.results_of(task, output.units[0], denominator)
     if results is None:
         return None
     named = (not options.asked and options.display in {"or", "slash"}) or options.abbreviated not in {

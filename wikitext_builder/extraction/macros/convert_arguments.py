@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from wikitext_builder.extraction.macros import read_table
+from wikitext_builder.extraction.macros import read_table, words
 from wikitext_builder.extraction.macros.call import Call
-from wikitext_builder.extraction.macros.numbers import in_words
 from wikitext_builder.extraction.macros.php import thousands
 
 ABBREVIATED = frozenset(["Cvt", "Convert abbreviated"])
@@ -26,6 +25,7 @@ JOINS = {
 }  # fmt: skip
 RARE = "?"  # the effect of values whose text is not known
 WHOLE = re.compile(r"[-+]?[0-9]{1,7}(?:\.0*)?(?:[eE]\+?[0-9])?")
+IN_WORDS = {str(number): word for number, word in enumerate(words("numbers under twenty"))}
 SWAPPED = {"in": "out", "out": "in"}
 
 
@@ -73,12 +73,10 @@ def _parsed(abbreviated: bool, arguments: tuple[tuple[str, str], ...]) -> Option
     asked = {**named, "adj": adjective}
     effects = " ".join(VALUES[name].get(asked[name], "") for name in VALUES if name in asked).split()
     denominator = _number(named.get("frac", ""))
-    if RARE in effects or denominator < 0:
-        return None
     flags = {effect[1:] for effect in effects if effect.startswith("+")}
+    if RARE in effects or denominator < 0 or {"spellin", "flip"} <= flags:
+        return None
     abbreviation = _word("abbr", asked) or ("on" if abbreviated else "")
-    if {"spellin", "flip"} <= flags and "spellout" not in flags:
-        flags = flags - {"spellin"} | {"spellout"}
     display = _word("disp", asked)
     joins = JOINS.get(display, JOINS[""])
     if display == "slash" and abbreviation in {"on", "off", "mos"}:
@@ -238,7 +236,9 @@ def _plain_value(clean: str, sign: str, options: Options, *, negative: bool) -> 
     singular = number == 1 if power else float(shown) == 1
     shown = sign + with_separators(shown, options)
     if "spellin" in options.flags:
-        shown = in_words(sign + clean, american=options.american)
+        if sign or clean not in IN_WORDS:
+            return None
+        shown = IN_WORDS[clean]
     elif power:
         shown += f"×10{exponent.replace('-', MINUS)}" if "today" in options.flags else power + exponent
     number = -number if negative and number else number

@@ -15,7 +15,6 @@ from wikitext_builder.extraction.macros.convert_arguments import (
     with_separators,
 )
 from wikitext_builder.extraction.macros.convert_units import Several, Unit
-from wikitext_builder.extraction.macros.numbers import in_words
 
 MAX_DIGITS = 14  # significant ones of a result
 MAX_PRECISION = 99
@@ -206,12 +205,10 @@ def _formatted(shown: str, exponent: int | None, value: float, options: Options,
     if not shown.strip("0."):
         sign = ""
     text = sign + with_separators(shown, options)
-    if "spellout" in options.flags:
-        text = in_words(sign + shown, american=options.american)
     return Result(text, value, sign, float(shown), one)
 
 
-def _in_fractions(value: float, options: Options, denominator: int, *, negative: bool) -> Result | None:
+def _in_fractions(value: float, options: Options, denominator: int, *, negative: bool) -> Result:
     """The nearest fraction in lowest terms."""
     if value > 1e8:
         return _formatted(f"{value:.2f}", None, value, options, negative=negative)
@@ -223,8 +220,6 @@ def _in_fractions(value: float, options: Options, denominator: int, *, negative:
         return _formatted(f"{whole:.0f}", None, value, options, negative=negative)
     divisor = gcd(over, denominator)
     pieces = (f"{whole:.0f}" if whole else "", str(over // divisor), str(denominator // divisor))
-    if "spellout" in options.flags:
-        return None
     shown = fraction(*pieces, options)
     sign = MINUS if negative else ""
     return Result(sign + shown, value, sign, value, singular=value <= 1, fraction=pieces)
@@ -247,8 +242,6 @@ def split_result(result: Result, output: Several, options: Options, *, named: bo
             shown = fraction(f"{size:.0f}" if size else "", over[1], over[2], options)
         else:
             shown = with_separators(f"{size:.{decimals if place == 0 else 0}f}", options) if size else "0"
-        if "spellout" in options.flags:
-            shown = in_words(shown, american=options.american)
         name = _name_of(unit, size, options, over=bool(over)) if named else unit.symbol
         pieces.append(shown + inner + name)
         if not left or place == len(output.factors):

@@ -1,4 +1,4 @@
-"""Numbers in digits and in words, money, prices of another year; symbols of sciences and of music."""
+"""Numbers, money, prices of another year; symbols of sciences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLAIN = re.compile(r"[-−+]?\d+(?:\.\d+)?")
 INDEX = {year: Decimal(price) for year, price in lookup("us prices").items()}
 LAST_YEAR = "2016"  # of {{Inflation}} in 2016
 INDEX_NAMES = {"US", "USD"}
-RANGES, REPEATING, VAL_UNITS = lookup("val range"), {"x", "×"}, lookup("val unit")
+VAL_UNITS = lookup("val unit")
 SIZES = ("", *(f" {size}" for size in words("powers of a thousand")))
 
 
@@ -59,8 +59,7 @@ def value_with_uncertainty(call: Call) -> str | None:
     """`(1.2±0.1)×103 kg` of `{{val}}`; gaps between thousands come from the style."""
     values = call.positional()
     main, inner_exponent = EXPONENT.sub("", call.get("1")), EXPONENT.search(call.get("1"))
-    signs = {*values[1::2]} if len(values) > 1 and values[1] in RANGES else set()
-    if any(map(wrong_number, [main, *(values[2::2] if signs else values[1:3])])):
+    if any(map(wrong_number, [main, *values[1:3]])):  # also a range, such as `1|to|2`
         return None
     power = inner_exponent[1] if inner_exponent else call.get("e")
     unit, per = (
@@ -70,18 +69,10 @@ def value_with_uncertainty(call: Call) -> str | None:
     if per:
         unit = "/".join(f"({one})" if re.search("[*⋅/]", one) else one for one in (unit, per))
     unit = f"{'' if unit.startswith(('%', '°', '/')) else ' '}{unit}".rstrip()
-    plus, minus = ("", "") if signs else (signed(value.strip("+-−±"), call) for value in call.numbered(3, 2))
-    if signs:
-        repeated = unit if signs & REPEATING else ""  # then the unit stands at each number
-        if not signs <= RANGES.keys() or len(values) % 2 == 0 or inner_exponent or (repeated and power):
-            return None
-        numbers = [signed(value, call) + call.get("end") + repeated for value in values[::2]]
-        between = [*map(RANGES.__getitem__, values[1::2]), ""]
-        shown = "".join(map("".join, zip(numbers, between, strict=True))).removesuffix(repeated)
-    else:
-        shown = signed(main.strip("()"), call) + call.get("end")
-        shown += unit if unit == "°" and plus else ""
-    apart = bool(signs) or (bool(plus) and not minus and not plus.startswith("("))
+    plus, minus = (signed(value.strip("+-−±"), call) for value in call.numbered(3, 2))
+    shown = signed(main.strip("()"), call) + call.get("end")
+    shown += unit if unit == "°" and plus else ""
+    apart = bool(plus) and not minus and not plus.startswith("(")
     if plus:
         shown += f"+{plus}−{minus}" if minus else f"±{plus}" if apart else plus
     shown = call.get("p") + (f"({shown})" if apart and power else shown)
@@ -156,54 +147,13 @@ def inflated(call: Call) -> str | None:
 
 @macro("Format price")
 def price(call: Call) -> str | None:
-    """`1.23 million` of 1234567: three digits in all; below one thousand two decimals. `2` rounds before."""
+    """`1.23 million` of 1234567: three digits in all."""
     amount = number(call.get("1"))
-    if amount is None or amount < 0:
+    if amount is None or amount < 1000:
         return None
-    digits = call.get("2") or "2"
-    if amount < 1000:
-        small = round_half_up(amount, digits)
-        return None if small is None else grouped(f"{small:.2f}" if int(digits) > 0 else f"{small:f}")
     amount = round_half_up(amount, str(2 - amount.adjusted())) or amount
     size = amount.adjusted() // 3
     return f"{amount.scaleb(-3 * size).normalize():f}{SIZES[size]}" if size < len(SIZES) else None
-
-
-# --- in words
-
-UNDER_TWENTY = words("numbers under twenty")
-TENS = words("tens")
-SCALES = {1000**power: SIZES[power].strip() for power in (4, 3, 2, 1)} | {100: "hundred"}
-WRITTEN_NUMBER = re.compile(r"(?P<sign>[-−]?)(?P<whole>\d{1,3}(?:,\d{3})*|\d+)(?:\.(?P<decimals>\d+))?")
-
-
-def in_words(shown: str, *, american: bool = False) -> str:
-    """A number in words; any other text unchanged.
-
-    >>> in_words("8"), in_words("122"), in_words("1,122", american=True), in_words("2.5")
-    ('eight', 'one hundred and twenty-two', 'one thousand one hundred twenty-two', 'two point five')
-    """
-    match = WRITTEN_NUMBER.fullmatch(shown)
-    if match is None or len(digits := match["whole"].replace(",", "")) > 15:
-        return shown
-    words = whole_in_words(int(digits), american=american)
-    if decimals := match["decimals"]:
-        words += " point " + " ".join(UNDER_TWENTY[int(digit)] for digit in decimals)
-    return ("negative " if match["sign"] else "") + words
-
-
-def whole_in_words(number: int, *, american: bool) -> str:
-    """A whole number below 10¹⁵ in words; British English has an `and` before the last two digits."""
-    if number < 20:
-        return UNDER_TWENTY[number]
-    if number < 100:
-        tens, ones = divmod(number, 10)
-        return TENS[tens - 2] + (f"-{UNDER_TWENTY[ones]}" if ones else "")
-    size = next(size for size in SCALES if size <= number)
-    count, rest = divmod(number, size)
-    shown = f"{whole_in_words(count, american=True)} {SCALES[size]}"
-    joint = " and " if rest < 100 and not american else " "
-    return shown + joint + whole_in_words(rest, american=american) if rest else shown
 
 
 ELEMENTS = lookup("element")

@@ -139,7 +139,8 @@ def time(a: Arguments) -> str:
 def plural(a: Arguments) -> str:
     """Return the form of a word for a number; the rules of other languages are not known."""
     a.context.english(f"plural of {a.first!r}")
-    return a.text(1 if php.is_one(a.first) or len(a) < 3 else 2)
+    number = php.formatted_number(a.first, "R").removeprefix("-")  # also with commas or decimals
+    return a.text(1 if php.equal(number, "1") or len(a) < 3 else 2)
 
 
 def format_number(a: Arguments) -> str:

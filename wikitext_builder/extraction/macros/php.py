@@ -200,15 +200,6 @@ def formatted_number(text: str, mode: str) -> str:
     return NUMBER_IN_TEXT.sub(grouped, text)
 
 
-def is_one(text: str) -> bool:
-    """Whether `plural` takes the singular: of 1 and -1, also with commas or decimals.
-
-    >>> is_one("1"), is_one("-1.0"), is_one("1,000"), is_one("one")
-    (True, True, False, False)
-    """
-    return equal(formatted_number(text, "R").removeprefix("-"), "1")
-
-
 def padded(text: str, width: str, padding: str) -> str:
     """What `padleft` and `padright` add to a text.
 

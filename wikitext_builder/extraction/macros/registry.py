@@ -13,12 +13,11 @@ from functools import cache, lru_cache
 from wikitext_builder.extraction.macros import (  # noqa: F401 - each declares its macros as it is imported
     convert,
     dates,
-    entities,
     languages,
     lookup,
     numbers,
     read_table,
-    wrappers,
+    various,
 )
 from wikitext_builder.extraction.macros.call import (
     DECLARED,
@@ -26,7 +25,6 @@ from wikitext_builder.extraction.macros.call import (
     SHARED,
     Call,
     Macro,
-    argument,
     changed,
     macro,
     template_name,
@@ -79,8 +77,6 @@ def pattern(written: str) -> Macro:
     *alternatives, last = (_visible(one) for one in written.split(" ¦ "))
     if not alternatives and not REFERENCE.search(last):
         return text(last)
-    if (one := REFERENCE.fullmatch(written)) and not one[2] and not re.search("[+*]|[A-Z]{4}", one[1]):
-        return argument(*one[1].split("|"))
     keeps_spaces = "␣" in (written[0], written[-1])
 
     def filled(call: Call) -> str | None:
