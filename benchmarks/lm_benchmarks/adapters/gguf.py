@@ -6,7 +6,6 @@ llama.cpp's own server is of no use here: it gives log-probabilities of what it 
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -50,8 +49,6 @@ class GgufModel(PieceModel):
         if dtype not in (None, "float16", "float32"):
             raise HarnessError(f"--dtype {dtype} with gguf: its cache is float16 or float32")
         exact = EXACT if dtype == "float32" else None
-        # A file that ends the library would start a debugger, where there is one, to print a backtrace.
-        os.environ.setdefault("GGML_NO_BACKTRACE", "1")
         try:
             self._llama = library.Llama(
                 str(path),

@@ -3,7 +3,6 @@
 import math
 import shlex
 import sys
-import time
 from dataclasses import replace
 
 import pytest
@@ -113,10 +112,8 @@ def test_each_failure_is_reported(inputs, stream, program, message):
     model = opened(
         inputs, program.replace("{", "{{").replace("}", "}}"), patience=0.5 if "0.5" in message else 20
     )
-    begin = time.monotonic()
     with pytest.raises(HarnessError, match=message):
         scored(model, [stream[:50]])
-    assert time.monotonic() - begin < 15
 
 
 DIES = """

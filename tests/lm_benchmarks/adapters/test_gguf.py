@@ -3,8 +3,6 @@
 It needs the package llama-cpp-python; LLAMA_CPP_LIB_PATH names another build of its library.
 """
 
-import subprocess
-import sys
 from typing import Any
 
 import lm_benchmarks as lb
@@ -12,7 +10,6 @@ import pytest
 from lm_benchmarks.errors import HarnessError
 
 from tests.cases import read
-from tests.command import environment
 from tests.lm_benchmarks.conventions.conftest import make_text, write_dataset
 from tests.lm_benchmarks.tiny_llama import write_folder, write_gguf
 
@@ -78,19 +75,3 @@ def test_the_package_is_named_if_it_is_missing(dataset, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "llama_cpp", None)
     with pytest.raises(HarnessError, match="needs the package llama-cpp-python"):
         lb.measure(f"gguf:{tmp_path / 'tiny.gguf'}", dataset, convention="gptq")
-
-
-def test_a_file_that_ends_llama_cpp_starts_no_debugger(dataset, tmp_path):
-    pytest.importorskip("llama_cpp", reason="needs the package llama-cpp-python")
-    path, programs = write_gguf(tmp_path / "tiny.gguf", adds_bos=True), tmp_path / "programs"
-    content = path.read_bytes()
-    layers = content.index(b"block_count") + len(b"block_count") + 4  # after its type
-    path.write_bytes(content[:layers] + b"\xff\xff\0\0" + content[layers + 4 :])
-    programs.mkdir()
-    for name in ("gdb", "lldb"):
-        (programs / name).write_text(f"#!/bin/sh\n: > {tmp_path}/started\n")
-        (programs / name).chmod(0o755)
-    words = [sys.executable, "-m", "lm_benchmarks", "run", f"gguf:{path}", "--data", str(dataset)]
-    done = subprocess.run(words, env=environment(PATH=str(programs)), capture_output=True, check=False)
-    assert done.returncode < 0  # it is not ours to keep alive
-    assert not (tmp_path / "started").exists()

@@ -13,21 +13,18 @@ import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.choices import CONVENTIONS
 from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.records import Epoch, append_record, read_results
 from lm_benchmarks.reporting.collect import tables_of
 from lm_benchmarks.reporting.groups import groupings_of
-from lm_benchmarks.reporting.published import OFFICIAL, TRAIN, Published
 from lm_benchmarks.reporting.published import PUBLISHED as PAPERS
+from lm_benchmarks.reporting.published import TRAIN, Published
 from lm_benchmarks.reporting.report import make_report, report_text
 from lm_benchmarks.reporting.tables import value_of
 from msgspec.structs import replace
 
-from ps_models.data.dataset import vocabulary_hash
-from tests.conftest import ROOT, data
+from tests.conftest import ROOT
 from tests.lm_benchmarks.results import RESULT, result, signed
-from wikitext_builder.dataset.load import load as load_dataset
 
 NASTY = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">|_*&"
 
@@ -93,18 +90,6 @@ def test_rows_are_ordered_joined_with_the_papers_and_marked(report):
     assert table.splits == ("valid", "test")
 
 
-def test_a_vocabulary_with_no_number_of_words_is_shown_as_it_is():
-    value = f"{'1' * 5000}+ab"
-    page = report_text(make_report("t", [signed(RESULTS[0], vocabulary=value)]), ".html")
-    assert value in page
-
-
-def test_results_of_other_conventions_have_tables_of_their_own():
-    other = RESULTS[0]
-    assert len(tables_of([other, signed(other, context="article")])) == 2
-    assert len(tables_of([other, replace(other, model="x")])) == 1
-
-
 @pytest.mark.parametrize(
     ("field", "value"), [("context", "article"), ("vocabulary", "99+ab"), ("data", "wikitext-2+ab")]
 )
@@ -114,12 +99,6 @@ def test_published_numbers_stand_only_beside_those_of_the_official_files(field, 
     assert [row.published for row in table.rows] == [{}]
     (table,) = tables_of([first], PUBLISHED)
     assert len(table.rows) == 2
-
-
-def test_the_official_files_have_the_vocabularies_that_are_said():
-    for name, vocabulary in OFFICIAL.items():
-        found = vocabulary_of(load_dataset(data(name)), "test")
-        assert vocabulary == f"{len(found)}+{vocabulary_hash(found)[:8]}"
 
 
 def test_no_word_becomes_markup(report):
@@ -160,12 +139,6 @@ def test_latex_is_escaped_and_has_as_many_cells_in_each_row(report):
     for line in text.splitlines():
         if not line.startswith("%"):
             assert not re.search(r"(?<!\\)[_#%]", line)
-
-
-def test_a_name_in_latex_is_no_option_of_the_row_above():
-    text = report_text(make_report("t", [result("[2] kn", 5.0), result("*uni", 6.0)]), ".tex")
-    assert "\n{}[2] kn &" in text
-    assert "\n{}*uni &" in text
 
 
 @pytest.mark.slow
@@ -260,43 +233,6 @@ def test_a_broken_model_is_seen(report, opened):
     assert "scores differ" in tab.locator("details[open]").text_content()
 
 
-def test_runs_with_several_seeds_are_told_apart_in_tables_and_curves():
-    (how,) = RESULT.trained
-    curve = (Epoch(epoch=1, updates=9, train_perplexity=99.0, valid_perplexity=90.0, seconds=1.0),)
-    runs = []
-    for seed in ("1", "2"):
-        one = signed(result("lstm", 4.0 + int(seed) / 10), model=f"lstm+{seed}", seed=seed)
-        trained = replace(how, training={**how.training, "seed": int(seed)}, curve=curve)
-        runs.append(replace(one, trained=(trained,)))
-    report = make_report("Seeds", [*runs, result("KN-5", 5.0)])
-    (table,) = report.tables
-    assert [row.model for row in table.rows] == ["lstm, seed 1", "lstm, seed 2", "KN-5"]
-    training = dict(report.charts)["Training"]
-    assert all(f"{how.recipe}, seed {seed}" in training for seed in (1, 2))
-    alone = make_report("One", [runs[0]])
-    elsewhere = replace(runs[0].trained[0], data="another")
-    both = make_report("Two datasets", [runs[0], replace(runs[0], trained=(elsewhere,))])
-    assert all(f"{how.recipe} on {data}" in dict(both.charts)["Training"] for data in (how.data, "another"))
-    assert [row.model for row in alone.tables[0].rows] == ["lstm"]
-    assert "seed" not in dict(alone.charts)["Training"]
-    rates = [replace(runs[0].trained[0], settings=(f"learning_rate={rate}",)) for rate in (1, 2)]
-    slower = make_report("Two rates", [replace(runs[0], trained=(one,)) for one in rates])
-    training = dict(slower.charts)["Training"]
-    assert all(f"{how.recipe}, learning_rate={rate}" in training for rate in (1, 2))
-
-
-def test_models_of_one_name_are_told_apart_in_tables_and_charts():
-    """Two trainings with the same settings, as with and without a change of the code."""
-    pairs = (("lstm+aaaa", 4.0), ("lstm+bbbb", 4.6))
-    runs = [signed(result("lstm small", nats), model=identity) for identity, nats in pairs]
-    report = make_report("Twice", [*runs, result("KN-5", 5.0)])
-    names = ["lstm small, lstm+aaaa", "lstm small, lstm+bbbb", "KN-5"]
-    assert [row.model for row in report.tables[0].rows] == names
-    (grouping,) = groupings_of(report.tables[0])
-    assert next(iter(grouping.models)) == names[0]
-    assert set(grouping.models) == set(names)
-
-
 def test_windows_of_two_lengths_are_two_rows():
     runs = []
     for windows, number in (("512", 16.4), ("1024", 19.4)):
@@ -326,17 +262,6 @@ def test_windows_of_two_lengths_are_two_rows():
     assert "{difference}" in of_words
 
 
-@pytest.mark.parametrize(
-    ("field", "values"), [("precision", ("fp32", "bf16")), ("dropout_samples", ("10", "64"))]
-)
-def test_another_arithmetic_is_another_row(field, values):
-    """Also if one was measured on valid, and the other on test."""
-    pairs = zip(values, ("valid", "test"), strict=True)
-    runs = [signed(result("lstm", 4.0, split=split), **{field: value}) for value, split in pairs]
-    (table,) = make_report("Two", runs).tables
-    assert [len(row.results) for row in table.rows] == [1, 1]
-
-
 def test_a_model_of_somebody_with_a_published_name_has_a_row_of_its_own():
     (table,) = tables_of([result("Zoneout <LSTM>", 4.0)], PUBLISHED)
     assert [(len(row.results), row.published) for row in table.rows if row.model == "Zoneout <LSTM>"] == [
@@ -350,18 +275,66 @@ def test_a_number_that_no_float_holds_is_not_compared():
     assert {row.model: row.difference for row in table.rows} == {"huge": "", "cheat": ""}
 
 
-def test_a_name_is_no_formula_and_turns_no_text():
-    made = make_report("Foreign", [result("=HYPERLINK(1)", 4.5), result("a\u202eb", 5.0)])
-    rows = list(csv.DictReader(io.StringIO(report_text(made, ".csv"))))
-    assert [row["model"] for row in rows] == ["'=HYPERLINK(1)", "a\\u202eb"]
-    for form in (".html", ".md", ".tex"):
-        assert "\u202e" not in report_text(made, form)
+@pytest.mark.parametrize(
+    ("field", "values", "names"),
+    [
+        ("seed", ("1", "2"), ("lstm, seed 1", "lstm, seed 2")),
+        ("model", ("lstm+aaaa", "lstm+bbbb"), ("lstm, lstm+aaaa", "lstm, lstm+bbbb")),
+        ("precision", ("fp32", "bf16"), ("lstm, fp32", "lstm, bf16")),
+        ("dropout_samples", ("10", "64"), ("lstm, masks 10", "lstm, masks 64")),
+    ],
+)
+@pytest.mark.parametrize("splits", [("test", "test"), ("valid", "test")])
+def test_models_of_one_name_are_told_apart(field, values, names, splits):
+    """In tables and in groups of words, also if one was measured on valid, and the other on test."""
+    runs = [
+        signed(result("lstm", nats, split=split), **{field: value})
+        for value, split, nats in zip(values, splits, (4.0, 4.2), strict=True)
+    ]
+    report = make_report("Two", [*runs, result("KN-5", 5.0)])
+    (table,) = report.tables
+    assert {row.model for row in table.rows} == {*names, "KN-5"}
+    (grouping,) = groupings_of(table)
+    assert set(grouping.models) == {*names, "KN-5"} - ({names[0]} if splits[0] == "valid" else set())
+    assert [row.model for row in make_report("One", runs[:1]).tables[0].rows] == ["lstm"]
 
 
-def test_control_characters_of_names_are_spelled_out():
-    made = make_report("t\r", [replace(result("a\rb\x1b[2J\x00\nc", 5.0), checks={"sum\x07": "too much"})])
-    for text in (report_text(made, ".md"), report_text(made, ".tex")):
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ([{"training": {"seed": 1}}, {"training": {"seed": 2}}], [", seed 1", ", seed 2"]),
+        ([{"data": "one"}, {"data": "two"}], [" on one", " on two"]),
+        ([{"settings": ("learning_rate=1",)}, {"settings": ()}], [", learning_rate=1", ", as it is"]),
+        ([{}], [""]),
+    ],
+)
+def test_curves_of_one_recipe_say_in_what_they_differ(changes, names):
+    curve = (Epoch(epoch=1, updates=9, train_perplexity=99.0, valid_perplexity=90.0, seconds=1.0),)
+    (how,) = RESULT.trained
+    runs = [replace(how, **{"settings": (), "curve": curve, **change}) for change in changes]
+    charts = dict(make_report("Curves", [result("lstm", 4.0, trained=tuple(runs))]).charts)
+    drawn = re.findall(r'<g class="curve"><title>([^<]*)', charts["Training"])
+    assert drawn == [f"{how.recipe}{name}" for name in names]
+
+
+def test_results_of_another_context_or_vocabulary_have_tables_of_their_own():
+    first = RESULTS[0]
+    odd = f"{'1' * 5000}+ab"  # no number of words: it is shown as it is
+    for other, count in (({"context": "article"}, 2), ({"vocabulary": odd}, 2), ({"model": "x"}, 1)):
+        assert len(tables_of([first, signed(first, **other)])) == count
+    assert odd in report_text(make_report("t", [signed(first, vocabulary=odd)]), ".html")
+
+
+def test_hostile_names_are_text_in_each_format():
+    names = ["=HYPERLINK(1)", "a\u202eb", "[2] kn", "*uni", "a\rb\x1b[2J\x00\nc"]
+    made = make_report("t\r", [replace(result(name, 5.0), checks={"sum\x07": "x"}) for name in names])
+    rows = list(csv.DictReader(io.StringIO(report_text(made, ".csv"), newline="")))
+    shown = ["'=HYPERLINK(1)", "a\\u202eb", "[2] kn", "*uni", "a\\rb\\x1b[2J\\x00\nc"]
+    assert {row["model"] for row in rows} == set(shown)
+    for form in (".md", ".tex"):
+        text = report_text(made, form)
         assert all(character.isprintable() or character == "\n" for character in text)
         assert "a b" in text
-    rows = list(csv.DictReader(io.StringIO(report_text(made, ".csv"), newline="")))
-    assert [row["model"] for row in rows] == ["a\\rb\\x1b[2J\\x00\nc"]
+    assert "\u202e" not in report_text(made, ".html")
+    for name in ("[2] kn", "*uni"):  # no option of the row above
+        assert f"\n{{}}{name} &" in text

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 from lm_benchmarks.measuring.models import NAMES
+from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.reporting.collect import tables_of
 from lm_benchmarks.reporting.published import (
     FILES,
@@ -22,6 +23,7 @@ from lm_benchmarks.reporting.published import (
 from msgspec.structs import replace
 
 from ps_models.configs import PRESETS
+from ps_models.data.dataset import vocabulary_hash
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from tests.conftest import DATA, data
@@ -124,6 +126,8 @@ def test_the_official_files_are_those_that_are_said():
     for name, files in FILES.items():
         dataset = load_dataset(data(name))
         assert files == {split: file_sha256(dataset.file(split))[:8] for split in files}
+        words = vocabulary_of(dataset, "test")
+        assert OFFICIAL[name] == f"{len(words)}+{vocabulary_hash(words)[:8]}"
 
 
 def test_a_small_size_has_no_published_number_beside_it_and_a_full_size_has():
