@@ -296,7 +296,7 @@ def test_a_model_that_fails_does_not_stop_the_others(data, tmp_path, failed):
     text = "\n".join(failed("run", *models, "--data", data, "--results", path))
     assert [result.model for result in read_results(path)] == ["unigram", "KN-5"]
     assert "lm-benchmarks: 2 of 4 measurements failed; 2 results were measured" in text
-    assert "no-such-model: no-such-model: no such model" in text
+    assert "no-such-model on test: no-such-model: no such model" in text
     assert text.count("ended without an answer (status 3)") == 1
 
 

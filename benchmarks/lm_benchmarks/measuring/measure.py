@@ -138,18 +138,16 @@ class _Batch:
         for specification, name in self.models:
             shown = without_secrets(specification)
             for protocol in protocols:
-                try:  # for each split anew: what a model remembers of one must not help it on another
-                    loaded = open_model(specification, inputs)
-                except Exception as error:
-                    self.failed.append((shown, error))
-                    break
-                loaded = loaded.renamed(name) if name else loaded
-                LOG.info("opened %s as %s: %s", shown, loaded.name, loaded.identity)
                 count, named = len(self.found), replace(protocol, specification=portable(specification))
                 with self.noting(f"{shown} on {protocol.split}"):
+                    # For each split anew: what a model remembers of one must not help it on another.
+                    loaded = open_model(specification, inputs)
+                    loaded = loaded.renamed(name) if name else loaded
+                    LOG.info("opened %s as %s: %s", shown, loaded.name, loaded.identity)
                     self._measure(loaded, inputs, named)
-                for result in self.found[count:]:
-                    (self.on_result or (lambda _: None))(result)
+                if self.on_result is not None:
+                    for result in self.found[count:]:
+                        self.on_result(result)
 
     def _measure(self, loaded: LoadedModel, inputs: Inputs, protocol: Protocol) -> None:
         usable = [one for one in self.stored if _is_whole(one, loaded, inputs, protocol)]
