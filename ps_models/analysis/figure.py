@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
 from matplotlib.textpath import text_to_path
-from matplotlib.ticker import MaxNLocator
 
 from ps_models.analysis.predictions import HELP_LEVELS, LONGEST_SENTENCE, Distribution, Prediction
 from ps_models.errors import ModelError
@@ -20,8 +19,7 @@ from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.pictures import expect_picture, write_picture
 
 HEADING = 10  # how many of the words before the predicted one are in the title
-LABELLED = 12  # how many words of the window are labelled, those with the most attention
-SHOWN = 6  # words of a distribution
+SHOWN = 6  # words of a distribution, and places of a window
 DPI: Final = 200
 LOOK: Final[dict[str, Any]] = {"svg.fonttype": "none", "font.size": 8.5}
 
@@ -43,73 +41,54 @@ def save_picture(
 
 def _drawn(predictions: Sequence[Prediction], vocabulary: Vocabulary, originals: Sequence[str]) -> Figure:
     if len(predictions) == 1:
-        return _one_word(predictions[0], vocabulary)
+        return draw_word(predictions[0], vocabulary)
     return draw_sentence(predictions, vocabulary, originals)
 
 
-def _one_word(prediction: Prediction, vocabulary: Vocabulary) -> Figure:
+def draw_word(prediction: Prediction, vocabulary: Vocabulary) -> Figure:
     """A panel for each distribution that there is, and one for the window if the pointer looks at it."""
     parts = {
         "vocabulary": (prediction.vocabulary, VOCABULARY),
         "pointer": (prediction.pointer if prediction.pointer and prediction.pointer.top else None, POINTER),
         "mixture": (prediction.mixture, MIXTURE),
     }
-    shown = {name: (found, colour) for name, (found, colour) in parts.items() if found is not None}
-    if prediction.vocabulary is None:
-        shown = {"most likely words": (prediction.mixture, VOCABULARY)}
-    has_window = bool(prediction.attention)
-    figure = Figure(figsize=(max(3.4, 2.2 * len(shown)), 4.4 if has_window else 2.6), layout="constrained")
+    panels = {
+        title: (_likely(part, prediction.word, vocabulary), colour)
+        for title, (part, colour) in parts.items()
+        if part is not None
+    }
+    if prediction.attention:
+        places = [(back, prediction.window[-back], share) for back, share in prediction.attention[:SHOWN]]
+        rows = [(f"{vocabulary.tokens[word]} −{back}", share, word) for back, word, share in places]
+        panels = {"attention, words back": (rows, POINTER)} | panels
+    figure = Figure(figsize=(max(3.4, 2.2 * len(panels)), 2.6), layout="constrained")
     before = " ".join(vocabulary.decode(prediction.window[-HEADING:]))
     rank = "impossible" if prediction.mixture.rank is None else f"rank {prediction.mixture.rank:,}"
     heading = f"{before} [{vocabulary.tokens[prediction.word]}]\np = {prediction.probability:.3g}, {rank}"
     if prediction.gate is not None:
         heading += f", gate g = {prediction.gate:.2f}, the pointer added {prediction.gain:+.2f} nats"
     figure.suptitle(heading, fontsize=9, parse_math=False)
-    bottom: Any = figure
-    if has_window:
-        halves: Any = figure.subfigures(2, 1, height_ratios=(3, 2))
-        top, bottom = halves
-        _window(top.subplots(), prediction, vocabulary)
-    panels = bottom.subplots(1, len(shown), squeeze=False, sharex=True)[0]
-    for axes, (name, (found, colour)) in zip(panels, shown.items(), strict=True):
-        _bars(axes, name, found, prediction.word, vocabulary, colour)
-
+    columns = figure.subplots(1, len(panels), squeeze=False, sharex=True)[0]
+    for axes, (title, (rows, colour)) in zip(columns, panels.items(), strict=True):
+        _draw_shares(axes, title, rows, prediction.word, colour)
     return figure
 
 
-def _window(axes: Axes, prediction: Prediction, vocabulary: Vocabulary) -> None:
-    backs = [back for back, _ in prediction.attention]
-    axes.bar([-back for back in backs], [share for _, share in prediction.attention], color=POINTER)
-    axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
-    axes.set(xlim=(-len(prediction.window) - 1, 0), ylim=(0, 1.45 * max(0.05, prediction.attention[0][1])))
-    axes.set(xlabel="place in the window", ylabel="attention")
-    for back, share in prediction.attention[:LABELLED]:
-        axes.text(
-            -back,
-            share,
-            " " + vocabulary.tokens[prediction.window[-back]],
-            rotation=60,
-            ha="left",
-            va="bottom",
-            rotation_mode="anchor",
-            fontweight="bold" if prediction.window[-back] == prediction.word else "normal",
-            parse_math=False,
-        )
+def _likely(part: Distribution, true: int, vocabulary: Vocabulary) -> list[tuple[str, float, int]]:
+    """The most likely words, and the true word below them if it is not one of them, with its rank."""
+    rows = [(vocabulary.tokens[word], share, word) for word, share in part.top[:SHOWN]]
+    if true not in [word for _, _, word in rows]:
+        rank = "" if part.rank is None else f"{part.rank:,}. "
+        rows.append((f"{rank}{vocabulary.tokens[true]}", part.probability, true))
+    return rows
 
 
-def _bars(
-    axes: Axes, title: str, found: Distribution, true: int, vocabulary: Vocabulary, colour: str
+def _draw_shares(
+    axes: Axes, title: str, rows: Sequence[tuple[str, float, int]], true: int, colour: str
 ) -> None:
-    """The most likely words, and the true word below them if it is not one of them."""
-    shown = list(found.top[:SHOWN])
-    if true not in [word for word, _ in shown]:
-        shown.append((true, found.probability))
-    axes.barh(range(len(shown)), [share for _, share in shown], color=colour)
-    names = [vocabulary.tokens[word] for word, _ in shown]
-    if found.rank is not None and found.rank > SHOWN:
-        names[-1] = f"{found.rank:,}. {names[-1]}"
-    axes.set_yticks(range(len(shown)), names, parse_math=False)
-    for label, (word, _) in zip(axes.get_yticklabels(), shown, strict=True):
+    axes.barh(range(len(rows)), [share for _, share, _ in rows], color=colour)
+    axes.set_yticks(range(len(rows)), [name for name, _, _ in rows], parse_math=False)
+    for label, (_, _, word) in zip(axes.get_yticklabels(), rows, strict=True):
         label.set_fontweight("bold" if word == true else "normal")
     axes.grid(visible=False, axis="y")
     axes.invert_yaxis()
@@ -209,38 +188,36 @@ def _draw_text(
 ) -> None:
     for word in placed[:before]:
         axes.text(word.left, word.base, word.text, fontsize=SIZE, color=QUIET, parse_math=False)
-    for word, one, is_unknown in zip(placed[before:], predictions, unknown, strict=True):
-        if one.gain is not None and not is_unknown:
-            colour = (HELP if one.gain > 0 else HARM)[abs(level_of(one.gain))]
-            axes.add_patch(
-                Rectangle((word.left - 1, word.base - SIZE), word.width + 2, SIZE + 3, color=colour, lw=0)
-            )
-        kind = "italic" if is_unknown else "normal"
-        axes.text(word.left, word.base, word.text, fontsize=SIZE, fontstyle=kind, parse_math=False)
-    known = {
-        place: one.gain
-        for place, (one, is_unknown) in enumerate(zip(predictions, unknown, strict=True))
-        if one.gain is not None and one.attention and not is_unknown and placed[before + place].text != "¶"
-    }
-    if not known:
+    boxed = None  # the known word to which the pointer added most
+    for word, shown, is_unknown in zip(placed[before:], predictions, unknown, strict=True):
+        if shown.gain is not None and not is_unknown:
+            colour = (HELP if shown.gain > 0 else HARM)[abs(level_of(shown.gain))]
+            _add_box(axes, word, 1, color=colour, lw=0)
+            if shown.attention and word.text != "¶" and (boxed is None or shown.gain > boxed[1].gain):
+                boxed = word, shown
+        style = "italic" if is_unknown else "normal"
+        axes.text(word.left, word.base, word.text, fontsize=SIZE, fontstyle=style, parse_math=False)
+    if boxed is None:
         return
-    chosen = max(known, key=known.__getitem__)
-    box, one = placed[before + chosen], predictions[chosen]
-    axes.add_patch(
-        Rectangle((box.left - 1.5, box.base - SIZE - 0.5), box.width + 3, SIZE + 4, fill=False, lw=1)
-    )
-    pointed = sum(share for _, share in one.attention)
-    for back, share in one.attention:
-        word = placed[before + chosen - back]
-        size = (word.width, 0.3 + THICKEST * share / pointed)
-        axes.add_patch(Rectangle((word.left, word.base + 3.5), *size, color=POINTER, lw=0))
+    word, shown = boxed
+    _add_box(axes, word, 1.5, fill=False, lw=1)
+    pointed = sum(share for _, share in shown.attention)
+    for back, share in shown.attention:
+        seen = placed[placed.index(word) - back]
+        size = (seen.width, 0.3 + THICKEST * share / pointed)
+        axes.add_patch(Rectangle((seen.left, seen.base + 3.5), *size, color=POINTER, lw=0))
     steps = ", ".join(f"{level:g}" for level in HELP_LEVELS)
     key = (
         f"Green: with the pointer at least {steps} times as likely; violet: divided by as much."
         " Italics, white: <unk> to the model.\n"
-        f"Grey: the window. Bars under words: attention for the word in the box, gate {one.gate:.2f}."
+        f"Grey: the window. Bars under words: attention for the word in the box, gate {shown.gate:.2f}."
     )
     axes.text(GAP, placed[-1].base + 22, key, fontsize=7, color=QUIET, parse_math=False)
+
+
+def _add_box(axes: Axes, word: Placed, margin: float, **look: Any) -> None:
+    corner = word.left - margin, word.base - SIZE
+    axes.add_patch(Rectangle(corner, word.width + 2 * margin, SIZE + 3, **look))
 
 
 def _draw_bars(

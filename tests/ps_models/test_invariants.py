@@ -125,11 +125,6 @@ ADD_ONS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(2)
-
-
 @pytest.mark.parametrize("make", TRAINABLE.values(), ids=TRAINABLE)
 def test_trainable_models_keep_the_laws(make):
     model = make().double().eval()

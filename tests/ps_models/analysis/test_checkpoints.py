@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from matplotlib.patches import Rectangle
 
 import ps_models as pm
-from ps_models.analysis.figure import _one_word, draw_sentence, save_picture
+from ps_models.analysis.figure import draw_sentence, draw_word, save_picture
 from ps_models.analysis.frequency import pointing, save_figure
 from ps_models.analysis.predictions import (
     Distribution,
@@ -229,14 +229,14 @@ def test_pictures_show_words_literally_and_are_the_same_each_time(pointer, lstm,
 def test_a_picture_has_no_empty_panel_and_one_scale(pointer, lstm):
     for model, panels in ((pointer, 4), (lstm, 1)):
         one = next(predictions(model, TOKENS))
-        figure = _one_word(one, WORDS)
+        figure = draw_word(one, WORDS)
         assert len(figure.axes) == panels
         assert all(axes.patches for axes in figure.axes)
         assert len({axes.get_xlim() for axes in figure.axes[-3:]}) == 1
     unused = replace(
         one, vocabulary=one.mixture, pointer=Distribution(probability=0, rank=None, top=()), gate=1.0
     )
-    assert [axes.get_title() for axes in _one_word(unused, WORDS).axes] == ["vocabulary", "mixture"]
+    assert [axes.get_title() for axes in draw_word(unused, WORDS).axes] == ["vocabulary", "mixture"]
 
 
 def test_a_sentence_is_drawn_with_its_window_inside_the_page(pointer):

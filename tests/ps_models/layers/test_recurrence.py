@@ -14,11 +14,6 @@ def random(*shape: int) -> Tensor:
     return torch.randn(shape, dtype=torch.float64, requires_grad=True)
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(4)
-
-
 MASKS = {
     "none": lambda: None,
     "one": lambda: torch.rand(B, H).double(),

@@ -17,11 +17,6 @@ from tests.ps_models.tiny import assert_same
 N, H, V = 23, 5, 13
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(6)
-
-
 @pytest.mark.parametrize(
     ("bias", "chunk", "kept", "near"),  # each pair of values at least once
     [

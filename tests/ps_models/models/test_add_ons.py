@@ -19,11 +19,6 @@ V = 6
 CONFIG = LSTMConfig(vocab_size=V, hidden_size=5, init=0.8, type_dropout=0.3, recurrent_dropout=0.3)
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(8)
-
-
 @pytest.mark.parametrize(("window", "theta"), [(1, 0.7), (3, 0.7), (50, 0.7), (4, 0.0)])
 def test_cache_is_its_definition(window: int, theta: float):
     """With a theta of 0 it is a unigram cache; the first word is left to the model."""

@@ -12,11 +12,6 @@ from ps_models.models.stream import dropout_mask, type_mask, zone_mask
 LIKE = torch.zeros(1)
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(7)
-
-
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
 def test_masks_keep_the_mean(rate: float):
     mask = dropout_mask(rate, (400, 400), LIKE)
