@@ -188,13 +188,13 @@ def _draw_text(
 ) -> None:
     for word in placed[:before]:
         axes.text(word.left, word.base, word.text, fontsize=SIZE, color=QUIET, parse_math=False)
-    boxed = None  # the known word to which the pointer added most
+    boxed, most = None, -math.inf  # the known word to which the pointer added most, and what it added
     for word, shown, is_unknown in zip(placed[before:], predictions, unknown, strict=True):
         if shown.gain is not None and not is_unknown:
             colour = (HELP if shown.gain > 0 else HARM)[abs(level_of(shown.gain))]
             _add_box(axes, word, 1, color=colour, lw=0)
-            if shown.attention and word.text != "¶" and (boxed is None or shown.gain > boxed[1].gain):
-                boxed = word, shown
+            if shown.attention and word.text != "¶" and shown.gain > most:
+                boxed, most = (word, shown), shown.gain
         style = "italic" if is_unknown else "normal"
         axes.text(word.left, word.base, word.text, fontsize=SIZE, fontstyle=style, parse_math=False)
     if boxed is None:
