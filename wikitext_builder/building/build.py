@@ -39,7 +39,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.dask import open_runner
 from wikitext_builder.runners.processes import Runner, Serial
-from wikitext_builder.store.lock import read_attribution
+from wikitext_builder.store.attribution import read_attribution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from wikitext_builder.building.licence import LICENCE, NOTE
 from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
 from wikitext_builder.dataset.recipes import Recipe
-from wikitext_builder.store.lock import ATTRIBUTION
+from wikitext_builder.store.attribution import ATTRIBUTION
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ from typing import Final
 from jinja2 import Environment, StrictUndefined
 
 from wikitext_builder.building.plan import Plan
-from wikitext_builder.store.lock import ATTRIBUTION
+from wikitext_builder.store.attribution import ATTRIBUTION
 
 LICENCE: Final = "LICENSE"
 # Terms of Use of the Wikimedia Foundation of this day, https://foundation.wikimedia.org/wiki/Policy:Terms_of_Use;

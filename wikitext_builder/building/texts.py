@@ -27,7 +27,7 @@ from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress
 from wikitext_builder.runners.processes import Runner
-from wikitext_builder.store.lock import ATTRIBUTION, ATTRIBUTION_HEAD, Attribution
+from wikitext_builder.store.attribution import ATTRIBUTION, ATTRIBUTION_HEAD, Attribution
 from wikitext_builder.wiki.languages import Language
 
 ARTICLES_PER_BATCH: Final = 128  # 4 shards, some 3 MB of text

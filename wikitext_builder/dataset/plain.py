@@ -17,7 +17,7 @@ import msgspec
 from wikitext_builder.article import Article, heading_level
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.macros.parser_functions import call_name
-from wikitext_builder.store.lock import article_url
+from wikitext_builder.store.attribution import article_url
 from wikitext_builder.wiki.languages import Language
 
 ARTICLES: Final = "articles"  # the folder; its files are named by their splits

@@ -183,13 +183,13 @@ def import_into(
 
 
 def _expect_language(dump: Dump, language: Language, store: Store) -> None:
-    found = dump.site.language
-    if found and found != language.code:
+    code = dump.site.language
+    if code and code != language.code:
         held = store.languages()
         beside = f", with a --store of its own: {store.path} holds {', '.join(held)}"
         raise BuilderError(
-            f"{dump.path}: holds pages of the Wikipedia {found!r}, this import is for {language.code!r}; take"
-            f" --language {found}{beside if held and found not in held else ''}"
+            f"{dump.path}: holds pages of the Wikipedia {code!r}, this import is for {language.code!r}; take"
+            f" --language {code}{beside if held and code not in held else ''}"
         )
 
 

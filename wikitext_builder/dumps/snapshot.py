@@ -125,10 +125,10 @@ class SnapshotReader:
         try:
             record = self._decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            found = self._fields(line)
+            fields = self._fields(line)
             if self._number == 1:
-                _check_kind(found)
-            name, identifier = found.get("name"), found.get("identifier")
+                _check_kind(fields)
+            name, identifier = fields.get("name"), fields.get("identifier")
             number = identifier if type(identifier) is int and 0 < identifier < 10**18 else 0
             detail = f"record {self._number}: {error}"
             return self._rejected("malformed", detail, name if type(name) is str else "", number)
@@ -160,7 +160,7 @@ class SnapshotReader:
     def _fields(self, line: bytes) -> dict[str, Any]:
         """The fields of a record that is not one of an article."""
         try:
-            found = json.loads(line, parse_int=lambda digits: int(digits[:30]))
+            record = json.loads(line, parse_int=lambda digits: int(digits[:30]))
         except RecursionError:
             return {}
         except ValueError as error:  # JSON or UTF-8
@@ -168,7 +168,7 @@ class SnapshotReader:
                 f"record {self._number} is not JSON ({error}); expected a JSON object per line, as in"
                 " snapshots of Wikimedia Enterprise; download it again and run the import again to resume it"
             ) from error
-        return found if isinstance(found, dict) else {}
+        return record if isinstance(record, dict) else {}
 
     def _rejected(self, reason: str, detail: str, title: str = "", page_id: int = 0) -> DumpedPage:
         self._rejections += 1
@@ -189,8 +189,8 @@ def _check_kind(fields: dict[str, Any]) -> None:
     """Refuse a file whose first record is not of an article at all."""
     if "article_body" in fields or {"name", "version"} <= fields.keys():
         return
-    known = next((text for name, text in OTHER_KINDS.items() if name in fields), None)
-    what = known or f"JSON with the fields {', '.join(map(repr, fields))[:80] or 'none'}"
+    kind = next((text for name, text in OTHER_KINDS.items() if name in fields), None)
+    what = kind or f"JSON with the fields {', '.join(map(repr, fields))[:80] or 'none'}"
     raise BuilderError(f"expected a snapshot of Wikimedia Enterprise, found {what}; {ARTICLES}")
 
 

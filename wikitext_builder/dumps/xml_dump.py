@@ -110,7 +110,7 @@ def read_pages(path: Path) -> Iterator[DumpedPage]:
 
 
 @dataclass(slots=True)
-class _Revision:
+class _RevisionElement:
     """What was read of a revision: its fields, and why its text is missing."""
 
     fields: dict[str, str] = field(default_factory=dict)
@@ -138,8 +138,8 @@ class _Parser:
         self._page: dict[str, str] = {}
         self._redirect = False
         self._has_younger = False
-        self._revision = _Revision()
-        self._newest: _Revision | None = None
+        self._revision = _RevisionElement()
+        self._newest: _RevisionElement | None = None
         self._oldest: tuple[str, str, bool] | None = None  # its order, and whether it has a parent
         self._names_parents = False  # old exports do not, also of later revisions
         self._finished: list[DumpedPage] = []
@@ -157,8 +157,8 @@ class _Parser:
         error: Exception | None = None
         try:
             self._expat.Parse(piece, final)
-        except (expat.ExpatError, BuilderError) as found:
-            error = found
+        except (expat.ExpatError, BuilderError) as raised:
+            error = raised
         self._fed += len(piece)
         yield from self._finished
         self._finished.clear()
@@ -200,7 +200,7 @@ class _Parser:
         elif path == "/page/redirect":
             self._redirect = True
         elif path == "/page/revision":
-            self._revision = _Revision()
+            self._revision = _RevisionElement()
         elif path == TEXT:
             self._start_text(attributes)
         elif path in FIELDS:
@@ -269,13 +269,13 @@ class _Parser:
 
     # --- pages
 
-    def _is_wanted(self, revision: _Revision) -> bool:
+    def _is_wanted(self, revision: _RevisionElement) -> bool:
         """True if it is the newest so far, and not after the date."""
         if self._is_too_young(revision):
             return False
         return self._newest is None or revision.order >= self._newest.order
 
-    def _is_too_young(self, revision: _Revision) -> bool:
+    def _is_too_young(self, revision: _RevisionElement) -> bool:
         return bool(self._as_of) and revision.order[0] > self._as_of
 
     def _dumped_page(self) -> DumpedPage:
@@ -285,7 +285,7 @@ class _Parser:
         try:
             content = _page_of(self._page, self._newest, self._as_of)
         except RejectedError as error:
-            given = self._page.get("/page/id", ""), (self._newest or _Revision()).get("id")
+            given = self._page.get("/page/id", ""), (self._newest or _RevisionElement()).get("id")
             page_id, number = (int(digits) if NUMBER.fullmatch(digits) else 0 for digits in given)
             content = Rejected.by(error, title, page_id=page_id, revision_id=number)
         timestamp, _, has_parent = self._oldest or ("", "", True)  # without a parent it is the first of all
@@ -316,7 +316,7 @@ def _check_root(name: str) -> None:
         )
 
 
-def _page_of(page: dict[str, str], revision: _Revision | None, as_of: str) -> Page:
+def _page_of(page: dict[str, str], revision: _RevisionElement | None, as_of: str) -> Page:
     """Return the page at this revision; RejectedError: it cannot be used."""
     title, page_id = page.get("/page/title", ""), page.get("/page/id", "")
     unknown = f"title {title!r}, page id {page_id!r}; expected a title, and {ID_EXPECTED}"
@@ -324,7 +324,7 @@ def _page_of(page: dict[str, str], revision: _Revision | None, as_of: str) -> Pa
     reject(
         ("malformed", not title or not ID.fullmatch(page_id), unknown), ("no-revision", not revision, absent)
     )
-    revision = revision or _Revision()
+    revision = revision or _RevisionElement()
     number, timestamp, model, sha1 = map(revision.get, ("id", "timestamp", "model", "sha1"))
     is_known = ID.fullmatch(number) and is_timestamp(timestamp)
     wrong = f"revision id {number!r}, timestamp {timestamp!r}; expected a time, and {ID_EXPECTED}"

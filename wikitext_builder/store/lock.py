@@ -1,15 +1,13 @@
-"""Files that name pages: lock files, files of titles, and `attribution.tsv`: where articles come from."""
+"""Files that name pages: lock files and files of titles."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
-from wikitext_builder.article import SPLITS, Article
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.reading import language_in, stored_language
 from wikitext_builder.store.rows import Rejected, Revision, storable
@@ -24,6 +22,7 @@ COLUMNS = ("title", "page_id", "revision_id", "timestamp", "sha1")
 DATED = (*COLUMNS, "created")  # if at least one creation date is known
 NAMES = "# names "  # a line after the first, if the wiki says more of itself than we know: JSON
 HEAD = re.compile(rf"# {FORMAT}; language (\S+); wiki (.+)")
+LOCK: Final = "titles.lock"  # in a dataset: the revisions that the build chose from
 ID = re.compile(r"[1-9][0-9]{0,17}")  # of a page or a revision
 SHA1 = re.compile(r"[0-9a-f]{40}")
 
@@ -76,7 +75,7 @@ def lock_lines(revisions: Sequence[Revision], language: Language, wiki: str = "-
         yield "\t".join(str(getattr(revision, name)) or "-" for name in columns) + "\n"
 
 
-def _expect_file(path: Path) -> None:
+def expect_file(path: Path) -> None:
     """Refuse what can be read only once: a list is read again, for the names of a wiki or by each worker."""
     if path.exists() and not path.is_file():
         raise BuilderError(f"{path}: not a file; save what it gives to one, and name that")
@@ -84,7 +83,7 @@ def _expect_file(path: Path) -> None:
 
 def read_lock(path: Path, *, language: str) -> list[Revision]:
     """Return the revisions of a lock file."""
-    _expect_file(path)
+    expect_file(path)
     try:
         with path.open(encoding="utf-8") as file:
             columns, head = _columns(path, file, language)
@@ -96,15 +95,15 @@ def read_lock(path: Path, *, language: str) -> list[Revision]:
     return revisions
 
 
-def language_in_lock(path: Path, known: Language) -> Language:
-    """Return the language with what a lock file says of its wiki, or `known` if it says nothing."""
+def language_in_lock(path: Path, language: Language) -> Language:
+    """Return the language with what a lock file says of its wiki, or `language` if it says nothing."""
     try:
         with path.open(encoding="utf-8") as file:
             file.readline()
             line = file.readline()
         if not line.startswith(NAMES):
-            return known
-        return with_names(language_of(known.code), dict(json.loads(line.removeprefix(NAMES))))
+            return language
+        return with_names(language_of(language.code), dict(json.loads(line.removeprefix(NAMES))))
     except (BuilderError, ValueError, TypeError, RecursionError) as error:
         raise BuilderError(f"{path}, line 2: {error}; expected the names of its wiki as JSON") from error
 
@@ -146,9 +145,9 @@ def _revision(path: Path, number: int, line: str, columns: tuple[str, ...]) -> R
         "sha1": SHA1.fullmatch(sha1),
         "created": not created or is_timestamp(created),
     }
-    for (column, good), found in zip(faults.items(), fields, strict=False):
+    for (column, good), value in zip(faults.items(), fields, strict=False):
         if not good:
-            raise BuilderError(f"{path}, line {number}: {found[:80]!r} is not a {column}")
+            raise BuilderError(f"{path}, line {number}: {value[:80]!r} is not a {column}")
     return Revision(
         title=title,
         page_id=int(page_id),
@@ -164,7 +163,7 @@ def read_titles(path: Path) -> tuple[list[str], list[Rejected]]:
 
     The file has one title per line. Blank lines and lines that begin with `#` are ignored.
     """
-    _expect_file(path)
+    expect_file(path)
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
@@ -185,71 +184,3 @@ def read_titles(path: Path) -> tuple[list[str], list[Rejected]]:
         else:
             titles[title] = None
     return list(titles), rejected
-
-
-ATTRIBUTION: Final = "attribution.tsv"
-LOCK: Final = "titles.lock"  # beside it: the revisions that the build chose from
-
-
-def article_url(language: str | Language, revision_id: int) -> str:
-    """Return the address of a revision; the page history there names the authors."""
-    return f"{language_of(language).index_address}?oldid={revision_id}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attribution:
-    """Where an article comes from: a line of `attribution.tsv`."""
-
-    split: str
-    title: str
-    page_id: int
-    revision_id: int
-    timestamp: str  # of the revision
-    url: str  # the page history at this address names the authors
-
-    @classmethod
-    def of(cls, article: Article, split: str, language: str | Language) -> Attribution:
-        """Return the attribution of an article of the Wikipedia of a language."""
-        return cls(
-            split=split,
-            title=article.title,
-            page_id=article.page_id,
-            revision_id=article.revision_id,
-            timestamp=article.timestamp,
-            url=article_url(language, article.revision_id),
-        )
-
-    def line(self) -> str:
-        """Return the line of the file."""
-        return "\t".join(" ".join(str(value).split()) for value in astuple(self)) + "\n"
-
-
-ATTRIBUTION_COLUMNS: Final = tuple(field.name for field in fields(Attribution))
-ATTRIBUTION_HEAD: Final = "\t".join(ATTRIBUTION_COLUMNS) + "\n"
-
-
-def read_attribution(directory: Path) -> Iterator[Attribution]:
-    """Yield the attributions of a dataset that was built here, in the order of its articles."""
-    path = directory / ATTRIBUTION
-    _expect_file(path)
-    try:
-        with path.open(encoding="utf-8", newline="\n") as file:
-            for number, line in enumerate(file, start=1):
-                if number > 1:
-                    yield _parse(path, number, line)
-                elif line != ATTRIBUTION_HEAD:
-                    raise BuilderError(
-                        f"{path}, line 1: expected the columns {', '.join(ATTRIBUTION_COLUMNS)}"
-                    )
-    except (OSError, UnicodeDecodeError) as error:
-        raise BuilderError(f"{path}: {error}; expected the attribution of a dataset") from error
-
-
-def _parse(path: Path, number: int, line: str) -> Attribution:
-    values = line.removesuffix("\n").split("\t")
-    row: dict[str, Any] = dict(zip(ATTRIBUTION_COLUMNS, values, strict=False))
-    ids = (row.get("page_id", ""), row.get("revision_id", ""))
-    good = len(values) == len(ATTRIBUTION_COLUMNS) and line.endswith("\n") and row["split"] in SPLITS
-    if not good or not all(digits.isascii() and digits.isdigit() and len(digits) < 19 for digits in ids):
-        raise BuilderError(f"{path}, line {number}: {line[:80]!r} is not {', '.join(ATTRIBUTION_COLUMNS)}")
-    return Attribution(**row | {"page_id": int(ids[0]), "revision_id": int(ids[1])})

@@ -123,9 +123,9 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 def connect_for_reading(path: Path) -> sqlite3.Connection:
     """Open the file for reading only; its folder may be read-only."""
     if not path.is_file() or not path.stat().st_size:
-        found = "an empty file, no store yet" if path.is_file() else "no such store"
+        what = "an empty file, no store yet" if path.is_file() else "no such store"
         raise BuilderError(
-            f"{path}: {found}; make one with `wikitext-builder fetch` or `wikitext-builder import`"
+            f"{path}: {what}; make one with `wikitext-builder fetch` or `wikitext-builder import`"
         )
     with as_builder_error(path):
         # Not mode=ro: such a connection cannot remove the files -wal and -shm that it makes.

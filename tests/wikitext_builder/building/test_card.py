@@ -16,7 +16,7 @@ from wikitext_builder.building.left_out import LeftOutCalls, add_left_out, write
 from wikitext_builder.building.plan import Plan
 from wikitext_builder.dataset.counts import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
-from wikitext_builder.store.lock import ATTRIBUTION, ATTRIBUTION_HEAD, Attribution, read_attribution
+from wikitext_builder.store.attribution import ATTRIBUTION, ATTRIBUTION_HEAD, Attribution, read_attribution
 from wikitext_builder.store.rows import Rejected
 
 COUNTS = SplitCounts(articles=3, lines=40, tokens=1000, unknown=25, types=300)
