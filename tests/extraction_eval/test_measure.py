@@ -303,9 +303,3 @@ def test_templates_of_the_store_fill_calls(tmp_path) -> None:
     with Store.create(path) as store:
         StoredTemplates(store).add([("Leagues", page("{{{1}}} leagues", number=2))])
     assert measure(store=path).left_out == {"Price": 1}
-
-
-def test_lines_that_repeat_take_linear_time():
-    """Of 4,000 lines it once took 165 seconds: the cube of them."""
-    ours, theirs = ["a b", "c d"] * 4_000, ["a b", "e f"] * 4_000
-    assert compare("A", ours, theirs).score.ours == 16_000

@@ -37,8 +37,6 @@ from wikitext_builder.extraction.trim import trim
 from wikitext_builder.tokens.tokenizer import keeps_joiners
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
 
-# `[{{IPA|a}}]`: editors write the brackets where the template did not have them once.
-DOUBLED_BRACKETS = re.compile(r"\[(&#91;[^\[\]\n]{0,300}&#93;)\]")
 # Text in more than one script, or not to be converted: `-{zh-hans:A; zh-hant:B}-`, `-{Homo sapiens}-`.
 VARIANT = re.compile(r"-\{([^{}]{0,500})\}-")
 # The languages whose text MediaWiki converts: $languagesWithVariants in LanguageConverter.php, and kk before.
@@ -131,8 +129,6 @@ def _extracted(page: Page, way: _Way, expansions: Mapping[str, str]) -> Article:
     text = resolve(text, read_template=templates, read_link=links, says_nothing=templates.says_nothing)
     if names.code in CONVERTED:
         text = choose_variant(text, names.code)
-    if not names.is_english:
-        text = DOUBLED_BRACKETS.sub(r"\1", text)
     switches = () if names.code in LANGUAGES else names.switches  # those of our table are known everywhere
     found = split_blocks(remove_tables(flatten_tags(text)), switches)
     kept = select_sections(found, removed=names.removed_sections, mode=way.sections)

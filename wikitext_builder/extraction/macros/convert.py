@@ -202,7 +202,6 @@ def _laid_out(shown: str, outputs: list[str], options: Options, rest: Rest) -> s
         before = after = ""
     converted = between.join(outputs)
     left, right = (converted, shown) if "flip" in options.flags else (shown, converted)
-    left = left[:1].upper() + left[1:] if "upper" in options.flags else left
     return left + before + right + after
 
 
