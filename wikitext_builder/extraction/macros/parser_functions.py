@@ -175,10 +175,6 @@ def unknown(a: Arguments) -> str:
     raise RejectedError("function", f"the function {a.name} needs a wiki")
 
 
-def _first(a: Arguments) -> str:
-    return a.first
-
-
 def _padding(a: Arguments) -> str:
     return php.padded(a.first, a.text(1), a.text(2) if len(a) > 2 else "0")
 
@@ -196,9 +192,7 @@ PARSER_FUNCTIONS: dict[str, Function] = {
     "#time": time,
     "#timel": time,
     "#invoke": invoke,
-    "#dateformat": _first,
-    "#formatdate": _first,
-    "nowrap": _first,
+    **dict.fromkeys(["#dateformat", "#formatdate", "nowrap"], lambda a: a.first),
     "lc": lambda a: a.first.lower(),
     "uc": lambda a: a.first.upper(),
     "lcfirst": lambda a: with_first(a.first, upper=False),
