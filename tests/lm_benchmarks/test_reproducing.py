@@ -1,6 +1,9 @@
 """The commands of a table: which, in what order; a shell runs them, and again until nothing is left."""
 
+import os
 import subprocess
+import sys
+from pathlib import Path
 
 import lm_benchmarks as lb
 import pytest
@@ -10,6 +13,7 @@ from lm_benchmarks.records import read_results
 from lm_benchmarks.reproducing import TRAINED, recipes_of
 
 from ps_models.configs import PRESETS
+from tests.command import environment
 from tests.ps_models.tiny import settings_of
 
 
@@ -73,8 +77,9 @@ def test_what_would_end_wrong_is_refused(out, settings, message):
 def test_a_shell_runs_the_commands_and_again_without_work(data, tmp_path):
     settings = settings_of("lstm", "epochs=2")
     lines = lb.reproduce("ptb", data, tmp_path, size="small", rows=["LSTM Zaremba medium"], settings=settings)
+    there = environment(PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     for _ in range(2):
-        subprocess.run(["sh", "-e"], input="\n".join(lines), text=True, check=True)
+        subprocess.run(["sh", "-e"], input="\n".join(lines), text=True, check=True, env=there)
         results = read_results(tmp_path / "ptb.jsonl")
         assert [(one.recipe, one.signature["split"]) for one in results] == [
             ("lstm/small", "valid"),
