@@ -129,7 +129,7 @@ def of_wiki(folder: Path, name: str, wikitext: str, dbname: str) -> Path:
     return path
 
 
-@each("pages", "names, words", "dumps of two wikis are not mixed")
+@each("dumps", "names, words", "dumps of two wikis are not mixed")
 def test_dumps_of_two_wikis_are_not_mixed(tmp_path: Path, names: tuple[str, str], words: str) -> None:
     first = of_wiki(tmp_path, "a.xml", "{{good article}} a", names[0])
     second = of_wiki(tmp_path, "b.xml", "{{good article}} b", names[1])

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import each
 from tests.command import done
 from tests.dumps import COMPRESSIONS, ndjson, numbered_page, record, tar
 from tests.wikitext_builder.datasets import PAGES as MANY
@@ -118,24 +119,7 @@ def test_a_build_says_how_many_pages_have_no_html(tmp_path: Path) -> None:
         ] * bool(missing)
 
 
-@pytest.mark.parametrize(
-    ("fields", "language", "kind"),
-    [
-        ({}, "en", "unmarked"),
-        ({"templates": [{"name": "Template:Good article"}]}, "en", ""),
-        ({"templates": [{"name": "Template:Stub"}, {"name": "Template:Featured article"}]}, "en", ""),
-        ({"categories": [{"name": "Category:Good articles"}]}, "en", ""),
-        ({"categories": [{"name": "Featured articles"}]}, "en", ""),
-        ({"categories": [{"name": "Category:Good articles needing review"}]}, "en", "unmarked"),
-        ({"categories": None, "templates": None}, "en", "unmarked"),
-        ({"templates": [{"name": "Vorlage:Lesenswert"}]}, "de", ""),
-        ({"categories": [{"name": "Kategori:Wikipedia:Utmärkta artiklar"}]}, "sv", ""),
-        ({"article_body": {"html": "a", "wikitext": "{{good article}}"}}, "en", ""),
-        ({"article_body": {"html": "a", "wikitext": "#REDIRECT [[A]]"}}, "en", "redirect"),
-        ({"namespace": {"identifier": 14}}, "en", "not-an-article"),
-        ({"article_body": {"html": "a", "wikitext": "{{disambiguation}}"}}, "en", "disambiguation"),
-    ],
-)
+@each("dumps", "fields, language, kind", "records of a snapshot")
 def test_good_and_featured_articles_are_kept(
     tmp_path: Path, fields: dict[str, Any], language: str, kind: str
 ) -> None:

@@ -128,7 +128,7 @@ def test_a_page_of_2006_has_neither_namespace_nor_model_nor_sha1(tmp_path: Path)
     )
 
 
-@each("pages", "version, xml, created", "revisions without a parent")
+@each("dumps", "version, xml, created", "revisions without a parent")
 def test_a_revision_without_a_parent_is_the_first_if_the_export_names_parents(
     tmp_path: Path, version: str, xml: str, created: str
 ) -> None:
@@ -177,20 +177,22 @@ def history(*days: int) -> str:
     return page_xml(page(1), *map(revision_xml, revisions))
 
 
-@pytest.mark.parametrize("days", [(1, 2, 3), (3, 2, 1), (2, 3, 1)])
-def test_of_a_history_the_newest_is_taken(tmp_path: Path, days: tuple[int, ...]) -> None:
-    content = only(tmp_path, history(*days))
+@pytest.mark.parametrize(
+    ("days", "as_of", "day"),
+    [
+        ((1, 2, 3), "", 3),
+        ((3, 2, 1), "", 3),
+        ((2, 3, 1), "", 3),
+        ((1, 5, 9), "2016-01-08T23:59:59Z", 5),
+        ((1, 5, 9), "2016-01-05T00:00:00Z", 5),
+    ],
+)
+def test_of_a_history_the_newest_up_to_a_date_is_taken(
+    tmp_path: Path, days: tuple[int, ...], as_of: str, day: int
+) -> None:
+    content = only(tmp_path, history(*days), as_of=as_of)
     assert isinstance(content, Page)
-    assert (content.revision_id, content.wikitext) == (103, "day 3")
-
-
-def test_of_a_history_the_newest_as_of_a_date_is_taken(tmp_path: Path) -> None:
-    content = only(tmp_path, history(1, 5, 9), as_of="2016-01-08T23:59:59Z")
-    assert isinstance(content, Page)
-    assert (content.revision_id, content.wikitext) == (105, "day 5")
-    after = only(tmp_path, history(1, 5, 9), as_of="2016-01-05T00:00:00Z")
-    assert isinstance(after, Page)
-    assert after.revision_id == 105
+    assert (content.revision_id, content.wikitext) == (100 + day, f"day {day}")
 
 
 def test_a_page_that_became_a_redirect_later_was_not_one_before(tmp_path: Path) -> None:
@@ -209,7 +211,7 @@ def test_a_page_younger_than_the_date_is_not_there(tmp_path: Path) -> None:
 # --- pages that cannot be used, between others that can
 
 
-@each("pages", "reason, old, new", "bad revisions")
+@each("dumps", "reason, old, new", "bad revisions")
 def test_one_bad_page_does_not_affect_others(tmp_path: Path, reason: str, old: str, new: str) -> None:
     xml = re.sub(old, lambda _: new, revision_xml(page(2)))
     data = export_xml([page_xml(page(1)), page_xml(page(2), xml), page_xml(page(3))])
@@ -244,7 +246,7 @@ def test_a_page_without_a_revision_or_an_id(tmp_path: Path) -> None:
 # --- files that are not dumps, or are broken, or are made to do harm
 
 
-@each("pages", "message, data, encoding", "not a dump")
+@each("dumps", "message, data, encoding", "not a dump")
 def test_a_file_that_is_not_a_dump_is_named(tmp_path: Path, message: str, data: str, encoding: str) -> None:
     """An @ stands for an export with one page, without its last tag."""
     start = export_xml([page_xml(page(1, wikitext="é"))]).removesuffix(END).decode()

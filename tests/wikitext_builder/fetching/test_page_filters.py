@@ -56,7 +56,7 @@ def reason(include: str = "", exclude: str = "", *, first_of: FirstOf = KNOWN) -
     return found[0] if found else ""
 
 
-@each("pages", "text, include, exclude", "a page is so or not")
+@each("fetching", "text, include, exclude", "a page is so or not")
 def test_a_page_is_so_or_not(text: str, include: str, exclude: str) -> None:
     assert len(PAGE.wikitext.encode()) == 66
     assert (reason(include=text), reason(exclude=text)) == (include, exclude)
@@ -72,7 +72,7 @@ def test_a_range_without_a_number_in_it_is_refused() -> None:
         parse_kind("include", "words:300-100", EN, FILTERS)
 
 
-@each("pages", "summary, copied", "a summary that names the page of the text")
+@each("fetching", "summary, copied", "a summary that names the page of the text")
 def test_a_summary_that_names_the_page_of_the_text(summary: str, copied: bool) -> None:
     first_of = created(summary=summary)
     assert reason(include="created-since:2020-01-01", first_of=first_of) == ("split" if copied else "")
@@ -87,7 +87,7 @@ def test_cheap_rules_go_first_so_that_a_wiki_is_not_asked() -> None:
     assert first_fault(rules, PAGE, asked) == ("too-short", "66 bytes, fewer than 1,000")
 
 
-@each("pages", "text, words", "what is wrong is an error that says what is right")
+@each("fetching", "text, words", "what is wrong is an error that says what is right")
 def test_what_is_wrong_is_an_error_that_says_what_is_right(text: str, words: str) -> None:
     with pytest.raises(BuilderError, match=words) as raised:
         rules_of(text)
@@ -99,7 +99,7 @@ def test_a_language_without_known_stubs_says_so() -> None:
         rules_of((), "stubs", LANGUAGES["de"])
 
 
-@each("pages", "code, stubs, others", "stubs of each wikipedia")
+@each("fetching", "code, stubs, others", "stubs of each wikipedia")
 def test_stubs_of_each_wikipedia(code: str, stubs: str, others: str) -> None:
     rules = rules_of("stubs", (), LANGUAGES[code])
     for text, expected in ((stubs, ""), (others, "within-stubs")):
@@ -112,7 +112,7 @@ def test_arguments_can_be_one_text() -> None:
     assert rules_of("stubs") == rules_of(["stubs"])
 
 
-@each("pages", "names, called", "templates can be named")
+@each("fetching", "names, called", "templates can be named")
 def test_templates_can_be_named(names: str, called: bool) -> None:
     page = replace(PAGE, wikitext="Un río. {{Plantilla:esbozo|ríos}}")
     rules = rules_of(f"template:{names}", (), LANGUAGES["es"])
@@ -160,7 +160,7 @@ def test_dates_in_a_lock_file_are_read_back(tmp_path: Path) -> None:
         read_lock(path, language="en")
 
 
-@each("pages", "include, exclude, pages", "a build takes what is included and not excluded")
+@each("fetching", "include, exclude, pages", "a build takes what is included and not excluded")
 def test_a_build_takes_what_is_included_and_not_excluded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, include: str, exclude: str, pages: list[int]
 ) -> None:

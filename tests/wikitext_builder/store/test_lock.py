@@ -56,7 +56,7 @@ def test_what_is_written_is_read_in_the_same_order(
     assert written(shuffled) == text
 
 
-@each("pages", "old, new, words", "a wrong line is named")
+@each("store", "old, new, words", "a wrong line is named")
 def test_a_wrong_line_is_named(tmp_path: Path, old: str, new: str, words: str) -> None:
     path = tmp_path / "titles.lock"
     assert old in GOOD

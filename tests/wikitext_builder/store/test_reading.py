@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "a.store"
 
 
-@each("pages", "as_of, expected", "the newest revision up to a date")
+@each("store", "as_of, expected", "the newest revision up to a date")
 def test_the_newest_revision_up_to_a_date(path: Path, as_of: str | None, expected: dict[str, str]) -> None:
     with open_templates(path, language="en", as_of=as_of) as found:
         assert found is not None
