@@ -32,6 +32,16 @@ PROGRAMS: dict[str, tuple[Callable[[], object], click.Group]] = {
     "lm-benchmarks": (lm_benchmarks.cli.main, lm_benchmarks.cli.commands),
 }
 Completed = subprocess.CompletedProcess[str]
+NO_TORCH = """
+import sys
+
+class NoTorch:
+    def find_spec(name, *_):
+        if name == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name=name)
+
+sys.meta_path.insert(0, NoTorch)
+"""
 COMMAND = (sys.executable, "-c", "from wikitext_builder.cli import main; main()")
 
 

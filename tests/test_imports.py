@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import NO_TORCH
 from tests.conftest import ROOT
 
 FOLDERS = {  # package: its folder
@@ -79,5 +80,5 @@ def test_no_room_has_the_name_of_a_function_of_the_front_door(package: str) -> N
 
 def test_the_whole_data_side_runs_without_torch() -> None:
     modules = [module for module in MODULES if module.startswith("wikitext_builder")]
-    code = f"import sys; sys.modules['torch'] = None; [__import__(name) for name in {modules!r}]"
+    code = f"{NO_TORCH}[__import__(name) for name in {modules!r}]"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

@@ -8,19 +8,13 @@ import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.cli import commands
 
-from tests.command import python
+from tests.command import NO_TORCH, python
 from tests.conftest import ROOT
 
 STORED = ROOT / "benchmarks" / "results"
-WITHOUT_TORCH = """
-import contextlib, io, json, sys
-
-class NoTorch:
-    def find_spec(name, *_):
-        if name == "torch":
-            raise ModuleNotFoundError("No module named 'torch'", name=name)
-
-sys.meta_path.insert(0, NoTorch)
+WITHOUT_TORCH = f"""
+import contextlib, io, json
+{NO_TORCH}
 from lm_benchmarks.cli import main
 
 done = []

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Final
-
-from sacremoses import MosesDetokenizer
+from typing import Any, Final
 
 from wikitext_builder.article import heading_level
 from wikitext_builder.wiki.languages import language_of
@@ -70,7 +68,9 @@ def _by_moses(tokens: list[str], language: str) -> str:
 
 
 @cache
-def _moses(language: str) -> MosesDetokenizer:
+def _moses(language: str) -> Any:  # noqa: ANN401 - sacremoses has no types
+    from sacremoses import MosesDetokenizer  # here, because it takes 0.5 s
+
     return MosesDetokenizer(lang=language)
 
 
