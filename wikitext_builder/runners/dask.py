@@ -33,7 +33,8 @@ SECONDS_TO_CONNECT = 20
 SECONDS_PER_TASK = 600.0  # a task takes some seconds; a child that takes longer hangs, and is killed
 RETRIES = 3  # of a task that lost its child process; Dask itself moves tasks of a dead worker elsewhere
 FEW_PAGES = 64  # one process has done them before others have started
-LOST_SHARED = "lost dependencies"  # all workers that had what tasks share are gone: it is sent again
+# Why Dask cancels tasks if all workers that had what they share are gone: it is sent again.
+LOST_SHARED = ("lost dependencies", "already forgotten")
 LEAST_AHEAD = 64  # tasks that wait in the scheduler: workers can join after the first ones were counted
 
 
@@ -74,7 +75,7 @@ class Cluster(AbstractContextManager["Cluster"]):
         elif action == "remove-worker" and worker in self._workers:
             self._workers.remove(str(worker))
             left = len(self._workers)
-            then = "others do its tasks again" if left else "the build waits until one is started"
+            then = "others do its tasks again" if left else "start one, or the build again"
             LOG.warning("lost the Dask worker %s, %d remain: %s", worker, left, then)
 
     def __exit__(self, *_error: object) -> None:
@@ -118,7 +119,7 @@ class Cluster(AbstractContextManager["Cluster"]):
                         begun.popleft()
                         yield result
                 except FutureCancelledError as error:
-                    if error.reason != LOST_SHARED:
+                    if error.reason not in LOST_SHARED:
                         raise
         except (KilledWorker, ChildDiedError) as error:
             raise BuilderError(
@@ -126,7 +127,8 @@ class Cluster(AbstractContextManager["Cluster"]):
             ) from error
         except (CommClosedError, FutureCancelledError, TimeoutError) as error:
             raise BuilderError(
-                f"{self._scheduler}: lost the scheduler ({error}); start it and run it again to resume"
+                f"{self._scheduler}: lost the scheduler, or all workers ({error}); start them and run it"
+                " again to resume"
             ) from error
 
 

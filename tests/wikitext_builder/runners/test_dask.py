@@ -64,11 +64,8 @@ class RealCluster:
         here = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
         self.scheduler = self._start("scheduler", *here)
         self.address = address_in(file)
-        self.workers = [self.start_worker() for _ in range(2)]
-
-    def start_worker(self) -> subprocess.Popen[bytes]:
-        options = ("--nthreads", "1", "--no-dashboard", "--local-directory", str(self._folder), "--no-nanny")
-        return self._start("worker", self.address, *options)
+        options = ("--nthreads", "1", "--no-dashboard", "--local-directory", str(folder), "--no-nanny")
+        self.workers = [self._start("worker", self.address, *options) for _ in range(2)]
 
     def _start(self, *command: str) -> subprocess.Popen[bytes]:
         path = environment()["PYTHONPATH"]
@@ -128,17 +125,6 @@ def test_without_its_scheduler_a_build_stops_and_can_resume(
     assert not out.exists()
     assert built(store, out).shards_found >= 1
     assert digests(out) == digests(small / "demo")
-
-
-def test_tasks_wait_for_a_worker_and_what_they_share_is_sent_again(cluster: RealCluster) -> None:
-    with Cluster(cluster.address) as runner:
-        results = runner.map(plus, range(200), 1000, {"a": 7})
-        assert next(results) == 1007
-        for worker in cluster.workers:
-            worker.kill()
-            worker.wait()
-        cluster.workers.append(cluster.start_worker())
-        assert list(results) == list(range(1008, 1207))
 
 
 def test_results_are_in_order_and_errors_are_those_of_the_tasks(cluster: RealCluster) -> None:
