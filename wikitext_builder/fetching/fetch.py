@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import UNANSWERED, BuilderError, RejectedError
@@ -23,7 +26,6 @@ from wikitext_builder.fetching.fetched_pages import FirstRevisions, exact_page, 
 from wikitext_builder.fetching.lookup import Lookup, Selected, check_numbers
 from wikitext_builder.fetching.page_filters import ASKS, Texts, first_fault
 from wikitext_builder.fetching.selections import parse_conditions, parse_selections, select_pages
-from wikitext_builder.fetching.turns import only_fetch
 from wikitext_builder.progress import Progress, WaitingProgress, no_progress
 from wikitext_builder.store.reading import note_names
 from wikitext_builder.store.rows import Rejected, Wanted
@@ -133,7 +135,7 @@ def fetch(
     token = read_token(token_file, trusted=is_trusted(checked_api(url, contact)))
     pace: dict[str, Any] = {"maxlag": maxlag, "parallel": parallel, "per_minute": per_minute}
     asked = Wikipedia(url, language=wiki, contact=contact, token=token, on_wait=waiting.wait, **pace)
-    with asked as wikipedia, Store.create(Path(store)) as opened, only_fetch(opened.path, waiting):
+    with asked as wikipedia, Store.create(Path(store)) as opened, _only_fetch(opened.path, waiting):
         opened.expect_wiki(wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)
         wikipedia.language = note_names(opened, wikipedia.language)
         lookup = Lookup(store=opened, wikipedia=wikipedia, as_of=date, progress=waiting)
@@ -153,6 +155,24 @@ def fetch(
         expansions = fetch_expansions(*chosen, renew=renew, progress=waiting) if expand else None
         html = fetch_html(*chosen, progress=waiting) if rendered else None
     return FetchReport(pages=pages, expansions=expansions, html=html)
+
+
+@contextmanager
+def _only_fetch(store: Path, progress: Progress) -> Iterator[None]:
+    """Wait while another fetch works on a store; the system releases the lock of one that is killed."""
+    path = Path(f"{store.resolve()}-fetch")
+    lock = FileLock(path)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        progress("waiting", 0, None, f"another fetch works on {store}; this one follows")
+        lock.acquire()
+        progress("waiting", 1, 1)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)  # still locked: who waits sees that it is gone, and makes another
+        lock.release()
 
 
 def _dry_run(lookup: Lookup, selected: Selected, *, expand: bool, renew: bool, rendered: bool) -> FetchReport:
