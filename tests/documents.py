@@ -119,7 +119,8 @@ def check_command(words: list[str], program: str = "wikitext-builder") -> None:
 
 
 def plain(text: str) -> str:
-    """Output without what may change: numbers, widths, spaces at the ends of lines."""
+    """Output without what may change: numbers with their signs, widths, spaces at the ends of lines."""
+    text = re.sub(r"(?<= )[-+](?=\d)", "", text)
     text = re.sub(r"\d[\d.,]*\d|\d", "#", text)
     lines = (" ".join(re.sub("--+", "--", line).split()) for line in text.splitlines())
     return "".join(f"{line}\n" for line in lines)

@@ -90,7 +90,7 @@ def test_examples_of_the_network_name_real_commands() -> None:
         "fetch --store a --as-off 2016",
         "fetch --limit 3",
         "verify",
-        "build wikitext-3 --store a --out b",
+        "build demo more --store a --out b",
     ],
 )
 def test_the_check_of_examples_finds_what_is_wrong(wrong: str) -> None:
