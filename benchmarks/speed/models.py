@@ -65,7 +65,7 @@ def train_rows(vocabulary: int, hidden: int, bf16: bool) -> dict[str, Row]:
     pointer = PointerSentinelConfig(**sizes)  # type: ignore[arg-type]
     L = WINDOW
 
-    def ours(model: Any, scored: int, length: int) -> Row:  # noqa: ANN401 - any Trainable
+    def ours(model: Any, scored: int, length: int) -> Row:  # noqa: ANN401 - any trained model
         flop = update_flop(vocabulary, hidden, scored, length, pointer=isinstance(model, PointerSentinelLSTM))
         update = Update(model, vocabulary, scored, length, bf16)
         return Row(run=update, tokens=BATCH * scored, flop=flop)
