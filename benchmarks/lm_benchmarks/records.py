@@ -27,7 +27,7 @@ from lm_benchmarks.metrics import METRICS, Int63, Record, Sums
 from ps_models.evaluation.signature import Signature
 from ps_models.hyperparameters import TrainingConfig, finished
 from ps_models.training.logs import EPOCHS
-from wikitext_builder.addresses import without_secrets
+from wikitext_builder.errors import without_secrets
 
 if TYPE_CHECKING:
     from ps_models.training.checkpoint import Checkpoint

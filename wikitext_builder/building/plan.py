@@ -29,8 +29,7 @@ from wikitext_builder.store.reading import language_in, stored_language, templat
 from wikitext_builder.store.rows import Revision
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.dates import parse_date
-from wikitext_builder.wiki.languages import Language, language_of
-from wikitext_builder.wiki.names import names_said
+from wikitext_builder.wiki.languages import Language, language_of, names_said
 
 # The others of `BuildOptions` are fields of a recipe.
 PAGE_OPTIONS = ("as_of", "lock", "include", "exclude", "valid_titles", "test_titles")

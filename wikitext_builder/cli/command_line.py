@@ -12,8 +12,7 @@ from typing import Any
 
 import click
 
-from wikitext_builder.addresses import without_secrets
-from wikitext_builder.errors import RejectedError, ToolkitError, is_short_memory
+from wikitext_builder.errors import RejectedError, ToolkitError, is_short_memory, without_secrets
 from wikitext_builder.progress import set_verbosity
 
 

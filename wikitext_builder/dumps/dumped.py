@@ -8,8 +8,7 @@ from typing import Any
 from wikitext_builder.article import Page
 from wikitext_builder.limits import WIKITEXT_BYTES
 from wikitext_builder.store.rows import Rejected
-from wikitext_builder.wiki.languages import code_of_wiki
-from wikitext_builder.wiki.names import names_in_dump
+from wikitext_builder.wiki.languages import code_of_wiki, names_in_dump
 
 TOO_LARGE = f"its wikitext has more than {WIKITEXT_BYTES:,} bytes"
 ID_EXPECTED = "an id of 1 to 18 digits, not 0"

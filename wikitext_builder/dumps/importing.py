@@ -36,8 +36,7 @@ from wikitext_builder.store.rows import Rejected, storable
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.classify import Classifier, classifier, title_fault
 from wikitext_builder.wiki.dates import parse_date
-from wikitext_builder.wiki.languages import Language, language_of
-from wikitext_builder.wiki.names import with_names
+from wikitext_builder.wiki.languages import Language, language_of, with_names
 
 LOG = logging.getLogger(__name__)
 Keep = Literal["marked", "all"]

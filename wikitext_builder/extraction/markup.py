@@ -19,8 +19,8 @@ from wikitext_builder.extraction.markers import (
     UNKNOWN_START,
     add_seams,
 )
-from wikitext_builder.wiki.classify import tidy_title, title_fault, with_first, without_comments_and_verbatim
-from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
+from wikitext_builder.wiki.classify import tidy_title, title_fault, without_comments_and_verbatim
+from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of, with_first
 
 # Those of MediaWiki's $wgUrlProtocols; a link needs an address after one.
 PROTOCOL = (

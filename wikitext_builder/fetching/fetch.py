@@ -22,8 +22,14 @@ from wikitext_builder.fetching.expansions import (
     fetch_html,
     names_to_ask,
 )
-from wikitext_builder.fetching.fetched_pages import FirstRevisions, exact_page, titled_page
-from wikitext_builder.fetching.lookup import Lookup, Selected, check_numbers
+from wikitext_builder.fetching.lookup import (
+    FirstRevisions,
+    Lookup,
+    Selected,
+    check_numbers,
+    exact_page,
+    titled_page,
+)
 from wikitext_builder.fetching.page_filters import ASKS, Texts, first_fault
 from wikitext_builder.fetching.selections import parse_conditions, parse_selections, select_pages
 from wikitext_builder.progress import Progress, WaitingProgress, no_progress

@@ -21,9 +21,9 @@ from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.store.attribution import read_attribution
 from wikitext_builder.store.lock import language_in_lock, read_lock, read_titles
 from wikitext_builder.store.rows import Revision
-from wikitext_builder.wiki.classify import classifier, tidy_title, title_fault, with_first
+from wikitext_builder.wiki.classify import classifier, tidy_title, title_fault
 from wikitext_builder.wiki.dates import Span, parse_span
-from wikitext_builder.wiki.languages import Language, language_of
+from wikitext_builder.wiki.languages import Language, language_of, with_first
 
 RANGE = re.compile(r"(\d{1,9})?-(\d{1,9})?", re.ASCII)
 UNKNOWN = "creation-unknown"  # a reason that is neither yes nor no: such a page is never taken

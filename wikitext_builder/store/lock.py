@@ -14,8 +14,7 @@ from wikitext_builder.store.rows import Rejected, Revision, storable
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.classify import tidy_title, title_fault
 from wikitext_builder.wiki.dates import is_timestamp, parse_date
-from wikitext_builder.wiki.languages import Language, language_of
-from wikitext_builder.wiki.names import names_said, with_names
+from wikitext_builder.wiki.languages import Language, language_of, names_said, with_names
 
 FORMAT = "wikitext-builder lock 1"
 COLUMNS = ("title", "page_id", "revision_id", "timestamp", "sha1")

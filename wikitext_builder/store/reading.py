@@ -16,8 +16,7 @@ from wikitext_builder.store.rows import sha1_of
 from wikitext_builder.store.schema import Row
 from wikitext_builder.store.store import LATEST, Store
 from wikitext_builder.wiki.dates import parse_date
-from wikitext_builder.wiki.languages import Language, language_of
-from wikitext_builder.wiki.names import names_said, with_names
+from wikitext_builder.wiki.languages import Language, language_of, names_said, with_names
 
 CACHE_CHARACTERS = 2**24  # of templates that are kept in memory
 

@@ -41,17 +41,6 @@ def title_fault(title: str) -> str:
     return "it is a relative path" if RELATIVE.fullmatch(title) else ""
 
 
-def with_first(text: str, *, upper: bool) -> str:
-    """A text with its first letter in upper or lower case, as MediaWiki writes it.
-
-    >>> [with_first(text, upper=True) for text in ("été", "ßx", "თბ")]  # Georgian titles have no capitals
-    ['Été', 'ßx', 'თბ']
-    """
-    first = text[:1]
-    cased = first.lower() if not upper else first if first.title() == first else first.upper()
-    return cased + text[1:] if len(cased) == 1 else text  # MediaWiki leaves `ß`: no `SS`
-
-
 COMMENT_OR_VERBATIM = re.compile(
     r"<!--|<(nowiki|pre|syntaxhighlight|source|math)(?:\s[^<>]*)?>", re.IGNORECASE
 )

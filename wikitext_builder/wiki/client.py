@@ -16,10 +16,8 @@ from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.wiki.http import Patience, Token, Transport, TryAgainError
-from wikitext_builder.wiki.languages import Language, code_of_language
-from wikitext_builder.wiki.names import names_in_answer, with_names
-from wikitext_builder.wiki.pace import Pace, pace_of
+from wikitext_builder.wiki.http import Pace, Patience, Token, Transport, TryAgainError, pace_of
+from wikitext_builder.wiki.languages import Language, code_of_language, names_in_answer, with_names
 from wikitext_builder.wiki.responses import Answer, FoundPage, Query, expected, not_mediawiki, read_answer
 
 LOG = logging.getLogger(__name__)

@@ -30,8 +30,8 @@ from torch import Tensor
 
 from lm_benchmarks.choices import DEFAULTS
 from lm_benchmarks.errors import HarnessError
-from wikitext_builder.addresses import without_secrets
 from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.errors import without_secrets
 from wikitext_builder.tables import one_line
 
 LINE: Final = 256  # tokens per line at most: a pipe usually holds more, so neither side waits for the other

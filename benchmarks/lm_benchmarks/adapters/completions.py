@@ -35,8 +35,8 @@ from lm_benchmarks.adapters.piece_model import PieceModel, rules_of
 from lm_benchmarks.adapters.transformers import load_tokenizer
 from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError, UnreachableError
-from wikitext_builder.addresses import without_secrets
 from wikitext_builder.dataset.vocabulary import Vocabulary
+from wikitext_builder.errors import without_secrets
 
 PARALLEL: Final = 4  # requests at once
 RETRIES: Final = 5

@@ -31,9 +31,9 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.chance import Numbers, expect_level
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.metrics import METRICS, Sums
-from wikitext_builder.addresses import without_secrets
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
+from wikitext_builder.errors import without_secrets
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.attribution import ATTRIBUTION, read_attribution
 

@@ -25,9 +25,8 @@ from lm_benchmarks.measuring.run import Protocol, measure_loaded, versions
 from lm_benchmarks.measuring.windows import ScoreCache
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records import Result, append_record, known_results, portable
-from wikitext_builder.addresses import without_secrets
 from wikitext_builder.dataset.load import load as load_dataset
-from wikitext_builder.errors import ToolkitError, is_short_memory
+from wikitext_builder.errors import ToolkitError, is_short_memory, without_secrets
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.tables import one_line
 

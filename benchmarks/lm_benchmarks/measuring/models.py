@@ -44,11 +44,10 @@ from ps_models.models.interpolation import interpolate
 from ps_models.models.stream import StreamModel
 from ps_models.models.unigram_cache import UnigramCache
 from ps_models.training.checkpoint import Checkpoint, check_vocabulary
-from wikitext_builder.addresses import without_secrets
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.errors import nearest
+from wikitext_builder.errors import nearest, without_secrets
 from wikitext_builder.hashing import file_sha256
 from wikitext_builder.tables import one_line
 

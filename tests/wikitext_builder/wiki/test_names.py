@@ -8,8 +8,17 @@ import pytest
 from wikitext_builder.dumps.dumped import DumpedSite
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.wiki.languages import CODES, LANGUAGES, OTHER_NAMES, OTHERS, Language, language_of
-from wikitext_builder.wiki.names import names_in_answer, names_said, with_names
+from wikitext_builder.wiki.languages import (
+    CODES,
+    LANGUAGES,
+    OTHER_NAMES,
+    OTHERS,
+    Language,
+    language_of,
+    names_in_answer,
+    names_said,
+    with_names,
+)
 from wikitext_builder.wiki.responses import Query
 
 CATALAN_ANSWER: dict[str, Any] = {

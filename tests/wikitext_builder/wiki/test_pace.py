@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.wiki.pace import FASTER, MARGIN, PER_MINUTE, SLOWER, SLOWEST, Pace, pace_of
+from wikitext_builder.wiki.http import FASTER, MARGIN, PER_MINUTE, SLOWER, SLOWEST, Pace, pace_of
 
 
 class Clock:

@@ -13,8 +13,7 @@ from typing import TypeVar
 
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.macros import read_table
-from wikitext_builder.wiki.classify import with_first
-from wikitext_builder.wiki.languages import LANGUAGES
+from wikitext_builder.wiki.languages import LANGUAGES, with_first
 
 LONGEST_KEY = 300  # characters; a title has 255 bytes at most, and a longer name is not worth its memory
 COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)  # without an end it runs to the end, as in MediaWiki

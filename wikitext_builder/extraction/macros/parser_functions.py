@@ -16,8 +16,8 @@ from wikitext_builder.extraction.macros import php, words
 from wikitext_builder.extraction.macros.call import COMMENT, template_name
 from wikitext_builder.extraction.macros.dates import parsed_time
 from wikitext_builder.extraction.trim import CONTROLS
-from wikitext_builder.wiki.classify import title_fault, with_first
-from wikitext_builder.wiki.languages import LANGUAGES, Language
+from wikitext_builder.wiki.classify import title_fault
+from wikitext_builder.wiki.languages import LANGUAGES, Language, with_first
 
 MODULES_WITHOUT_TEXT = re.compile(
     "cit|sfn|footnote|infobox|navbox|sidebar|hatnote|portal|authority|protection|message box|location map|"

@@ -31,7 +31,7 @@ from wikitext_builder.extraction.macros.call import (
     text,
 )
 from wikitext_builder.extraction.markers import GONE, formula
-from wikitext_builder.wiki.classify import with_first
+from wikitext_builder.wiki.languages import with_first
 
 
 def _visible(written: str) -> str:
