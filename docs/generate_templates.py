@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from wikitext_builder.article import Article, Page
-from wikitext_builder.cli.options import listed
+from wikitext_builder.cli.command_line import listed
 from wikitext_builder.dumps.importing import TEMPLATE
 from wikitext_builder.dumps.xml_dump import read_pages
 from wikitext_builder.errors import RejectedError

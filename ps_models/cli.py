@@ -21,8 +21,8 @@ from ps_models.evaluation.signature import CONTEXTS
 from ps_models.hyperparameters import PRECISIONS
 from ps_models.processor import use_processor
 from wikitext_builder.article import SPLITS
-from wikitext_builder.cli.command_line import Program, run
-from wikitext_builder.cli.options import (
+from wikitext_builder.charts import ENDINGS
+from wikitext_builder.cli.command_line import (
     ANY,
     COUNT,
     FOLDER,
@@ -30,15 +30,16 @@ from wikitext_builder.cli.options import (
     PARALLEL,
     SEED,
     WHOLE,
+    Program,
     RealRange,
     cite_option,
     json_option,
+    run,
     trust_option,
     version_option,
 )
 from wikitext_builder.dataset.vocabulary import EOS
 from wikitext_builder.errors import nearest
-from wikitext_builder.pictures import ENDINGS
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import spelled_out
 

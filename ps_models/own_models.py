@@ -33,7 +33,7 @@ from ps_models.hyperparameters import TrainingConfig
 from ps_models.invariants import BrokenLawError, check_generative, check_language_model, check_trainable
 from ps_models.models import MODELS
 from ps_models.training.checkpoint import Checkpoint
-from wikitext_builder.hashing import file_sha256
+from wikitext_builder.files import file_sha256
 
 LOG = logging.getLogger(__name__)
 OWN: Final = re.compile(r"(?P<where>.+\.py|[\w.]+):(?P<name>\w+)")

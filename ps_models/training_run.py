@@ -24,7 +24,7 @@ from ps_models.training.logs import events_to
 from ps_models.training.loop import RunLimits, TrainingData, run_training
 from wikitext_builder.dataset.load import FILE
 from wikitext_builder.dataset.load import load as load_dataset
-from wikitext_builder.hashing import file_sha256
+from wikitext_builder.files import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 
 

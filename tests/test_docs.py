@@ -36,7 +36,7 @@ from tests.documents import (
     runnable,
     tracked,
 )
-from wikitext_builder.hashing import file_sha256
+from wikitext_builder.files import file_sha256
 
 SAMPLE = Path("wikitext_builder/sample/sample.xml")
 RECORDS = Path("benchmarks/results")

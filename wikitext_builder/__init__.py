@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from wikitext_builder.fetching.fetch import fetch as fetch
     from wikitext_builder.stats.describe import describe as describe
     from wikitext_builder.stats.describe import plot_statistic as plot_statistic
+    from wikitext_builder.stats.overlap import overlap as overlap
     from wikitext_builder.stats.plots import plot_window as plot_window
     from wikitext_builder.stats.plots import plot_zipf as plot_zipf
     from wikitext_builder.stats.statistics import statistics as statistics
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from wikitext_builder.store.reading import read_page as read_page
     from wikitext_builder.store.reading import status as status
     from wikitext_builder.store.reading import store_language as store_language
-    from wikitext_builder.text_overlap.overlap import overlap as overlap
     from wikitext_builder.tokens.detokenizer import detokenize as detokenize
     from wikitext_builder.tokens.tokenizer import tokenize as tokenize
 else:

@@ -1,8 +1,9 @@
 """Charts by matplotlib, as SVG in a page or as a file.
 
 A page has a strict content policy, so its charts have no style attribute: styles become attributes of their
-own. Text and axes have the colour of the page's text, so that they can be read on dark and on light.
-matplotlib is imported where it is used, because its import is slow.
+own. Text and axes have the colour of the page's text, so that they can be read on dark and on light. The same
+data give the same bytes with the same version of matplotlib: no date, a fixed salt for the ids of an SVG,
+matplotlib's own default style. matplotlib is imported where it is used, because its import is slow.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from wikitext_builder.pictures import COLORS, STYLE, write_picture
+from wikitext_builder.errors import ToolkitError
 from wikitext_builder.tables import one_line
 
 if TYPE_CHECKING:
@@ -24,6 +25,23 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
+STYLE: Final = {
+    "svg.hashsalt": "wikitext-builder",
+    "pdf.fonttype": 42,  # TrueType: publishers refuse matplotlib's own default, Type 3
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e5e5e5",
+    "axes.axisbelow": True,
+}
+COLORS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")  # Okabe and Ito 2008
+PICTURES: Final[dict[str, dict[str, None]]] = {  # by ending: what is left out of a file
+    ".png": {"Software": None},
+    ".svg": {"Date": None, "Creator": None},
+    ".pdf": {"CreationDate": None, "ModDate": None},
+}
+ENDINGS: Final = " or ".join(", ".join(PICTURES).rsplit(", ", 1))  # for help
 FONT: Final = 12.5  # size of text in the page, in units of the drawing
 INK: Final = "#010203"  # stands for the colour of the page's text
 INLINE: Final[dict[str, Any]] = {
@@ -251,3 +269,25 @@ def _number(value: float) -> str:
         if abs(value) >= size:
             return f"{value / size:.6g}{letter}"
     return f"{value:.6g}"
+
+
+# --- files
+
+
+def expect_picture(path: Path, error: type[ToolkitError]) -> None:
+    """Refuse a file whose ending is of no picture that can be written: before hours of measuring.
+
+    Raises:
+        ToolkitError: It is; `error` is its class.
+    """
+    if path.suffix.lower() not in PICTURES:
+        raise error(f"{path}: expected a name that ends in {', '.join(PICTURES)}")
+
+
+def write_picture(path: Path, draw: Callable[[], Figure], *, dpi: int = 150, **look: object) -> Path:
+    """Write a figure that is drawn in our style with a `look` on top of it, after `expect_picture`."""
+    from matplotlib import style
+
+    with style.context(["default", {**STYLE, **look}], after_reset=True):
+        draw().savefig(path, dpi=dpi, metadata=PICTURES[path.suffix.lower()])
+    return path

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wikitext_builder.article import SECTIONS
-from wikitext_builder.cli.command_line import run
-from wikitext_builder.cli.options import FILE, SECTIONS_HELP, json_option, language_option, listed
+from wikitext_builder.cli.command_line import FILE, SECTIONS_HELP, json_option, language_option, listed, run
 from wikitext_builder.progress import shown_progress
 
 if TYPE_CHECKING:

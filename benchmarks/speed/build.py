@@ -36,8 +36,8 @@ from matplotlib.figure import Figure
 from speed.processes import append, disk_usage, head, kilobytes, proc_text, row, run, shared, tree
 
 from wikitext_builder.article import Page
+from wikitext_builder.charts import write_picture
 from wikitext_builder.dumps.xml_dump import read_pages
-from wikitext_builder.pictures import write_picture
 from wikitext_builder.store.store import Store
 
 WIKITEXT_103 = 28_595  # articles: 28,475 train, 60 valid, 60 test

@@ -15,8 +15,8 @@ from matplotlib.textpath import text_to_path
 
 from ps_models.analysis.predictions import HELP_LEVELS, LONGEST_SENTENCE, Distribution, Prediction
 from ps_models.errors import ModelError
+from wikitext_builder.charts import expect_picture, write_picture
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
-from wikitext_builder.pictures import expect_picture, write_picture
 
 HEADING = 10  # how many of the words before the predicted one are in the title
 SHOWN = 6  # words of a distribution, and places of a window

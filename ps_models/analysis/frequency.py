@@ -22,9 +22,9 @@ from ps_models.evaluation.signature import Score, Signature
 from ps_models.language_model import LanguageModel
 from ps_models.models.pointer_sentinel import PointerSentinel
 from ps_models.trained_model import Source, checkpoint_signature, loaded_model, open_data
+from wikitext_builder.charts import expect_picture, write_picture
 from wikitext_builder.dataset.load import FILE
 from wikitext_builder.dataset.load import load as load_dataset
-from wikitext_builder.pictures import expect_picture, write_picture
 
 CHUNK = 64  # predictions at once, (chunk x window) numbers each
 LABELS = 24  # of buckets under an axis, at most

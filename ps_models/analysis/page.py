@@ -28,11 +28,11 @@ from ps_models.errors import ModelError
 from ps_models.evaluation.evaluate import read_up_to
 from ps_models.evaluation.signature import Score, Signature
 from ps_models.trained_model import Source, checkpoint_signature, loaded_model, open_data
+from wikitext_builder.charts import PICTURES
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pictures import PICTURES
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.webpages import ENDINGS, LIMIT, render
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from wikitext_builder.hashing import file_sha256
+from wikitext_builder.files import file_sha256
 
 VALUE = re.compile(r"[\w.+-]+", re.ASCII)
 KEY = re.compile(r"[a-z][a-z0-9_]*")

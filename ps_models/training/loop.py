@@ -36,7 +36,7 @@ from ps_models.training.logs import LOGS, Events, RunLog
 from ps_models.training.optimizers import set_learning_rate
 from ps_models.training.update import Position, Training, Whole
 from wikitext_builder import __version__
-from wikitext_builder.hashing import code_hash
+from wikitext_builder.files import code_hash
 from wikitext_builder.progress import Progress, no_progress
 
 LOG = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from wikitext_builder.building.licence import licences_of, render
 from wikitext_builder.building.plan import Plan
 from wikitext_builder.dataset.counts import STATISTICS, SplitCounts, figures
 from wikitext_builder.dataset.manifest import CARD
-from wikitext_builder.hashing import code_hash
+from wikitext_builder.files import code_hash
 from wikitext_builder.store.lock import LOCK, lock_lines
 from wikitext_builder.store.rows import Rejected, Revision
 

@@ -25,14 +25,13 @@ from wikitext_builder.building.splits import Split, choose, rank_for_test
 from wikitext_builder.dataset.counts import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.hashing import lines_sha256
+from wikitext_builder.files import lines_sha256, write_whole
 from wikitext_builder.progress import Progress
 from wikitext_builder.runners.dask import Cluster
 from wikitext_builder.runners.processes import Runner
 from wikitext_builder.store.reading import StoredPage, stored_pages, templates_in
 from wikitext_builder.store.rows import Rejected, Revision
 from wikitext_builder.store.store import Store
-from wikitext_builder.whole_files import write_whole
 
 LOG = logging.getLogger(__name__)
 ROUND: Final = 256  # articles whose words are counted first; later rounds go by the mean of these

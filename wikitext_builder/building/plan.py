@@ -23,7 +23,7 @@ from wikitext_builder.dataset.manifest import (
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.page_filters import chosen, titles_in
-from wikitext_builder.hashing import code_hash, lines_sha256
+from wikitext_builder.files import code_hash, lines_sha256
 from wikitext_builder.store.lock import language_in_lock, read_lock
 from wikitext_builder.store.reading import language_in, stored_language, templates_in
 from wikitext_builder.store.rows import Revision

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from wikitext_builder.cli import analysis, datasets, pages
-from wikitext_builder.cli.command_line import Program, run
-from wikitext_builder.cli.options import cite_option, version_option
+from wikitext_builder.cli.command_line import Program, cite_option, run, version_option
 
 STOPPED = "stopped; run the same command again to resume it"
 

@@ -11,18 +11,18 @@ import click
 
 import wikitext_builder as wb
 from wikitext_builder.article import SPLITS
-from wikitext_builder.cli.command_line import Program
-from wikitext_builder.cli.options import (
+from wikitext_builder.charts import ENDINGS
+from wikitext_builder.cli.command_line import (
     ANY,
     COUNT,
     FOLDER,
     OUTPUT_FILE,
     WHOLE,
+    Program,
     WholeRange,
     csv_option,
     json_option,
 )
-from wikitext_builder.pictures import ENDINGS
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import csv_text, spelled_out
 
@@ -154,7 +154,7 @@ def overlap(
 
     Text files may be compressed (.gz, .bz2, .zst). They are streamed, so they can be of any size.
     """
-    from wikitext_builder.text_overlap.report import as_rows, as_text, unread_text
+    from wikitext_builder.stats.overlap import as_rows, as_text, unread_text
 
     with shown_progress() as progress:
         result = wb.overlap(dataset, against=against or None, progress=progress, **options)

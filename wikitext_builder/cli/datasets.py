@@ -19,7 +19,7 @@ import click
 
 import wikitext_builder as wb
 from wikitext_builder.article import INCOMPLETE, SECTIONS, SPLITS
-from wikitext_builder.cli.options import (
+from wikitext_builder.cli.command_line import (
     COUNT,
     FILE,
     FOLDER,

@@ -25,7 +25,7 @@ from wikitext_builder.dataset.counts import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.dataset.vocabulary import EOS, read_token_lines
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.hashing import file_sha256
+from wikitext_builder.files import file_sha256
 from wikitext_builder.store.attribution import ATTRIBUTION
 from wikitext_builder.store.lock import LOCK
 

@@ -28,7 +28,7 @@ from wikitext_builder.fetching.page_filters import (
     first_fault,
     parse_rules,
 )
-from wikitext_builder.hashing import file_sha256
+from wikitext_builder.files import file_sha256
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import ProcessPool, cores
 from wikitext_builder.store.reading import StoredTemplates, note_names

@@ -14,7 +14,7 @@ from wikitext_builder.extraction.macros.call import template_name
 from wikitext_builder.extraction.macros.parser_functions import VARIABLES
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.templates import UserMacro, is_known, without_authority
-from wikitext_builder.hashing import code_hash, lines_sha256
+from wikitext_builder.files import code_hash, lines_sha256
 from wikitext_builder.limits import CALL_BYTES, CALL_TEXT_BYTES, CALLS_BYTES
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from wikitext_builder.charts import Chart, line_chart
+from wikitext_builder.charts import Chart, expect_picture, line_chart
 from wikitext_builder.dataset.load import PAIR, load_named, printable
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pictures import expect_picture
 from wikitext_builder.stats.portrait import (
     ALL,
     Statistic,

@@ -11,11 +11,10 @@ from typing import Final
 import numpy as np
 import zstandard
 
+from wikitext_builder.stats.ngrams import Hashes, HashTable, all_ngrams, prefix_sums
+from wikitext_builder.stats.ngrams import Places as Positions
 from wikitext_builder.stats.tail import Curve, Measured, absent, slope
 from wikitext_builder.stats.text import Ids, Reals, Text, blocks
-from wikitext_builder.text_overlap.ngrams import HashTable
-from wikitext_builder.text_overlap.words import Hashes, all_ngrams, prefix_sums
-from wikitext_builder.text_overlap.words import Places as Positions
 
 LENGTHS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)  # of a window, in words
 DISTANCES: Final = (1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)

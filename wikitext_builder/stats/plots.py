@@ -10,12 +10,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from wikitext_builder.charts import COLORS, expect_picture, write_picture
 from wikitext_builder.dataset.counts import count
 from wikitext_builder.dataset.load import load_named
 from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import EOS, UNK
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.pictures import COLORS, expect_picture, write_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

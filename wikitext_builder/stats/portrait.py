@@ -1,6 +1,7 @@
 """The portrait of a corpus: the registry of its statistics, and their numbers as rows.
 
-A statistic is a function of a `Text` in the module of its group, and a table of `statistics.toml`.
+A statistic is a function of a `Text` in the module of its group, or of two texts' words here, and a table of
+`statistics.toml`.
 """
 
 from __future__ import annotations
@@ -13,14 +14,21 @@ from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+from scipy.spatial.distance import jensenshannon
+from scipy.stats import rankdata
+
 from wikitext_builder.dataset.load import PAIR, Dataset
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.stats.text import Text, Words, read_texts
+from wikitext_builder.stats.tail import Curve, Measured
+from wikitext_builder.stats.text import Places, Text, Words, read_texts
 from wikitext_builder.tables import aligned
 
 if TYPE_CHECKING:
     import pandas as pd
 
+OFTEN: Final = 20  # occurrences of a word in both texts, at least, whose ranks are compared
+MOVED: Final = 15  # words in each direction
 ALL: Final = "all"
 COMPARE: Final = "compare"  # the group of statistics of two texts
 SHOWN: Final = 7  # points of a curve in a printed table
@@ -54,9 +62,8 @@ class Statistic:
 
     def of(self, *texts: Text | Words) -> Iterator[tuple[str, float | str | None, float, str]]:
         """Each number: its name, its x (None if it is not a curve), its value and its unit."""
-        function: Callable[..., Mapping[str, Any]] = getattr(
-            import_module(f"wikitext_builder.stats.{self.group}"), self.key
-        )
+        module = __name__ if self.group == COMPARE else f"wikitext_builder.stats.{self.group}"
+        function: Callable[..., Mapping[str, Any]] = getattr(import_module(module), self.key)
         found = function(*texts)
         for part in self.parts:
             name, value = f"{self.key}.{part.name}", found.get(part.name)
@@ -190,3 +197,51 @@ def as_text(table: pd.DataFrame) -> str:
         head, *below = aligned(lines)
         blocks.append("\n".join([head, "-" * len(head), *below]))
     return "\n\n".join(blocks) + "\n"
+
+
+# --- the statistics of two texts, by their words
+
+
+def divergence(first: Words, second: Words) -> Measured:
+    """Jensen and Shannon's divergence of the shares of words."""
+    _, counts = common_counts(first, second)
+    if not counts.any(axis=1).all():
+        return {}
+    return {"bits": jensenshannon(*counts, base=2) ** 2}
+
+
+def shared(first: Words, second: Words) -> Measured:
+    """How much of each vocabulary, and of each text, the other vocabulary has."""
+    _, counts = common_counts(first, second)
+    if not counts.any(axis=1).all():
+        return {}
+    has = counts > 0
+    both = has.all(axis=0)
+    found: Measured = {}
+    for name, own, known in (("first", counts[0], has[0]), ("second", counts[1], has[1])):
+        found |= {f"types_{name}": both.sum() / known.sum(), f"words_{name}": own[both].sum() / own.sum()}
+    return found
+
+
+def moved(first: Words, second: Words) -> Measured:
+    """The words whose rank changed most, as a logarithm of the ratio of ranks: above 0 it rose."""
+    words, counts = common_counts(first, second)
+    often = np.flatnonzero((counts >= OFTEN).all(axis=0))
+    ranks = [rankdata(-row, method="ordinal")[often] for row in counts]
+    change = np.log2(ranks[0] / ranks[1])
+    order = np.lexsort((often, -change))
+    rose = [place for place in order[:MOVED] if change[place] > 0]
+    fell = [place for place in order[::-1][:MOVED] if change[place] < 0]
+    named: list[Curve] = [{words[often[p]]: float(change[p]) for p in some} for some in (rose, fell)]
+    return {"rose": named[0], "fell": named[1]}
+
+
+def common_counts(first: Words, second: Words) -> tuple[list[str], Places]:
+    """The words of both texts but `<unk>`, and how often each text has them."""
+    place = {word: number for number, word in enumerate(first.words)}
+    for word in second.words:
+        place.setdefault(word, len(place))
+    counts = np.zeros((2, len(place)), np.int64)
+    counts[0, : len(first.words)] = first.counts
+    counts[1, [place[word] for word in second.words]] = second.counts
+    return list(place)[1:], counts[:, 1:]

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from wikitext_builder.dataset.vocabulary import UNK
 from wikitext_builder.extraction.markers import SHOWN_FORMULA
 from wikitext_builder.stats.long_range import hashes
+from wikitext_builder.stats.ngrams import Hashes, ngrams_at, prefix_sums
 from wikitext_builder.stats.tail import Curve, Measured
 from wikitext_builder.stats.text import BLOCK, Places, Reals, Text
-from wikitext_builder.text_overlap.words import Hashes, ngrams_at, prefix_sums
 
 PERCENTILES: Final = (1, 5, 25, 50, 75, 95, 99)
 ENDS: Final = (".", "!", "?")  # tokens that end a sentence

@@ -18,7 +18,7 @@ from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.conventions.convention import Window
 from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.hashing import file_sha256
+from wikitext_builder.files import file_sha256
 
 EXACT: Final = 0  # GGML_TYPE_F32, of the cache of keys and values
 BATCH: Final = 512  # pieces per step of llama.cpp

@@ -11,8 +11,7 @@ import ps_models as pm
 from lm_benchmarks.cli import measuring, showing
 from lm_benchmarks.cli.options import PROGRAM
 from ps_models.cli import SETTINGS, threads_option
-from wikitext_builder.cli.command_line import Program, run
-from wikitext_builder.cli.options import cite_option, trust_option, version_option
+from wikitext_builder.cli.command_line import Program, cite_option, run, trust_option, version_option
 
 
 @click.group(PROGRAM, cls=Program, about=Path(__file__).with_name("commands.toml"), context_settings=SETTINGS)

@@ -11,7 +11,7 @@ import click
 
 from lm_benchmarks.choices import LEVEL, OPTIONS, ModelOption
 from ps_models.errors import needed_packages
-from wikitext_builder.cli.options import ANY, Decorated, RealRange, WholeRange
+from wikitext_builder.cli.command_line import ANY, Decorated, RealRange, WholeRange
 from wikitext_builder.progress import Progress, shown_progress
 
 PROGRAM: Final = "lm-benchmarks"

@@ -21,7 +21,7 @@ from lm_benchmarks.cli.options import (
 )
 from lm_benchmarks.metrics import METRICS
 from ps_models.cli import split_option
-from wikitext_builder.cli.options import (
+from wikitext_builder.cli.command_line import (
     ANY,
     FOLDER,
     OUTPUT_FILE,

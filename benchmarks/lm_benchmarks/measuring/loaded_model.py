@@ -27,7 +27,7 @@ from ps_models.language_model import LanguageModel
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.errors import ToolkitError
-from wikitext_builder.hashing import file_sha256
+from wikitext_builder.files import file_sha256
 
 
 @dataclass(frozen=True, kw_only=True)

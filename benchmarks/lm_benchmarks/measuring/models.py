@@ -48,7 +48,7 @@ from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import nearest, without_secrets
-from wikitext_builder.hashing import file_sha256
+from wikitext_builder.files import file_sha256
 from wikitext_builder.tables import one_line
 
 

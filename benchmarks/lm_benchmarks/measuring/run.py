@@ -35,7 +35,7 @@ from ps_models.evaluation.evaluate import evaluating, token_nats
 from ps_models.evaluation.frequency import train_counts
 from ps_models.evaluation.signature import CONTEXTS, Signature, hashed_name, signature_value
 from ps_models.language_model import LanguageModel
-from wikitext_builder.hashing import code_hash
+from wikitext_builder.files import code_hash
 from wikitext_builder.progress import Progress, no_progress
 
 LOG: Final = logging.getLogger(__name__)

@@ -34,13 +34,12 @@ from lm_benchmarks.reporting.tables import (
 )
 from ps_models.evaluation.signature import signature_value
 from ps_models.training.logs import EPOCHS
-from wikitext_builder.charts import Chart, Points, line_chart
+from wikitext_builder.charts import PICTURES, Chart, Points, line_chart
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.manifest import read_tokens
-from wikitext_builder.pictures import PICTURES
+from wikitext_builder.files import write_whole
 from wikitext_builder.stats.plots import rank_frequencies, spaced_ranks
-from wikitext_builder.whole_files import write_whole
 
 ENDINGS: Final = (".md", ".tex", ".csv", ".html")
 MARKED: Final = 18  # models in a chart of points: each looks different

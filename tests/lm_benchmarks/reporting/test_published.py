@@ -29,7 +29,7 @@ from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSent
 from tests.conftest import DATA, data
 from tests.lm_benchmarks.results import RESULT, result, signed
 from wikitext_builder.dataset.load import load as load_dataset
-from wikitext_builder.hashing import file_sha256
+from wikitext_builder.files import file_sha256
 
 
 def rows_of_the_paper(label: str) -> list[list[str]]:

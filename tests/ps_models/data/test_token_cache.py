@@ -7,7 +7,7 @@ import ps_models.data.dataset as datasets
 from ps_models.data.dataset import read_stream, read_train
 from tests.ps_models.tiny import make_dataset
 from wikitext_builder.dataset.load import load
-from wikitext_builder.hashing import file_sha256
+from wikitext_builder.files import file_sha256
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ from wikitext_builder.dataset.manifest import read_articles
 from wikitext_builder.dataset.recipes import RECIPES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.hashing import UNDECIDING, code_hash
+from wikitext_builder.files import UNDECIDING, code_hash
 from wikitext_builder.progress import Progress
 from wikitext_builder.runners.processes import ProcessPool, Serial
 from wikitext_builder.store.reading import StoredTemplates

@@ -28,7 +28,7 @@ from wikitext_builder.cli import cli
 from wikitext_builder.dataset.load import load
 from wikitext_builder.dataset.vocabulary import UNK
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.stats import compare, long_range, portrait, shape, statistics, tail
+from wikitext_builder.stats import long_range, portrait, shape, statistics, tail
 from wikitext_builder.stats.text import Text, Words, read_texts
 
 WORDS = ["a", "b", "c", "d", "e", UNK, ".", "="]
@@ -335,9 +335,9 @@ def test_divergence_and_shared_words() -> None:
         for word, share in shares.items()
         if share
     )
-    assert compare.divergence(*words)["bits"] == pytest.approx(bits)
-    assert compare.divergence(words[0], words[0])["bits"] == pytest.approx(0)
-    assert compare.shared(*words) == pytest.approx(
+    assert portrait.divergence(*words)["bits"] == pytest.approx(bits)
+    assert portrait.divergence(words[0], words[0])["bits"] == pytest.approx(0)
+    assert portrait.shared(*words) == pytest.approx(
         {"types_first": 1 / 2, "words_first": 2 / 3, "types_second": 1 / 2, "words_second": 1 / 3}
     )
 
@@ -345,20 +345,20 @@ def test_divergence_and_shared_words() -> None:
 def test_a_text_of_unknown_words_has_no_words_in_common() -> None:
     words = [Words(one.words, one.counts) for one in (text_of([[UNK, UNK]]), text_of([["a"]]))]
     for pair in (words, words[::-1]):
-        assert compare.divergence(*pair) == compare.shared(*pair) == {}
+        assert portrait.divergence(*pair) == portrait.shared(*pair) == {}
 
 
 def test_words_that_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = text_of([[*"aaaabbc"]]), text_of([[*"aabbbbc"]])
-    monkeypatch.setattr(compare, "OFTEN", 1)
-    moved = compare.moved(*(Words(one.words, one.counts) for one in (first, second)))
+    monkeypatch.setattr(portrait, "OFTEN", 1)
+    moved = portrait.moved(*(Words(one.words, one.counts) for one in (first, second)))
     assert moved == {"rose": {"b": 1.0}, "fell": {"a": -1.0}}
 
 
 # The registry, the frame and the command
 
 
-MODULES = {"tail": tail, "long_range": long_range, "shape": shape, "compare": compare}
+MODULES = {"tail": tail, "long_range": long_range, "shape": shape, "compare": portrait}
 
 
 def test_each_statistic_of_the_registry_has_a_function_and_says_what_it_is() -> None:

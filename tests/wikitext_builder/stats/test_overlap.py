@@ -19,8 +19,7 @@ from tests.conftest import data
 from tests.wikitext_builder.datasets import SPLITS
 from wikitext_builder.cli import cli
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.text_overlap.overlap import Overlap
-from wikitext_builder.text_overlap.report import as_text
+from wikitext_builder.stats.overlap import Overlap, as_text
 
 
 @pytest.fixture

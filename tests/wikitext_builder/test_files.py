@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from wikitext_builder.whole_files import write_whole
+from wikitext_builder.files import write_whole
 
 
 def test_a_temporary_file_is_new_even_if_its_name_is_known(

@@ -1,12 +1,19 @@
-"""Words and their hashes: numpy finds the words of the regular expression, and no two share a hash."""
+"""Words and hashes by numpy against a regular expression; the index against an oracle of sets of tuples."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cases import each
 from tests.conftest import data
-from wikitext_builder.text_overlap.words import all_ngrams, ngrams_at, prefix_sums, word_hashes, words_of
+from wikitext_builder.stats.ngrams import (
+    ParagraphIndex,
+    all_ngrams,
+    ngrams_at,
+    prefix_sums,
+    word_hashes,
+    words_of,
+)
 
 TRICKY = "ab1Z \x01\x02\t-–‘東京あカ、。々é·×÷−½™ῶﬁßİΣσ\u0301\U0001f600²ª،ي।ि־א՞ֆ\u200c\u200e\ufeff\ud800"
 TEXT = st.text(st.one_of(st.sampled_from(TRICKY), st.characters()))
@@ -53,3 +60,40 @@ def test_no_two_ngrams_of_real_text_share_a_hash() -> None:
         assert len(set(words)) == len(set(hashes.tolist()))
         ngrams = {tuple(words[at : at + 8]) for at in range(len(words) - 7)}
         assert len(ngrams) == len(set(all_ngrams(prefix_sums(hashes), 8).tolist()))
+
+
+def grams(words: list[str], length: int) -> list[tuple[str, ...]]:
+    return [tuple(words[at : at + length]) for at in range(len(words) - length + 1)]
+
+
+def counts(index: ParagraphIndex, length: int) -> list[tuple[int, int]]:
+    ngrams, shared = index.counts(length)
+    return list(zip(ngrams.tolist(), shared.tolist(), strict=True))
+
+
+def words_from(letters: str, most: int) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(letters), max_size=most)
+
+
+@settings(max_examples=80)
+@given(st.data())
+def test_it_finds_what_the_oracle_finds(data: st.DataObject) -> None:
+    letters = data.draw(st.sampled_from(["ab", "abc", "abcdefgh"]))
+    paragraphs = [" ".join(words) for words in data.draw(st.lists(words_from(letters, 20), max_size=8))]
+    documents = data.draw(st.lists(words_from(letters, 60), max_size=4))
+    lengths = data.draw(st.sampled_from([(2,), (2, 4), (3, 5), (1, 2, 6)]))
+    size = data.draw(st.integers(1, 20))
+    index = ParagraphIndex(paragraphs, lengths)
+    for words in documents:
+        index.look_up(" ".join([*words[at : at + size], ""]) for at in range(0, len(words), size))
+    for length in lengths:
+        other = {gram for words in documents for gram in grams(words, length)}
+        expected = [grams(words_of(paragraph), length) for paragraph in paragraphs]
+        assert counts(index, length) == [(len(own), sum(gram in other for gram in own)) for own in expected]
+
+
+def test_unknown_words_are_equal_to_nothing() -> None:
+    index = ParagraphIndex(["a b <unk> c d e", "e f"], (2,))
+    index.look_up(["a b <unk> c d e f"])
+    assert counts(index, 2) == [(3, 3), (1, 1)]
+    assert index.words.tolist() == [6, 2]

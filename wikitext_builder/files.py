@@ -1,14 +1,19 @@
-"""What identifies files, lines and the running code: SHA-256."""
+"""Files that are complete or absent, whenever a program ends, and what identifies them: SHA-256."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import IO
 
-UNDECIDING = ("cli", "sample", "stats", "text_overlap", "webpages")  # rooms that change no dataset
+UNDECIDING = ("cli", "sample", "stats", "webpages")  # rooms that change no dataset
 CODE = (".py", ".tsv", ".toml", ".txt", ".jinja")  # endings of files that decide
 
 
@@ -45,3 +50,30 @@ def code_hash(*packages: str) -> str:
         deciding = [name for name in names if name.partition("/")[0] not in UNDECIDING]
         lines += [f"{name} {file_sha256(folder / name)}" for name in deciding]
     return lines_sha256(lines)[:16]
+
+
+@contextmanager
+def new_file(path: str | Path) -> Iterator[IO[bytes]]:
+    """Open a file for writing. A reader sees all of it after the block, or nothing if the block fails.
+
+    What was there before gives the new file its permissions.
+    """
+    path = Path(path)
+    part = path.with_name(f".{secrets.token_hex(8)}.part")  # the name with an ending could be too long
+    try:
+        with part.open("xb") as file:
+            if path.is_file():
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: str | Path, data: bytes) -> None:
+    """Write a file in one step, see `new_file`."""
+    with new_file(path) as file:
+        file.write(data)

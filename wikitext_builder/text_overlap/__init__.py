@@ -1,1 +1,0 @@
-"""How much of a dataset also occurs in other text."""
