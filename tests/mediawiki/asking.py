@@ -26,18 +26,18 @@ DATE = "2016-08-31T23:59:59Z"
 
 # A separate process that fetches, and prints its progress after each batch.
 CHILD = """
+import os
 import sys
 from pathlib import Path
 import wikitext_builder as wb
 
-def report(stage, done, total, note=""):
-    sys.stdout.write(f"{stage.replace(' ', '-')} {done}\\n")  # one write: threads report too
-    sys.stdout.flush()
+def report(stage, done, total=None, note=""):
+    os.write(1, f"{stage.replace(' ', '-')} {done}\\n".encode())  # one write: threads report too
 
 api, path, select, as_of, limit, parallel = sys.argv[1:]
 options = {"as_of": as_of or None, "limit": int(limit) or None, "parallel": int(parallel), "expand": False}
 wb.fetch(path, api=api, select=select, progress=report, **options)
-print("ended", 0, flush=True)
+report("ended", 0)
 """
 
 

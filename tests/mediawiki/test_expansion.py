@@ -8,10 +8,10 @@ from html import unescape
 
 import pytest
 
-from docs.generate_templates import calls_of, pages_of, templates_in
 from tests.cases import read
 from tests.conftest import DATA
 from tests.mediawiki.asking import ask
+from tests.mediawiki.differential.material import calls_of, pages_of, templates_in
 from tests.mediawiki.wiki import Wiki
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError

@@ -37,16 +37,10 @@ if TYPE_CHECKING:
     from wikitext_builder.fetching.fetch import FetchPlan, FetchReport, PagesReport
 
 
-class SelectOption(click.Option):
-    """An option whose help names all kinds of selections, which are imported only to show it."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """The option and its help, with `{kinds}` replaced."""
-        from wikitext_builder.fetching.selections import SELECTIONS
-
-        record = super().get_help_record(ctx)
-        kinds = ", ".join(SELECTIONS)
-        return record and (record[0], record[1].format(kinds=kinds))
+SELECT_HELP = (
+    "good, featured, category:NAME, list:PAGE[@REVISION], titles:FILE, lock:FILE,"
+    " created-since:DATE[..DATE], recent:DATE[..DATE]; repeatable.  [default: good and featured]"
+)
 
 
 @click.command()
@@ -61,12 +55,7 @@ class SelectOption(click.Option):
 )
 @click.option("--api", help="URL of a wiki's api.php, to use instead of the language's Wikipedia.")
 @language_option
-@click.option(
-    "--select",
-    cls=SelectOption,
-    multiple=True,
-    help="{kinds}; repeatable.  [default: good and featured]",
-)
+@click.option("--select", multiple=True, help=SELECT_HELP)
 @filter_options("words:300-, bytes:MIN-MAX or lock:FILE", "stubs, lock:FILE or titles:FILE")
 @click.option("--as-of", help="Fetch the newest revisions on or before this date (one request per page).")
 @click.option("--limit", type=COUNT, help="Fetch only the first N titles.")

@@ -288,7 +288,7 @@ def _why_excluded(dumped: DumpedPage, rules: Sequence[Rule[Filter]]) -> str:
     if dumped.namespace != 0 or isinstance(dumped.content, Rejected):
         return ""
     try:
-        fault = first_fault(rules, dumped.content, lambda _page: FirstRevision(timestamp=dumped.created))
+        fault = first_fault(rules, dumped.content, lambda _page_id: FirstRevision(timestamp=dumped.created))
     except RejectedError as error:  # its text cannot be read
         return error.reason
     return fault[0] if fault else ""

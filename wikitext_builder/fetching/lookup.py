@@ -279,18 +279,18 @@ class FirstRevisions:
         self._wikipedia = wikipedia
         self._by_page = dict[int, FirstRevision]()
 
-    def __call__(self, page: Page) -> FirstRevision:
+    def __call__(self, page_id: int) -> FirstRevision:
         """The first revision of a page: that of the oldest timestamp, wherever it was written."""
-        if page.page_id not in self._by_page:
+        if page_id not in self._by_page:
             oldest = {"rvdir": "newer", "rvlimit": "1", "rvprop": "ids|timestamp|comment"}
-            query = {"action": "query", "prop": "revisions", "pageids": str(page.page_id), **oldest}
+            query = {"action": "query", "prop": "revisions", "pageids": str(page_id), **oldest}
             pages = self._wikipedia.request(query).query.pages
             revisions = [revision for found in pages for revision in found.revisions]
             first = FirstRevision()
             if revisions and is_timestamp(revisions[0].timestamp):
                 first = FirstRevision(timestamp=revisions[0].timestamp, summary=revisions[0].comment)
-            self._by_page[page.page_id] = first
-        return self._by_page[page.page_id]
+            self._by_page[page_id] = first
+        return self._by_page[page_id]
 
     def created(self, page_id: int) -> str:
         """When a page was created; empty if nobody asked, or the wiki did not say."""

@@ -41,8 +41,8 @@ class FirstRevision:
     summary: str = ""
 
 
-# Returns the first revision of a page, as far as the source of the page knows it.
-FirstOf = Callable[[Page], FirstRevision]
+# Returns the first revision of a page by its id, as far as the source of the page knows it.
+FirstOf = Callable[[int], FirstRevision]
 
 
 class Filter(Protocol):
@@ -75,15 +75,18 @@ class Rule(Generic[Kind]):
         """The reason of a page that is in a set that none may be in, or the other way round."""
         return f"{'within' if self.include else 'without'}-{self.text.partition(':')[0]}"
 
+    def verdict(self, fault: Fault) -> Fault:
+        """Why a page is not taken, after what the filter says of it; None if it is taken."""
+        if fault and (self.include or fault[0] == UNKNOWN):
+            return fault[0] or self.reason, fault[1]
+        return None if fault or self.include else (self.reason, f"--exclude {self.text}")
+
 
 def first_fault(rules: Iterable[Rule[Filter]], page: Page, first_of: FirstOf) -> Fault:
     """Why a page is not taken, by the first rule that says so, the cheap ones first; None if it is taken."""
     for rule in sorted(rules, key=lambda rule: rule.filter.cost):
-        fault = rule.filter.why_not(page, first_of)
-        if fault and (rule.include or fault[0] == UNKNOWN):
-            return fault[0] or rule.reason, fault[1]
-        if not fault and not rule.include:
-            return rule.reason, f"--exclude {rule.text}"
+        if fault := rule.verdict(rule.filter.why_not(page, first_of)):
+            return fault
     return None
 
 
@@ -106,7 +109,7 @@ class Named:
         digest = hashlib.sha256(repr((sorted(names), sorted(numbers))).encode()).hexdigest()
         return cls(titles=names, page_ids=numbers, digest=digest)
 
-    def why_not(self, page: Page | Revision, _first_of: FirstOf | None = None) -> Fault:
+    def why_not(self, page: Page | Revision, _first_of: FirstOf) -> Fault:
         """See `Filter`."""
         named = page.title in self.titles or page.page_id in self.page_ids
         return None if named else ("", "it is not one of these pages")
@@ -119,7 +122,6 @@ class Length:
     unit: str  # words of the article, or bytes of its wikitext
     least: int
     most: int
-    code: str
     language: Language = field(repr=False)
 
     @property
@@ -163,9 +165,9 @@ class Created:
     language: Language = field(repr=False)
     cost: int = ASKS
 
-    def why_not(self, page: Page, first_of: FirstOf) -> Fault:
+    def why_not(self, page: Page | Revision, first_of: FirstOf) -> Fault:
         """See `Filter`."""
-        first = first_of(page)
+        first = first_of(page.page_id)
         found = f"its first revision is of {first.timestamp}"
         if not first.timestamp:
             return UNKNOWN, "its first revision is not known"
@@ -175,18 +177,6 @@ class Created:
             return "created-later", f"{found}, after {self.span.until}"
         words = classifier(self.language).copied_from(first.summary)
         return ("split", f"{found}, which says: {words}") if words else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreatedDate:
-    """The creation date that a store knows of its page is of a span of time."""
-
-    span: Span
-
-    def why_not(self, revision: Revision) -> Fault:
-        """Why a revision does not pass; None if it does."""
-        created = revision.created
-        return None if self.span.has(created) else ("", f"created {created or 'at an unknown time'}")
 
 
 # --- filters as users write them
@@ -265,7 +255,7 @@ def _length(unit: str) -> Callable[[str, Language], Filter]:
         least, most = int(found[1] or 0), int(found[2] or 10**9)
         if least > most:
             raise BuilderError(f"no page has {least} or more and {most} or fewer; expected MIN-MAX")
-        return Length(unit=unit, least=least, most=most, code=language.code, language=language)
+        return Length(unit=unit, least=least, most=most, language=language)
 
     return make
 
@@ -287,14 +277,18 @@ def _template(value: str, language: Language) -> Filter:
     return Calls(names=names, language=language)
 
 
+def _created(value: str, language: Language) -> Created:
+    return Created(span=parse_span(value), language=language)
+
+
 CREATED = "created-since:DATE[..DATE]"
 OF_FILES: Makers[Named] = {"titles:FILE": _titles, "lock:FILE": _lock, "dataset:FOLDER": _dataset}
 # `build` has the filters of revisions in a store, `fetch` and `import` those of pages.
-STORED: Makers[Named | CreatedDate] = {
+STORED: Makers[Named | Created] = {
     **OF_FILES,
     "lock:FILE": partial(_lock, is_known=True),
     "dataset:FOLDER": partial(_dataset, is_known=True),
-    CREATED: lambda value, _language: CreatedDate(span=parse_span(value)),
+    CREATED: _created,
 }
 FILTERS: Makers[Filter] = {
     **OF_FILES,
@@ -302,7 +296,7 @@ FILTERS: Makers[Filter] = {
     "bytes:MIN-MAX": _length("bytes"),
     "stubs": _stubs,
     "template:NAME[,NAME]": _template,
-    CREATED: lambda value, language: Created(span=parse_span(value), language=language),
+    CREATED: _created,
 }
 
 
@@ -311,10 +305,9 @@ def chosen(
 ) -> Sequence[Revision]:
     """Return the revisions that are all that `include` names and nothing that `exclude` names (`STORED`)."""
     rules = parse_rules(include, exclude, language_of(language), STORED)
-    if not rules:
-        return revisions
-    return [
-        revision
-        for revision in revisions
-        if all((rule.filter.why_not(revision) is None) == rule.include for rule in rules)
-    ]
+
+    def is_chosen(revision: Revision) -> bool:
+        first = FirstRevision(timestamp=revision.created)
+        return not any(rule.verdict(rule.filter.why_not(revision, lambda _: first)) for rule in rules)
+
+    return [revision for revision in revisions if is_chosen(revision)]

@@ -5,11 +5,48 @@ from __future__ import annotations
 import bz2
 import random
 import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from html import unescape
+from pathlib import Path
 
-from docs.generate_templates import templates_in
 from tests.mediawiki.differential.asking import NEW, OLD
+from wikitext_builder.article import Page
+from wikitext_builder.dumps.importing import TEMPLATE
+from wikitext_builder.dumps.xml_dump import read_pages
+from wikitext_builder.errors import RejectedError
+from wikitext_builder.extraction.macros.call import template_name
+from wikitext_builder.extraction.preprocessor import Part, resolve
+from wikitext_builder.extraction.trim import trim
+
+
+def pages_of(paths: Iterable[Path]) -> Iterator[Page]:
+    """The pages of exports that could be read."""
+    for path in paths:
+        yield from (one.content for one in read_pages(path) if isinstance(one.content, Page))
+
+
+def templates_in(path: Path) -> dict[str, str]:
+    """The templates of an export by name."""
+    found = (one.content for one in read_pages(path) if one.namespace == TEMPLATE)
+    return {
+        template_name(one.title.partition(":")[2]): one.wikitext for one in found if isinstance(one, Page)
+    }
+
+
+def calls_of(page: Page, templates: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The names and the wikitext of all calls of these templates in a page."""
+    calls: list[tuple[str, str]] = []
+
+    def note(parts: list[Part], source: str) -> str:
+        name = template_name(parts[0].text())
+        calls.extend([(name, source)] if name in templates else [])
+        return ""
+
+    with suppress(RejectedError):
+        resolve(trim(page.wikitext), read_template=note, read_link=lambda _parts: "")
+    return calls
 
 
 @cache

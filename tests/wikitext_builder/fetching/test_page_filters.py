@@ -10,7 +10,6 @@ import wikitext_builder as wb
 from tests.cases import each
 from tests.conftest import ROOT
 from tests.dumps import numbered_page
-from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.page_filters import (
     FILTERS,
@@ -40,7 +39,7 @@ PAGE = numbered_page(7, "'''Tea''' is a drink of leaves.<ref>A long note about l
 
 
 def created(timestamp: str = "2026-01-15T00:00:00Z", summary: str = "") -> FirstOf:
-    return lambda _page: FirstRevision(timestamp=timestamp, summary=summary)
+    return lambda _page_id: FirstRevision(timestamp=timestamp, summary=summary)
 
 
 def rules_of(include: Texts, exclude: Texts = (), language: Language = EN) -> tuple[Rule[Filter], ...]:
@@ -80,8 +79,8 @@ def test_a_summary_that_names_the_page_of_the_text(summary: str, copied: bool) -
 
 
 def test_cheap_rules_go_first_so_that_a_wiki_is_not_asked() -> None:
-    def asked(page: Page) -> FirstRevision:
-        raise AssertionError(page)
+    def asked(page_id: int) -> FirstRevision:
+        raise AssertionError(page_id)
 
     rules = rules_of(["created-since:2030-01-01", "words:1000-", "bytes:1000-"])
     assert first_fault(rules, PAGE, asked) == ("too-short", "66 bytes, fewer than 1,000")
@@ -179,17 +178,17 @@ def test_a_lock_file_knows_a_page_that_was_moved(tmp_path: Path) -> None:
         file.writelines(lock_lines([revision(1)], EN))
     condition = parse_kind("exclude", f"lock:{path}", EN, STORED)
     moved = Revision(title="Another", page_id=1, revision_id=5, timestamp="", sha1="")
-    assert condition.why_not(moved) is None  # it is one of these pages
+    assert condition.why_not(moved, KNOWN) is None  # it is one of these pages
     same_title = Revision(title="Page 1", page_id=9, revision_id=5, timestamp="", sha1="")
-    assert condition.why_not(same_title) is None
-    assert condition.why_not(DATED[1]) is not None
+    assert condition.why_not(same_title, KNOWN) is None
+    assert condition.why_not(DATED[1], KNOWN) is not None
 
 
 def test_a_lock_file_of_another_wiki_is_refused(tmp_path: Path) -> None:
     path, other = tmp_path / "a.lock", replace(EN, index="https://wiki.example/index.php")
     with path.open("w", encoding="utf-8", newline="") as file:
         file.writelines(lock_lines([revision(1)], other))
-    assert parse_kind("exclude", f"lock:{path}", other, STORED).why_not(revision(1)) is None
+    assert parse_kind("exclude", f"lock:{path}", other, STORED).why_not(revision(1), KNOWN) is None
     with pytest.raises(BuilderError, match=r"expected pages of en\.wikipedia.*, found those of wiki\.ex"):
         parse_kind("exclude", f"lock:{path}", EN, STORED)
     # A fetch or an import does not know yet that it is of another wiki than Wikipedia.
