@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -282,5 +281,4 @@ def compare_by_frequency(*, as_json: bool, **options: Any) -> None:
 
 def main() -> None:
     """Run `ps-models`; an error is one line and status 1, wrong usage status 2."""
-    sys.path.insert(0, "")  # for modules in the folder in which the user is
     run(commands)

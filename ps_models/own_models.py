@@ -15,8 +15,8 @@ import inspect
 import logging
 import re
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import fields, replace
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -253,15 +253,30 @@ def _imported(source: Path, digest: str, beside: bool) -> Any:  # noqa: ANN401 -
     content = source.read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
         raise ModelError(f"{source}: changes while it is read; run the same again")
-    module, places = ModuleType(name), [str(source.parent)] if beside else []
+    module = ModuleType(name)
     module.__file__, sys.modules[name] = str(source), module  # a dataclass looks for its module
-    sys.path += places
     try:
-        exec(compile(content, str(source), "exec"), module.__dict__)  # noqa: S102 - the user named or trusts it
+        with importing_from(source.parent) if beside else nullcontext():
+            exec(compile(content, str(source), "exec"), module.__dict__)  # noqa: S102 - the user named or trusts it
     except BaseException:
         del sys.modules[name]
         raise
-    finally:
-        for place in places:
-            sys.path.remove(place)
     return module
+
+
+@contextmanager
+def importing_from(folder: Path) -> Iterator[None]:
+    """Let Python import modules of a folder, after all installed ones.
+
+    The folder in which the user is can be a stranger's dataset: its modules count only while a file or a
+    module is imported that the user named, and never replace an installed module.
+    """
+    place = str(folder.resolve())
+    is_new = place not in sys.path
+    if is_new:
+        sys.path.append(place)
+    try:
+        yield
+    finally:
+        if is_new and place in sys.path:
+            sys.path.remove(place)

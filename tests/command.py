@@ -172,7 +172,6 @@ def forked(do: Callable[[], object], place: Path, **environment: str) -> subproc
         child = os.fork()
         if not child:
             os.chdir(place)
-            sys.path.insert(0, "")
             os.environ |= environment
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(output.fileno(), 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -35,5 +34,4 @@ for _command in (*measuring.COMMANDS, *showing.COMMANDS):
 
 def main() -> None:
     """Run `lm-benchmarks`."""
-    sys.path.insert(0, "")  # for modules in the folder in which the user is
     run(commands)

@@ -24,6 +24,7 @@ from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.records import Trained
 from ps_models.evaluation.signature import signature_value
 from ps_models.language_model import LanguageModel
+from ps_models.own_models import importing_from
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.errors import ToolkitError
@@ -116,7 +117,8 @@ def user_function(module: str, name: str) -> Callable[..., Any]:
     """A function by the name of its module and its own."""
     with user_code(f"{module}:{name}"):
         try:
-            found = importlib.import_module(module)
+            with importing_from(Path()):
+                found = importlib.import_module(module)
         except ModuleNotFoundError as error:
             if error.name is None or not f"{module}.".startswith(f"{error.name}."):
                 raise  # the module is there, but it imports one that is not
