@@ -12,16 +12,16 @@ extra `models` (torch).
 
 from typing import TYPE_CHECKING
 
-from lm_benchmarks.choices import CONVENTIONS as CONVENTIONS
 from lm_benchmarks.choices import MUST_AGREE as MUST_AGREE
-from lm_benchmarks.errors import HarnessError as HarnessError
+from lm_benchmarks.choices import HarnessError as HarnessError
+from lm_benchmarks.conventions.rules import CONVENTIONS as CONVENTIONS
 from ps_models.errors import needed_packages
 from wikitext_builder import __version__ as __version__
 from wikitext_builder.lazy import lazy_names
 
 __all__: list[str]
 if TYPE_CHECKING:
-    from lm_benchmarks.conventions.convention import Convention as Convention
+    from lm_benchmarks.conventions import Convention as Convention
     from lm_benchmarks.measuring.checks import check as check
     from lm_benchmarks.measuring.checks import raise_if_broken as raise_if_broken
     from lm_benchmarks.measuring.compare import ModelDifference as ModelDifference
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from lm_benchmarks.records import Result as Result
     from lm_benchmarks.records import read_results as read_results
     from lm_benchmarks.reporting.formats import write_conventions as write_conventions
+    from lm_benchmarks.reporting.published import reproduce as reproduce
     from lm_benchmarks.reporting.report import report as report
-    from lm_benchmarks.reproducing import reproduce as reproduce
 else:
     _get, __dir__, __all__ = lazy_names(__name__, __file__)
 

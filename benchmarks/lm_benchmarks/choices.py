@@ -1,4 +1,4 @@
-"""Options and argument choices of measurements, each said once and free of torch: `--help` is fast."""
+"""Errors, options and argument choices of measurements, each said once, free of torch: `--help` is fast."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from lm_benchmarks.conventions.rules import REGISTRY
-from lm_benchmarks.errors import HarnessError
+from wikitext_builder.errors import ToolkitError
+
+
+class HarnessError(ToolkitError):
+    """A measurement, a comparison or a report failed."""
+
+
+class UnreachableError(HarnessError):
+    """A server does not answer now: the same command can resume later."""
+
 
 PAPER: Final = "paper"
 LM_EVAL: Final = "lm-eval"
-CONVENTIONS: Final = {name: one.signature for name, one in REGISTRY.items()}
-"""Conventions of what is counted: their names, and the names in signatures."""
-
 MUST_AGREE: Final = {
     "data": "different data",
     "split": "a different split of the data",

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import HarnessError
 
 if TYPE_CHECKING:
     from wikitext_builder.dataset.load import Dataset

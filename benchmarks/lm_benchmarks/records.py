@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 
-from lm_benchmarks.choices import BEGINNING, MUST_AGREE, PAPER
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import BEGINNING, MUST_AGREE, PAPER, HarnessError
 from lm_benchmarks.metrics import METRICS, Int63, Record, Sums
 from ps_models.evaluation.signature import Signature
 from ps_models.hyperparameters import TrainingConfig, finished

@@ -17,7 +17,7 @@ import torch
 from lm_benchmarks.adapters.command import _end, _Process
 from lm_benchmarks.adapters.completions import Endpoint
 from lm_benchmarks.adapters.ngrams import ArpaFile
-from lm_benchmarks.conventions.convention import Window
+from lm_benchmarks.conventions import Window
 from lm_benchmarks.records import from_json, read_curve, read_results, to_line
 from lm_benchmarks.reporting.report import make_report, report_text
 from safetensors.torch import save_file

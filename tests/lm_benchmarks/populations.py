@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from lm_benchmarks.measuring.chance import Chance, Numbers
-from lm_benchmarks.measuring.compare import chance_of
+from lm_benchmarks.measuring.compare import Chance, Numbers, chance_of
 from lm_benchmarks.measuring.power import detectable
 from lm_benchmarks.measuring.ranking import holm
 from lm_benchmarks.metrics import METRICS

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.cli import commands, main
-from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.measure import MeasuringError
 from lm_benchmarks.records import append_record, portable, read_results
 from msgspec.structs import replace

@@ -8,8 +8,8 @@ from typing import Any
 
 import lm_benchmarks as lb
 import pytest
-from lm_benchmarks.choices import CONVENTIONS
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import HarnessError
+from lm_benchmarks.conventions.rules import CONVENTIONS
 from lm_benchmarks.lm_eval import plain_text, read_pages, word_count
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import lm_benchmarks as lb
 import pytest
-from lm_benchmarks.choices import SIZES
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import SIZES, HarnessError
 from lm_benchmarks.records import read_results
-from lm_benchmarks.reproducing import TRAINED, recipes_of
+from lm_benchmarks.reporting.published import TRAINED, recipes_of
 
 from ps_models.configs import PRESETS
 from tests.command import environment

@@ -28,8 +28,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from lm_benchmarks.choices import DEFAULTS
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import DEFAULTS, HarnessError
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import without_secrets
 from wikitext_builder.tables import one_line

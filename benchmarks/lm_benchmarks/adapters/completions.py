@@ -33,8 +33,8 @@ from torch import Tensor
 
 from lm_benchmarks.adapters.piece_model import PieceModel, rules_of
 from lm_benchmarks.adapters.transformers import load_tokenizer
-from lm_benchmarks.conventions.convention import Window
-from lm_benchmarks.errors import HarnessError, UnreachableError
+from lm_benchmarks.choices import HarnessError, UnreachableError
+from lm_benchmarks.conventions import Window
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import without_secrets
 

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from lm_benchmarks.adapters.piece_model import PieceModel
-from lm_benchmarks.conventions.convention import Window
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import HarnessError
+from lm_benchmarks.conventions import Window
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.files import file_sha256
 

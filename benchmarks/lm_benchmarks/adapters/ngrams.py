@@ -17,7 +17,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import HarnessError
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 
 SECTION: Final = re.compile(r"\\(\d+)-grams:")

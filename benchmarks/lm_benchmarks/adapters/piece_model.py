@@ -25,9 +25,9 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch import Tensor
 
-from lm_benchmarks.conventions.convention import Cut, Lengths, Reader, Window
+from lm_benchmarks.choices import HarnessError
+from lm_benchmarks.conventions import Cut, Lengths, Reader, Window
 from lm_benchmarks.conventions.rules import filled_up
-from lm_benchmarks.errors import HarnessError
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 
 MOST: Final = 4096  # pieces of a window that nobody chose: memory and time grow with it
@@ -130,7 +130,7 @@ class WordPieces:
 
 
 class TextPieces:
-    """A tokenizer as conventions see it: `lm_benchmarks.conventions.convention.Tokenizer`."""
+    """A tokenizer as conventions see it: `lm_benchmarks.conventions.Tokenizer`."""
 
     def __init__(self, tokenizer: Any) -> None:  # noqa: ANN401 - of transformers
         """Find the marks of a tokenizer."""

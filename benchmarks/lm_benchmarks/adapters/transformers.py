@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from lm_benchmarks.adapters.piece_model import PieceModel, rules_of
-from lm_benchmarks.conventions.convention import Window
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import HarnessError
+from lm_benchmarks.conventions import Window
 from ps_models.training.checkpoint import tensors_digest
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.progress import is_quiet

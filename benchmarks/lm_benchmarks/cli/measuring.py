@@ -12,16 +12,7 @@ import click
 import msgspec
 
 import lm_benchmarks as lb
-from lm_benchmarks.choices import (
-    BATCH,
-    CHECKED,
-    CHUNK,
-    CONVENTIONS,
-    ENDING_OF,
-    FORMATS,
-    PAPER,
-    RESAMPLES,
-)
+from lm_benchmarks.choices import BATCH, CHECKED, CHUNK, ENDING_OF, FORMATS, PAPER, RESAMPLES, HarnessError
 from lm_benchmarks.cli.options import (
     PROGRAM,
     Bars,
@@ -32,8 +23,7 @@ from lm_benchmarks.cli.options import (
     model_options,
     window_model_options,
 )
-from lm_benchmarks.conventions.rules import REGISTRY
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.conventions.rules import CONVENTIONS, REGISTRY
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records import finite
 from ps_models.cli import context_option, precision_option, split_option

@@ -1,1 +1,138 @@
-"""How tools make a perplexity of a text: one file per convention, and one registry."""
+"""What a convention is: the rule by which a tool makes its number of a text, in parts that can be proven.
+
+A rule prepares the file, cuts it into windows, and makes a number of their scores (`rules.py`). Nothing there
+reads a file or runs a model: the same functions serve every model of pieces, and a test can follow them by
+hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+RAW: Final = "raw"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What the model reads in one call, and what is scored at its end."""
+
+    inputs: Sequence[int]
+    targets: Sequence[int]  # the last one follows the last input
+    text_bytes: int = 0  # UTF-8 of the text that the targets stand for
+    weight: float = 1.0  # of the mean of its losses, where the tool weighs means
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A text cut into pieces."""
+
+    pieces: tuple[int, ...]
+    ends: tuple[int, ...]  # UTF-8 bytes of the text up to the end of each piece; never decreasing
+
+    def window(self, inputs: Sequence[int], begin: int, end: int, *, weight: float = 1.0) -> Window:
+        """A window with pieces begin to end - 1 as targets; `inputs` are all before the last of them."""
+        before = self.ends[begin - 1] if begin else 0
+        return Window(inputs, self.pieces[begin:end], self.ends[end - 1] - before, weight)
+
+
+class Lengths(NamedTuple):
+    """How long windows are."""
+
+    window: int  # pieces
+    stride: int | None  # pieces from one window to the next; None: the rule has none
+    longest: int | None = None  # pieces that the model can read; None: any number
+
+
+class Tokenizer(Protocol):
+    """Cuts texts into pieces, and knows the marks of its model."""
+
+    bos: int | None  # the mark of a start
+    begin: int  # the mark of a start or, if there is none, the mark of an end
+    begin_mark: str  # as text
+    adds_bos: bool  # it puts the mark of a start before a text
+
+    def cut(self, text: str, *, marks: bool) -> Cut:
+        """Cut a text into pieces, with the marks that the tokenizer adds by itself or without."""
+
+
+class Reader(Protocol):
+    """A model of pieces that reads windows."""
+
+    longest: int | None  # pieces that it can read at once; None: any number
+
+    @property
+    def text_pieces(self) -> Tokenizer:
+        """How its tokenizer cuts plain texts."""
+
+    def window_nats(self, windows: Sequence[Window]) -> list[float]:
+        """-log p of the targets of each window."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A text as the tool gives it to its tokenizer."""
+
+    text: str
+    file_bytes: int  # UTF-8 of the part of the file that it stands for
+    words: int = 0  # where the tool divides by words, how many
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """A window that a model has scored."""
+
+    nats: float  # -log p of its targets
+    pieces: int  # targets
+    weight: float = 1.0  # see `Window`
+
+    @property
+    def mean(self) -> float:
+        """The mean of its losses, in nats."""
+        return self.nats / self.pieces
+
+
+Windows = Callable[[str, Tokenizer, Lengths], Iterator[Window]]
+Number = Callable[[Sequence[Scored], Sequence[Prepared]], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """How a number is made of a file."""
+
+    prepare: Callable[[str], Sequence[Prepared]]  # the text of the file as the tool's tokenizer gets it
+    windows: Windows  # each text in windows
+    number: Number  # of the scores of all windows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convention:
+    """How a tool computes its perplexity, and what is known about it."""
+
+    name: str
+    signature: str  # its name in signatures, with the version or commit that was read
+    scored: str  # what is scored
+    context: str  # what the model sees before it
+    normaliser: str  # what the sum is divided by
+    preparation: str  # of the text
+    source: str  # where the rule was read: repository, file, commit
+    proof: str  # how it is known that ours is the same
+    known: tuple[str, ...] = ()  # published numbers, with their sources
+    text: str = "file"  # the form of the text, in a word for signatures
+    passage: str = "window"  # what an interval of a difference draws from, in a word for signatures
+    file: str = RAW  # the raw file, or `tokens`: the file of tokens
+    window: int | None = None  # pieces; None: as many as the model can read
+    stride: int | None = None  # pieces; None: the windows do not overlap
+    can_stride: bool = False  # the tool has an option for overlapping windows
+    rule: Rule | None = None  # None: it is measured word by word
+
+    def lengths(self, longest: int | None, window: int | None = None, stride: int | None = None) -> Lengths:
+        """Return the window lengths for a model that can read `longest` tokens; None: any number.
+
+        The default window is the convention's, or the model's if that is shorter.
+        """
+        rule = min(one for one in (self.window, longest, 2**31) if one is not None)
+        chosen = rule if window is None else window
+        step = self.stride if stride is None else stride
+        return Lengths(chosen, None if step is None else min(step, chosen), longest)

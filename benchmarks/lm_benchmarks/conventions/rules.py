@@ -14,7 +14,8 @@ from importlib.resources import files
 from inspect import isfunction
 from typing import Any, Final
 
-from lm_benchmarks.conventions.convention import (
+from lm_benchmarks.choices import HarnessError
+from lm_benchmarks.conventions import (
     Convention,
     Lengths,
     Prepared,
@@ -23,7 +24,6 @@ from lm_benchmarks.conventions.convention import (
     Tokenizer,
     Window,
 )
-from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import pages_of, plain_text, word_count
 from ps_models.evaluation.signature import Score
 
@@ -215,3 +215,6 @@ REGISTRY: Final[dict[str, Convention]] = {
         files("lm_benchmarks.conventions").joinpath("conventions.toml").read_text(encoding="utf-8")
     ).items()
 }
+
+CONVENTIONS: Final = {name: one.signature for name, one in REGISTRY.items()}
+"""Conventions of what is counted: their names, and the names in signatures."""

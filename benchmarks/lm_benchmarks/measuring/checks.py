@@ -24,13 +24,20 @@ import torch
 from torch import Tensor
 
 from lm_benchmarks.adapters.piece_model import PieceModel
-from lm_benchmarks.choices import BEGINNING, CHECKED, CHUNK, EXACT
-from lm_benchmarks.conventions.convention import Window
-from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.loaded_model import LoadedModel, users_line, users_trace
+from lm_benchmarks.choices import BEGINNING, CHECKED, CHUNK, EXACT, HarnessError
+from lm_benchmarks.conventions import Window
+from lm_benchmarks.measuring.loaded_model import (
+    PLACES,
+    LoadedModel,
+    Model,
+    WatchedModel,
+    WatchedReader,
+    WindowModel,
+    users_line,
+    users_trace,
+)
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.passages import read_passages
-from lm_benchmarks.measuring.watched import PLACES, Model, WatchedModel, WatchedReader, WindowModel
 from lm_benchmarks.records import Tried
 from ps_models.data.dataset import Text
 from ps_models.evaluation.evaluate import evaluating, token_nats

@@ -26,9 +26,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import norm
 from scipy.stats import permutation_test
 
-from lm_benchmarks.choices import FEWEST, LEVEL, RESAMPLES
-from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.chance import Numbers, expect_level
+from lm_benchmarks.choices import FEWEST, LEVEL, RESAMPLES, HarnessError
+from lm_benchmarks.measuring.compare import Numbers, expect_level
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.metrics import METRICS, Sums
 from wikitext_builder.dataset.load import Dataset

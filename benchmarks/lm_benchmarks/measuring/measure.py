@@ -14,15 +14,14 @@ from typing import Any, Final
 
 import msgspec
 
-from lm_benchmarks.choices import CONVENTIONS, LM_EVAL, PAPER
-from lm_benchmarks.conventions.convention import Convention
-from lm_benchmarks.conventions.rules import REGISTRY
-from lm_benchmarks.errors import HarnessError, UnreachableError
+from lm_benchmarks.choices import LM_EVAL, PAPER, HarnessError, UnreachableError
+from lm_benchmarks.conventions import Convention
+from lm_benchmarks.conventions.rules import CONVENTIONS, REGISTRY
 from lm_benchmarks.measuring.checks import raise_if_broken
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
 from lm_benchmarks.measuring.models import make_inputs, open_model
+from lm_benchmarks.measuring.passages import ScoreCache
 from lm_benchmarks.measuring.run import Protocol, measure_loaded, versions
-from lm_benchmarks.measuring.windows import ScoreCache
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records import Result, append_record, known_results, portable
 from wikitext_builder.dataset.load import load as load_dataset

@@ -22,8 +22,7 @@ from lm_benchmarks.adapters.gguf import GgufModel
 from lm_benchmarks.adapters.ngrams import ArpaFile, KenlmFile, NGramFile, NGrams
 from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.adapters.transformers import load_causal_model
-from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE, checked
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE, HarnessError, checked
 from lm_benchmarks.measuring.loaded_model import (
     Inputs,
     LoadedModel,

@@ -17,9 +17,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import nctdtr, stdtrit
 
-from lm_benchmarks.choices import ENOUGH, LEVEL
-from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.chance import (
+from lm_benchmarks.choices import ENOUGH, LEVEL, HarnessError
+from lm_benchmarks.measuring.compare import (
     Numbers,
     degrees_of_freedom,
     expect_level,

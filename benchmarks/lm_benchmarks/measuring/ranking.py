@@ -15,10 +15,14 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from lm_benchmarks.choices import LEVEL, MUST_AGREE
-from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.chance import expect_level
-from lm_benchmarks.measuring.compare import ModelDifference, compare_runs, mean_number, metric_named
+from lm_benchmarks.choices import LEVEL, MUST_AGREE, HarnessError
+from lm_benchmarks.measuring.compare import (
+    ModelDifference,
+    compare_runs,
+    expect_level,
+    mean_number,
+    metric_named,
+)
 from lm_benchmarks.measuring.select import (
     find_runs,
     identity_of,

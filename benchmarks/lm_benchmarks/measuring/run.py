@@ -17,16 +17,20 @@ import torch
 from torch import Tensor
 
 from lm_benchmarks.adapters.piece_model import UNKNOWN, PieceModel, page_nats
-from lm_benchmarks.choices import BATCH, CHUNK, CONVENTIONS, LM_EVAL, PAPER
-from lm_benchmarks.conventions.convention import RAW, Reader
-from lm_benchmarks.conventions.rules import REGISTRY
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import BATCH, CHUNK, LM_EVAL, PAPER, HarnessError
+from lm_benchmarks.conventions import RAW, Reader
+from lm_benchmarks.conventions.rules import CONVENTIONS, REGISTRY
 from lm_benchmarks.lm_eval import plain_text, raw_file, read_pages, title_of
 from lm_benchmarks.measuring.checks import Checks, raise_if_broken
-from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, user_code
-from lm_benchmarks.measuring.passages import Passage, groups_of, read_passages
-from lm_benchmarks.measuring.watched import WatchedReader
-from lm_benchmarks.measuring.windows import ScoreCache, measure_windows, window_fields
+from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, WatchedReader, user_code
+from lm_benchmarks.measuring.passages import (
+    Passage,
+    ScoreCache,
+    groups_of,
+    measure_windows,
+    read_passages,
+    window_fields,
+)
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
 from lm_benchmarks.records import Result, TokenGroup, finite
 from ps_models.data.dataset import vocabulary_hash

@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path, PurePath
 from typing import Final
 
-from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE, HarnessError
 from lm_benchmarks.records import Result, Trained, portable
 
 

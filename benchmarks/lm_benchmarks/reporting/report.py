@@ -14,13 +14,11 @@ from typing import Final
 import pandas as pd
 from msgspec.structs import replace
 
-from lm_benchmarks.choices import TITLE
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import TITLE, HarnessError
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records import Epoch, Result, Trained, read_curve, read_results
-from lm_benchmarks.reporting.collect import arranged, key_of, tables_of
+from lm_benchmarks.reporting.collect import arranged, groupings_of, key_of, tables_of
 from lm_benchmarks.reporting.formats import WORDS, csv_table, render
-from lm_benchmarks.reporting.groups import groupings_of
 from lm_benchmarks.reporting.published import PUBLISHED, Published
 from lm_benchmarks.reporting.tables import (
     CPU,

@@ -9,8 +9,8 @@ from typing import Final
 
 import pandas as pd
 
-from lm_benchmarks.choices import CONVENTIONS, PAPER
-from lm_benchmarks.conventions.rules import REGISTRY
+from lm_benchmarks.choices import PAPER
+from lm_benchmarks.conventions.rules import CONVENTIONS, REGISTRY
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records import Result, Trained, warnings_of
 from lm_benchmarks.reporting.formats import TITLES, Column, exact, fixed, framed, mark_best

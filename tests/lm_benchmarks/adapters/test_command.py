@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 from lm_benchmarks.adapters.command import Command
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.measuring.checks import LAWS, Checks
 from lm_benchmarks.measuring.models import open_model
 

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lm_benchmarks.adapters import completions
 from lm_benchmarks.adapters.completions import checked
+from lm_benchmarks.choices import HarnessError, UnreachableError
 from lm_benchmarks.cli import commands
-from lm_benchmarks.errors import HarnessError, UnreachableError
 from lm_benchmarks.measuring.select import last_of_models
 from lm_benchmarks.records import read_results
 

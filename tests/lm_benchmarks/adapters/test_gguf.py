@@ -7,7 +7,7 @@ from typing import Any
 
 import lm_benchmarks as lb
 import pytest
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import HarnessError
 
 from tests.cases import read
 from tests.lm_benchmarks.conventions.conftest import make_text, write_dataset

@@ -11,8 +11,8 @@ import torch
 from lm_benchmarks.adapters import transformers as adapter
 from lm_benchmarks.adapters.piece_model import MOST, UNKNOWN
 from lm_benchmarks.adapters.transformers import load_causal_model
-from lm_benchmarks.conventions.convention import Window
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import HarnessError
+from lm_benchmarks.conventions import Window
 
 from tests.lm_benchmarks.tiny_llama import write_folder
 

@@ -7,7 +7,7 @@ import lm_benchmarks as lb
 import pytest
 import torch
 from lm_benchmarks.adapters.ngrams import ArpaFile
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.measuring.checks import LAWS, Checks
 from lm_benchmarks.measuring.models import open_model
 

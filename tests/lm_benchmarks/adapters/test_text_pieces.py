@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 from lm_benchmarks.adapters.piece_model import TextPieces
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import HarnessError
 
 from tests.lm_benchmarks.tiny_causal import make_causal_model, make_sentence_model
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 from lm_benchmarks.adapters.piece_model import WordPieces, page_nats
 from lm_benchmarks.adapters.transformers import load_causal_model
-from lm_benchmarks.choices import CONVENTIONS
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import HarnessError
+from lm_benchmarks.conventions.rules import CONVENTIONS
 from lm_benchmarks.lm_eval import plain_text, read_pages
 from lm_benchmarks.measuring.checks import LAWS, Checks
 from lm_benchmarks.measuring.loaded_model import of_piece_model

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from lm_benchmarks.adapters.transformers import load_causal_model
 from lm_benchmarks.conventions.rules import REGISTRY
-from lm_benchmarks.measuring.windows import measure_windows
+from lm_benchmarks.measuring.passages import measure_windows
 
 from tests.cases import cases
 from tests.lm_benchmarks.tiny_llama import write_folder, write_gguf

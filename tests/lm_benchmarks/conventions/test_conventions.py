@@ -18,14 +18,13 @@ import lm_benchmarks as lb
 import msgspec
 import pytest
 from lm_benchmarks.adapters.transformers import CausalModel
-from lm_benchmarks.choices import CONVENTIONS, FORMATS
+from lm_benchmarks.choices import FORMATS, HarnessError
 from lm_benchmarks.cli import commands
-from lm_benchmarks.conventions.convention import Window
-from lm_benchmarks.conventions.rules import REGISTRY
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.conventions import Window
+from lm_benchmarks.conventions.rules import CONVENTIONS, REGISTRY
 from lm_benchmarks.measuring.loaded_model import LoadedModel
 from lm_benchmarks.measuring.models import make_inputs, open_model
-from lm_benchmarks.measuring.windows import AT_ONCE, ScoreCache, measure_windows
+from lm_benchmarks.measuring.passages import AT_ONCE, ScoreCache, measure_windows
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records import to_line
 

@@ -11,10 +11,10 @@ import re
 import pytest
 import torch
 from lm_benchmarks.adapters.transformers import load_causal_model
+from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.conventions.rules import REGISTRY
-from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.lm_eval import plain_text
-from lm_benchmarks.measuring.windows import ScoreCache, measure_windows
+from lm_benchmarks.measuring.passages import ScoreCache, measure_windows
 from torch.nn.functional import cross_entropy
 
 from tests.lm_benchmarks.conventions.conftest import MAKERS, make_text

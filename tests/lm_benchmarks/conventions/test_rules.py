@@ -4,9 +4,8 @@ import itertools
 
 from hypothesis import given
 from hypothesis import strategies as st
-from lm_benchmarks.choices import CONVENTIONS
-from lm_benchmarks.conventions.convention import Cut, Lengths, Rule
-from lm_benchmarks.conventions.rules import REGISTRY, joined_rows, rows_of
+from lm_benchmarks.conventions import Cut, Lengths, Rule
+from lm_benchmarks.conventions.rules import CONVENTIONS, REGISTRY, joined_rows, rows_of
 
 BOS = -1
 

@@ -12,7 +12,7 @@ from typing import Any
 import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.adapters.command import program_name
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.measuring.measure import MeasuringError
 from lm_benchmarks.records import Result, read_results
 

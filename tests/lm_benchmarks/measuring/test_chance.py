@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.chance import (
+from lm_benchmarks.choices import HarnessError
+from lm_benchmarks.measuring.compare import (
     Chance,
     combined,
     degrees_of_freedom,

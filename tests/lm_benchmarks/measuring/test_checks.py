@@ -16,9 +16,9 @@ import pytest
 import torch
 from click.testing import CliRunner
 from lm_benchmarks.adapters.piece_model import PieceModel
+from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.cli import commands
-from lm_benchmarks.conventions.convention import Window
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.conventions import Window
 from lm_benchmarks.measuring.checks import (
     LAWS,
     SUMMED,
@@ -26,9 +26,8 @@ from lm_benchmarks.measuring.checks import (
     check,
     raise_if_broken,
 )
-from lm_benchmarks.measuring.loaded_model import LoadedModel
+from lm_benchmarks.measuring.loaded_model import PLACES, LoadedModel, WatchedReader
 from lm_benchmarks.measuring.models import NAMES, open_model
-from lm_benchmarks.measuring.watched import PLACES, WatchedReader
 from lm_benchmarks.records import Tried
 from msgspec.structs import replace
 

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE
-from lm_benchmarks.errors import HarnessError
-from lm_benchmarks.measuring.chance import Chance, combined, degrees_of_freedom
+from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE, HarnessError
 from lm_benchmarks.measuring.compare import (
+    Chance,
     ModelDifference,
     chance_of,
+    combined,
     compare,
     compare_results,
     compare_runs,
+    degrees_of_freedom,
     sums_of_passages,
 )
 from lm_benchmarks.measuring.select import why_unlike

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.cli import commands
-from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.measuring.contamination import ScoredArticle, chance_of_easier, nearest_pairs
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.metrics import Sums

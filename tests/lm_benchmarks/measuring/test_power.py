@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lm_benchmarks.choices import ENOUGH
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import ENOUGH, HarnessError
 from lm_benchmarks.measuring.power import SPREADS, detectable, nats_of, power, power_of
 
 from tests.lm_benchmarks.populations import found as fraction_found

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.measuring.compare import compare
 from lm_benchmarks.measuring.ranking import compare_all, holm, rank
 from lm_benchmarks.records import Result, append_record

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import lm_benchmarks as lb
 import pytest
 import torch
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.measuring.loaded_model import LoadedModel
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.measuring.models import make_inputs, open_model

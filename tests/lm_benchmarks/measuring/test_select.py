@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.measuring.select import find_runs, last_of_models, runs_of_models
 from lm_benchmarks.records import Result
 from msgspec.structs import replace

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.measuring.checks import check, raise_if_broken
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.measuring.models import open_model

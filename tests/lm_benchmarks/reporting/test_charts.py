@@ -8,7 +8,7 @@ from statistics import stdev
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from lm_benchmarks.reporting.groups import two_errors
+from lm_benchmarks.reporting.collect import two_errors
 
 from wikitext_builder.charts import Bar, bar_chart, line_chart
 

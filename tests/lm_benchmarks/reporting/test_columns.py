@@ -6,12 +6,11 @@ import io
 import re
 
 import pytest
+from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.cli import commands
-from lm_benchmarks.errors import HarnessError
 from lm_benchmarks.metrics import Sums
 from lm_benchmarks.records import TokenGroup, append_record
-from lm_benchmarks.reporting.collect import arranged
-from lm_benchmarks.reporting.groups import groupings_of
+from lm_benchmarks.reporting.collect import arranged, groupings_of
 from lm_benchmarks.reporting.published import FILES, OFFICIAL, Published
 from lm_benchmarks.reporting.report import make_report, report_text, write_figures
 from msgspec.structs import replace

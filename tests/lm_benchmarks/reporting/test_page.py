@@ -11,12 +11,11 @@ from itertools import product
 
 import lm_benchmarks as lb
 import pytest
-from lm_benchmarks.choices import CONVENTIONS
-from lm_benchmarks.errors import HarnessError
+from lm_benchmarks.choices import HarnessError
+from lm_benchmarks.conventions.rules import CONVENTIONS
 from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.records import Epoch, append_record, read_results
-from lm_benchmarks.reporting.collect import tables_of
-from lm_benchmarks.reporting.groups import groupings_of
+from lm_benchmarks.reporting.collect import groupings_of, tables_of
 from lm_benchmarks.reporting.published import PUBLISHED as PAPERS
 from lm_benchmarks.reporting.published import TRAIN, Published
 from lm_benchmarks.reporting.report import make_report, report_text
