@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 import zstandard
 
 from wikitext_builder.article import Page
-from wikitext_builder.store.rows import sha1_of
+from wikitext_builder.store.schema import sha1_of
 
 END = b"</mediawiki>\n"
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"

@@ -26,8 +26,8 @@ from tests.cases import cases, each
 from tests.conftest import data
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.article import Article
+from wikitext_builder.building.extracting import Extraction, articles_in, make_shard
 from wikitext_builder.building.plan import Plan, source_of
-from wikitext_builder.building.shards import Extraction, articles_in, make_shard
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract

@@ -15,8 +15,7 @@ from wikitext_builder.dataset.verify import verify
 from wikitext_builder.dumps.importing import import_dump
 from wikitext_builder.progress import no_progress
 from wikitext_builder.stats.overlap import _Reader, _text_of_file
-from wikitext_builder.store.attribution import read_attribution
-from wikitext_builder.store.lock import language_in_lock, read_lock, read_titles
+from wikitext_builder.store.lock import language_in_lock, read_attribution, read_lock, read_titles
 from wikitext_builder.store.reading import status_of, stored_pages
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.classify import title_fault

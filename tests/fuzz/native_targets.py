@@ -27,7 +27,7 @@ from lm_benchmarks.adapters.ngrams import KenlmFile
 from tests.fuzz.file_targets import DATASET
 from tests.fuzz.target import HERE, Target, target, written
 from tests.lm_benchmarks.tiny_llama import weights, write_gguf
-from wikitext_builder.dataset.plain import parquet_rows
+from wikitext_builder.dataset.load import parquet_rows
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import RejectedError, ToolkitError
 

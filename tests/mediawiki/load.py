@@ -30,7 +30,7 @@ from tests.cases import cases
 from tests.mediawiki.asking import GOOD, fetch_pages, stored
 from tests.mediawiki.loopback import SITE, send, server
 from wikitext_builder.fetching.fetch import PagesReport
-from wikitext_builder.store.rows import sha1_of
+from wikitext_builder.store.schema import sha1_of
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.http import Patience
 from wikitext_builder.wiki.languages import LANGUAGES

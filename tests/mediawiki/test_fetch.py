@@ -16,7 +16,7 @@ from tests.wikitext_builder.wiki.test_titles import GOOD as GOOD_TITLES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.selections import Category, ListPage, LockFile
 from wikitext_builder.store.reading import status_of
-from wikitext_builder.store.rows import sha1_of
+from wikitext_builder.store.schema import sha1_of
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.client import Wikipedia

@@ -11,8 +11,8 @@ from wikitext_builder.building.build import BuildReport, carry_out
 from wikitext_builder.building.plan import Plan
 from wikitext_builder.dataset.manifest import read_articles
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
+from wikitext_builder.processes import Runner, Serial
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.runners.processes import Runner, Serial
 from wikitext_builder.store.store import Store
 
 SPLITS = ("train", "valid", "test")

@@ -22,7 +22,7 @@ from tests.dumps import export_xml, numbered_page, page_xml
 from tests.wikitext_builder.datasets import SPLITS, built, store_of, titles_file
 from tests.wikitext_builder.test_progress import on_terminal
 from wikitext_builder.article import Page
-from wikitext_builder.runners.processes import Serial
+from wikitext_builder.processes import Serial
 from wikitext_builder.sample import SAMPLE_DUMP as SAMPLE
 
 BAR = "━"  # what rich draws a bar with

@@ -1,21 +1,64 @@
-"""What a dataset says about itself: its card, the revisions it was chosen from, and what was rejected."""
+"""What a dataset says about itself: card, licence, its source, rejected pages, and calls without a text."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
+from importlib.resources import files
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
-from wikitext_builder.building.licence import licences_of, render
+from jinja2 import Environment, StrictUndefined
+
+from wikitext_builder.article import Article
 from wikitext_builder.building.plan import Plan
 from wikitext_builder.dataset.counts import STATISTICS, SplitCounts, figures
 from wikitext_builder.dataset.manifest import CARD
+from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.files import code_hash
-from wikitext_builder.store.lock import LOCK, lock_lines
-from wikitext_builder.store.rows import Rejected, Revision
+from wikitext_builder.store.lock import ATTRIBUTION, LOCK, lock_lines
+from wikitext_builder.store.schema import Rejected, Revision
+
+LICENCE: Final = "LICENSE"
+# Terms of Use of the Wikimedia Foundation of this day, https://foundation.wikimedia.org/wiki/Policy:Terms_of_Use;
+# announced in https://signpost.news/2023-06-19/News_and_notes.
+SINCE_4: Final = "2023-06-07"  # revisions of that day and later are under CC BY-SA 4.0, older ones under 3.0
+ADDRESS: Final = "https://creativecommons.org/licenses/by-sa/{}/"
+GFDL: Final = "https://www.gnu.org/licenses/fdl-1.3.html"
+NOTE: Final = (
+    "The text is by the editors of the wiki; titles, revisions and addresses of all articles are in"
+    f" {ATTRIBUTION}, and {LICENCE} says under which licence it is, what was changed and what to keep."
+)
+
+
+def licences_of(days: Iterable[str]) -> tuple[str, ...]:
+    """The versions of CC BY-SA of revisions, by their days; that of today if there is none."""
+    return tuple(sorted({"4.0" if day >= SINCE_4 else "3.0" for day in days})) or ("4.0",)
+
+
+def write_licence(directory: Path, plan: Plan, days: Iterable[str]) -> None:
+    """Write the licence of a dataset with revisions of some days."""
+    text = render(
+        "licence.txt.jinja",
+        name=plan.recipe.name,
+        index=plan.language.index,
+        versions=licences_of(days),
+        address=ADDRESS,
+        gfdl=GFDL,
+    )
+    (directory / LICENCE).write_text(text, encoding="utf-8", newline="\n")
+
+
+def render(template: str, **values: object) -> str:
+    """A text of this room's templates; they are Markdown or plain text."""
+    environment = Environment(trim_blocks=True, keep_trailing_newline=True, undefined=StrictUndefined)  # noqa: S701
+    text = (files("wikitext_builder.building") / template).read_text(encoding="utf-8")
+    return environment.from_string(text).render(values)
+
 
 REJECTED: Final = "rejected.jsonl"
 
@@ -76,3 +119,70 @@ def _size_category(lines: int) -> str:
     """The dataset hub's name for a number of rows."""
     steps = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
     return next((name for limit, name in steps if lines < limit), "1M<n<10M")
+
+
+LEFT_OUT: Final = "left_out.tsv"
+LEFT_OUT_COLUMNS: Final = ("calls", "template", "pages", "examples", "went")
+EXAMPLES: Final = 5  # titles per template: enough to look it up, and few enough for any number of pages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOutCalls:
+    """The calls of one template that have no text in the dataset."""
+
+    calls: int
+    pages: int  # how many have such a call
+    examples: tuple[str, ...]  # titles of the first of them in the order of the dataset
+    reasons: Mapping[str, int] = field(default_factory=dict)  # why the store's templates do not give it
+    cuts: Mapping[str, int] = field(default_factory=dict)  # what went with them
+
+    def __add__(self, later: LeftOutCalls) -> LeftOutCalls:
+        """The calls of these pages and of later ones."""
+        return LeftOutCalls(
+            calls=self.calls + later.calls,
+            pages=self.pages + later.pages,
+            examples=(*self.examples, *later.examples)[:EXAMPLES],
+            reasons=dict(Counter(self.reasons) + Counter(later.reasons)),
+            cuts=dict(Counter(self.cuts) + Counter(later.cuts)),
+        )
+
+
+def left_out_of(article: Article) -> dict[str, LeftOutCalls]:
+    """The calls that an article leaves out, by template."""
+    by_name: dict[str, list[tuple[str, str]]] = {}
+    for call, reason, cut in zip_longest(article.left_out, article.reasons, article.cuts, fillvalue=""):
+        by_name.setdefault(call_name(call), []).append((reason, cut))
+    return {
+        name: LeftOutCalls(
+            calls=len(calls),
+            pages=1,
+            examples=(article.title,),
+            reasons=dict(Counter(reason for reason, _ in calls if reason)),
+            cuts=dict(Counter(cut for _, cut in calls if cut)),
+        )
+        for name, calls in by_name.items()
+    }
+
+
+def add_left_out(total: dict[str, LeftOutCalls], later: Mapping[str, LeftOutCalls]) -> None:
+    """Add the calls of later pages to those of earlier ones."""
+    for name, calls in later.items():
+        total[name] = total[name] + calls if name in total else calls
+
+
+def reasons_of(left_out: Mapping[str, LeftOutCalls]) -> dict[str, int]:
+    """The number of calls for each reason; empty if the store has no templates."""
+    return dict(sum((Counter(calls.reasons) for calls in left_out.values()), Counter[str]()).most_common())
+
+
+def write_left_out(directory: Path, left_out: Mapping[str, LeftOutCalls]) -> None:
+    """Write which templates have calls without a text, the most frequent first, their pages, what went.
+
+    No title contains a bar, so ` | ` separates the examples.
+    """
+    lines = ["\t".join(LEFT_OUT_COLUMNS) + "\n"]
+    for name, calls in sorted(left_out.items(), key=lambda row: (-row[1].calls, row[0])):
+        went = " | ".join(f"{what} {count}" for what, count in sorted(calls.cuts.items()))
+        cells = (calls.calls, name, calls.pages, " | ".join(calls.examples), went)
+        lines.append("\t".join(" ".join(str(cell).split()) for cell in cells) + "\n")
+    (directory / LEFT_OUT).write_text("".join(lines), encoding="utf-8", newline="\n")

@@ -26,7 +26,7 @@ from wikitext_builder.fetching.page_filters import chosen, titles_in
 from wikitext_builder.files import code_hash, lines_sha256
 from wikitext_builder.store.lock import language_in_lock, read_lock
 from wikitext_builder.store.reading import language_in, stored_language, templates_in
-from wikitext_builder.store.rows import Revision
+from wikitext_builder.store.schema import Revision
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.dates import parse_date
 from wikitext_builder.wiki.languages import Language, language_of, names_said

@@ -15,19 +15,18 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from wikitext_builder.article import SPLITS, Article
+from wikitext_builder.building.card import LeftOutCalls, add_left_out, left_out_of
 from wikitext_builder.building.exports import TABLES, ParquetFiles
-from wikitext_builder.building.extracting import Extracted
-from wikitext_builder.building.left_out import LeftOutCalls, add_left_out, left_out_of
+from wikitext_builder.building.extracting import Extracted, articles_in
 from wikitext_builder.building.plan import Plan
-from wikitext_builder.building.shards import articles_in
 from wikitext_builder.dataset.counts import NOTHING, SplitCounts
+from wikitext_builder.dataset.load import ARTICLES, PlainArticle
 from wikitext_builder.dataset.manifest import file_line
-from wikitext_builder.dataset.plain import ARTICLES, PlainArticle
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.processes import Runner
 from wikitext_builder.progress import Progress
-from wikitext_builder.runners.processes import Runner
-from wikitext_builder.store.attribution import ATTRIBUTION, ATTRIBUTION_HEAD, Attribution
+from wikitext_builder.store.lock import ATTRIBUTION, ATTRIBUTION_HEAD, Attribution
 from wikitext_builder.wiki.languages import Language
 
 ARTICLES_PER_BATCH: Final = 128  # 4 shards, some 3 MB of text

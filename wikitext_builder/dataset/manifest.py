@@ -26,8 +26,7 @@ from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.dataset.vocabulary import EOS, read_token_lines
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.files import file_sha256
-from wikitext_builder.store.attribution import ATTRIBUTION
-from wikitext_builder.store.lock import LOCK
+from wikitext_builder.store.lock import ATTRIBUTION, LOCK
 
 TITLE = re.compile(r"= (?!= ).*\S =")
 

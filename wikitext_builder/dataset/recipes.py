@@ -29,7 +29,7 @@ class Recipe:
     source: str = "wikitext"  # or "rendered": the HTML of the page, where the store has it
     language: str = "en"
     seed: str = "wikitext"  # of the split; ours, because the paper does not say how articles were chosen
-    articles: bool = False  # whole articles are exported as plain text: dataset/plain.py
+    articles: bool = False  # whole articles are exported as plain text: dataset/load.py
 
     @property
     def splits(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ import zstandard
 
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.limits import EXPANSION, EXPANSION_START, ZSTANDARD_WINDOW
-from wikitext_builder.runners.processes import cores
+from wikitext_builder.processes import cores
 
 READ = 2**16  # bytes of the file that are read at a time
 PIECE = 2**18  # bytes of content in a piece, at most

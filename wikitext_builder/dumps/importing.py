@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from wikitext_builder.article import Page
 from wikitext_builder.dumps.decompress import THREADS
-from wikitext_builder.dumps.dumped import DumpedPage
+from wikitext_builder.dumps.snapshot import DumpedPage
 from wikitext_builder.dumps.xml_dump import Dump
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.macros.call import NAMESPACE, template_name
@@ -29,10 +29,10 @@ from wikitext_builder.fetching.page_filters import (
     parse_rules,
 )
 from wikitext_builder.files import file_sha256
+from wikitext_builder.processes import ProcessPool, cores
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.runners.processes import ProcessPool, cores
 from wikitext_builder.store.reading import StoredTemplates, note_names
-from wikitext_builder.store.rows import Rejected, storable
+from wikitext_builder.store.schema import Rejected, storable
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.classify import Classifier, classifier, title_fault
 from wikitext_builder.wiki.dates import parse_date

@@ -18,12 +18,18 @@ from xml.parsers import expat
 
 from wikitext_builder.article import Page
 from wikitext_builder.dumps.decompress import THREADS, DumpFile, decompressed
-from wikitext_builder.dumps.dumped import ID_EXPECTED, TOO_LARGE, DumpedPage, DumpedSite
-from wikitext_builder.dumps.snapshot import SnapshotReader, files_in_tar
+from wikitext_builder.dumps.snapshot import (
+    ID_EXPECTED,
+    TOO_LARGE,
+    DumpedPage,
+    DumpedSite,
+    SnapshotReader,
+    files_in_tar,
+)
 from wikitext_builder.errors import BuilderError, RejectedError, reject
 from wikitext_builder.limits import ELEMENT_DEPTH, FIELD_CHARACTERS, TAG_BYTES, WIKITEXT_BYTES
 from wikitext_builder.store.lock import ID
-from wikitext_builder.store.rows import Rejected, sha1_of
+from wikitext_builder.store.schema import Rejected, sha1_of
 from wikitext_builder.wiki.dates import is_timestamp
 
 TAR = slice(257, 262)  # where the head of a tar archive says so

@@ -16,10 +16,10 @@ from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.templates import UserMacro, is_known, without_authority
 from wikitext_builder.files import code_hash, lines_sha256
 from wikitext_builder.limits import CALL_BYTES, CALL_TEXT_BYTES, CALLS_BYTES
+from wikitext_builder.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
 from wikitext_builder.store.reading import StoredPage, stored_language, stored_pages
-from wikitext_builder.store.rows import Revision
+from wikitext_builder.store.schema import Revision
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.client import BATCH, NoAnswerError, Wikipedia

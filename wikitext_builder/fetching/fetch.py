@@ -34,7 +34,7 @@ from wikitext_builder.fetching.page_filters import ASKS, Texts, first_fault
 from wikitext_builder.fetching.selections import parse_conditions, parse_selections, select_pages
 from wikitext_builder.progress import Progress, WaitingProgress, no_progress
 from wikitext_builder.store.reading import note_names
-from wikitext_builder.store.rows import Rejected, Wanted
+from wikitext_builder.store.schema import Rejected, Wanted
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.client import BATCH, MAXLAG, Found, NoAnswerError, Wikipedia, api_of
 from wikitext_builder.wiki.dates import now, parse_date

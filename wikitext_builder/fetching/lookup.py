@@ -16,7 +16,7 @@ from wikitext_builder.errors import UNANSWERED, BuilderError, RejectedError, rej
 from wikitext_builder.fetching.page_filters import Fault, Filter, FirstRevision, Rule
 from wikitext_builder.limits import WIKITEXT_BYTES
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.store.rows import Rejected, Revision, Wanted, sha1_of
+from wikitext_builder.store.schema import Rejected, Revision, Wanted, sha1_of
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.classify import classifier, tidy_title, title_fault
 from wikitext_builder.wiki.client import BATCH, Found, Site, Wikipedia

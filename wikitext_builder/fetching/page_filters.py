@@ -17,10 +17,9 @@ from typing import Generic, Protocol, TypeVar
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
-from wikitext_builder.runners.processes import SECONDS_PER_PAGE, time_limit
-from wikitext_builder.store.attribution import read_attribution
-from wikitext_builder.store.lock import language_in_lock, read_lock, read_titles
-from wikitext_builder.store.rows import Revision
+from wikitext_builder.processes import SECONDS_PER_PAGE, time_limit
+from wikitext_builder.store.lock import language_in_lock, read_attribution, read_lock, read_titles
+from wikitext_builder.store.schema import Revision
 from wikitext_builder.wiki.classify import classifier, tidy_title, title_fault
 from wikitext_builder.wiki.dates import Span, parse_span
 from wikitext_builder.wiki.languages import Language, language_of, with_first

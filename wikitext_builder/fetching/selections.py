@@ -35,7 +35,7 @@ from wikitext_builder.fetching.page_filters import (
     parse_rules,
 )
 from wikitext_builder.store.lock import read_lock, read_titles
-from wikitext_builder.store.rows import Rejected, Revision, Wanted
+from wikitext_builder.store.schema import Rejected, Revision, Wanted
 from wikitext_builder.wiki.classify import tidy_title, title_fault
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.dates import Span, past_span

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, nearest
-from wikitext_builder.store.rows import sha1_of
-from wikitext_builder.store.schema import Row
+from wikitext_builder.store.schema import Row, sha1_of
 from wikitext_builder.store.store import LATEST, Store
 from wikitext_builder.wiki.dates import parse_date
 from wikitext_builder.wiki.languages import Language, language_of, names_said, with_names

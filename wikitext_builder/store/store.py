@@ -8,8 +8,7 @@ from typing import Final
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.store.rows import Rejected, Revision, Wanted, sha1_of
-from wikitext_builder.store.schema import Row, StoreFile
+from wikitext_builder.store.schema import Rejected, Revision, Row, StoreFile, Wanted, sha1_of
 
 LATEST: Final = "~"  # after every timestamp
 

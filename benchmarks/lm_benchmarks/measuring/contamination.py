@@ -34,7 +34,7 @@ from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.errors import without_secrets
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.store.attribution import ATTRIBUTION, read_attribution
+from wikitext_builder.store.lock import ATTRIBUTION, read_attribution
 
 BLOCK: Final = 1000  # permutations at once
 LEAST_BITS: Final = 1e-9  # bits per byte, whose logarithm is a number

@@ -24,7 +24,7 @@ from tests.lm_benchmarks.tiny_causal import make_causal_model
 from wikitext_builder.article import Article
 from wikitext_builder.dataset.manifest import file_line
 from wikitext_builder.sample import SAMPLE_DUMP
-from wikitext_builder.store.attribution import ATTRIBUTION_HEAD, Attribution
+from wikitext_builder.store.lock import ATTRIBUTION_HEAD, Attribution
 
 
 def written(folder, split, articles, first_page=0):

@@ -35,15 +35,14 @@ from tests.wikitext_builder.datasets import (
     verified,
 )
 from wikitext_builder.article import Page
-from wikitext_builder.building.build import carry_out
-from wikitext_builder.building.work_folder import state_disk
+from wikitext_builder.building.build import carry_out, state_disk
 from wikitext_builder.dataset.manifest import read_articles
 from wikitext_builder.dataset.recipes import RECIPES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.files import UNDECIDING, code_hash
+from wikitext_builder.processes import ProcessPool, Serial
 from wikitext_builder.progress import Progress
-from wikitext_builder.runners.processes import ProcessPool, Serial
 from wikitext_builder.store.reading import StoredTemplates
 from wikitext_builder.store.store import Store
 
@@ -268,7 +267,7 @@ def test_pages_that_cannot_be_used_are_written_out_and_replaced(
             raise ZeroDivisionError("a bug")
         return extract(one, **options)
 
-    monkeypatch.setattr("wikitext_builder.building.shards.extract", broken)
+    monkeypatch.setattr("wikitext_builder.building.extracting.extract", broken)
     out, empty = tmp_path / "out", replace(page(200), wikitext="{{stub}}\n== References ==")
     report = built(store_of(tmp_path / "pages.store", [*PAGES, empty]), out)
     assert report.rejected == {"extraction-failed": 3, "no-text": 1}
@@ -290,7 +289,7 @@ def test_memory_that_runs_out_rejects_no_page(
         return extract(one, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr("wikitext_builder.building.shards.extract", hungry)
+        patch.setattr("wikitext_builder.building.extracting.extract", hungry)
         with pytest.raises(MemoryError):
             built(small / "pages.store", tmp_path / "out")
     assert not (tmp_path / "out").exists()

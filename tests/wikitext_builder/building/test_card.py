@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from wikitext_builder.article import Article
 from wikitext_builder.building import card
-from wikitext_builder.building.left_out import LeftOutCalls, add_left_out, write_left_out
+from wikitext_builder.building.card import LeftOutCalls, add_left_out, write_left_out
 from wikitext_builder.building.plan import Plan
 from wikitext_builder.dataset.counts import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
-from wikitext_builder.store.attribution import ATTRIBUTION, ATTRIBUTION_HEAD, Attribution, read_attribution
-from wikitext_builder.store.rows import Rejected
+from wikitext_builder.store.lock import ATTRIBUTION, ATTRIBUTION_HEAD, Attribution, read_attribution
+from wikitext_builder.store.schema import Rejected
 
 COUNTS = SplitCounts(articles=3, lines=40, tokens=1000, unknown=25, types=300)
 HOSTILE = ["a\tb", "a\nb", "a\r\nb", "a\u2028b", "a\x0bb", "a | b", "*a*", "`a`", "<b>"]

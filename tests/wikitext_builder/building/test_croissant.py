@@ -12,9 +12,8 @@ import pytest
 
 from tests.test_citation import entries
 from tests.wikitext_builder.datasets import PAGES, SPLITS, build, store_of, verified
-from wikitext_builder.dataset.load import load
+from wikitext_builder.dataset.load import load, read_plain_articles
 from wikitext_builder.dataset.manifest import CARD, CROISSANT
-from wikitext_builder.dataset.plain import read_plain_articles
 
 PAGE = PAGES[0].wikitext + "[[Category:Rivers]] [[Category:Towns]]"
 BOTH = [replace(PAGES[0], timestamp="2023-06-07T01:00:00Z", wikitext=PAGE), *PAGES[1:]]

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wikitext_builder.building.card import NOTE
 from wikitext_builder.building.exports import LINES, TABLES, ParquetFiles
-from wikitext_builder.building.licence import NOTE
-from wikitext_builder.dataset.plain import ARTICLES, PlainArticle, Section
+from wikitext_builder.dataset.load import ARTICLES, PlainArticle, Section
 
 TABLE = replace(TABLES["tokens"], rows_per_file=12, rows_per_group=4)
 

@@ -13,7 +13,7 @@ from wikitext_builder.building import extracting
 from wikitext_builder.building.build import BuildReport
 from wikitext_builder.building.splits import rank_for_test
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.store.attribution import read_attribution
+from wikitext_builder.store.lock import read_attribution
 from wikitext_builder.store.store import Store
 
 MONTHS = {"oct": "2026-10-01..2026-10-31", "nov": "2026-11-01..2026-11-30"}

@@ -20,7 +20,7 @@ from tests.wikitext_builder.datasets import PAGES, SPLITS, build, digests, store
 from tests.wikitext_builder.extraction.pages import page, real_pages
 from tests.wikitext_builder.extraction.test_page import WIKITEXT
 from wikitext_builder.article import heading_level
-from wikitext_builder.dataset.plain import PlainArticle, Section
+from wikitext_builder.dataset.load import PlainArticle, Section
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.markers import SHOWN_FORMULA
 from wikitext_builder.extraction.page import extract

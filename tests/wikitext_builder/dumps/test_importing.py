@@ -17,11 +17,11 @@ from tests.cases import each
 from tests.conftest import DATA, ROOT
 from tests.dumps import COMPRESSIONS, export_xml, ndjson, numbered_page, page_xml, record, revision_xml
 from wikitext_builder.article import Page
-from wikitext_builder.dumps.dumped import DumpedPage, DumpedSite
 from wikitext_builder.dumps.importing import ImportReport, Keep, import_dump, import_into, why_skipped
+from wikitext_builder.dumps.snapshot import DumpedPage, DumpedSite
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.reading import StoredTemplates
-from wikitext_builder.store.rows import Rejected, Revision
+from wikitext_builder.store.schema import Rejected, Revision
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.languages import LANGUAGES

@@ -20,12 +20,12 @@ from tests.wikitext_builder.datasets import PAGES as MANY
 from tests.wikitext_builder.datasets import build, digests
 from wikitext_builder.article import Page
 from wikitext_builder.dumps import snapshot
-from wikitext_builder.dumps.dumped import DumpedPage
 from wikitext_builder.dumps.importing import ImportReport, import_dump
+from wikitext_builder.dumps.snapshot import DumpedPage
 from wikitext_builder.dumps.xml_dump import read_pages
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.reading import read_page, stored_pages
-from wikitext_builder.store.rows import Rejected
+from wikitext_builder.store.schema import Rejected
 from wikitext_builder.store.store import Store
 
 PAGES = [numbered_page(number, f"'''Page {number}''' é") for number in range(1, 8)]

@@ -17,11 +17,11 @@ from tests.dumps import COMPRESSIONS, END, export_xml, page_xml, revision_xml
 from tests.wikitext_builder.extraction.pages import real_pages
 from wikitext_builder.article import Page
 from wikitext_builder.dumps.decompress import THREADS
-from wikitext_builder.dumps.dumped import DumpedPage
+from wikitext_builder.dumps.snapshot import DumpedPage
 from wikitext_builder.dumps.xml_dump import Dump, read_pages
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.limits import WIKITEXT_BYTES
-from wikitext_builder.store.rows import Rejected
+from wikitext_builder.store.schema import Rejected
 
 SHARED_PAGES = DATA / "pages"
 # https://www.w3.org/TR/xml/#charsets without U+FFFE and U+FFFF, and without what no title can have

@@ -10,7 +10,7 @@ from wikitext_builder.fetching.lookup import Lookup
 from wikitext_builder.fetching.selections import SELECTIONS, LockFile
 from wikitext_builder.progress import WaitingProgress
 from wikitext_builder.store.lock import lock_lines
-from wikitext_builder.store.rows import Revision, sha1_of
+from wikitext_builder.store.schema import Revision, sha1_of
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.client import Wikipedia
 from wikitext_builder.wiki.languages import LANGUAGES

@@ -24,10 +24,9 @@ from wikitext_builder.fetching.page_filters import (
     parse_kind,
     parse_rules,
 )
-from wikitext_builder.store.attribution import read_attribution
-from wikitext_builder.store.lock import lock_lines, read_lock
+from wikitext_builder.store.lock import lock_lines, read_attribution, read_lock
 from wikitext_builder.store.reading import status_of
-from wikitext_builder.store.rows import Rejected, Revision, Wanted
+from wikitext_builder.store.schema import Rejected, Revision, Wanted
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.dates import parse_span

@@ -13,7 +13,7 @@ from tests.dumps import export_xml, numbered_page, page_xml
 from tests.mediawiki.loopback import by_kind, server
 from wikitext_builder.article import Page
 from wikitext_builder.fetching.expansions import names_in
-from wikitext_builder.store.rows import sha1_of
+from wikitext_builder.store.schema import sha1_of
 from wikitext_builder.store.store import Store
 
 # {{Convert}} was renamed since our names were written, and {{bda}} is not what ships.

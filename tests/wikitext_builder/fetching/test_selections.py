@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.lookup import Selection, linked_titles, sampled
 from wikitext_builder.fetching.selections import Category, ListPage, LockFile, TitlesFile, parse_selections
-from wikitext_builder.store.rows import Wanted
+from wikitext_builder.store.schema import Wanted
 from wikitext_builder.wiki.client import Site
 from wikitext_builder.wiki.languages import LANGUAGES
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from tests.cases import each
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.store.attribution import read_attribution
-from wikitext_builder.store.lock import language_in_lock, lock_lines, read_lock, read_titles
-from wikitext_builder.store.rows import Revision
+from wikitext_builder.store.lock import language_in_lock, lock_lines, read_attribution, read_lock, read_titles
+from wikitext_builder.store.schema import Revision
 from wikitext_builder.wiki.classify import title_fault
 from wikitext_builder.wiki.languages import LANGUAGES
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.store.rows import Rejected, Wanted, sha1_of
-from wikitext_builder.store.schema import as_builder_error
+from wikitext_builder.store.schema import Rejected, Wanted, as_builder_error, sha1_of
 from wikitext_builder.store.store import Store
 
 
@@ -279,7 +278,7 @@ def test_a_revision_that_is_kept_is_no_longer_rejected(tmp_path: Path) -> None:
 MAKE = """
 import sys
 from pathlib import Path
-from wikitext_builder.store.rows import Wanted
+from wikitext_builder.store.schema import Wanted
 from wikitext_builder.store.store import Store
 print(flush=True)
 sys.stdin.readline()

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from wikitext_builder.dumps.dumped import DumpedSite
+from wikitext_builder.dumps.snapshot import DumpedSite
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.wiki.languages import (

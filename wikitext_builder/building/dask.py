@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeVar, cast
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.runners.processes import AHEAD, ProcessPool, Runner, Serial, cores
+from wikitext_builder.processes import AHEAD, ProcessPool, Runner, Serial, cores
 
 LOG = logging.getLogger(__name__)
 Task = TypeVar("Task")

@@ -13,7 +13,7 @@ import pytest
 
 from tests.command import environment
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.runners.processes import ProcessPool, Serial, cores, time_limit
+from wikitext_builder.processes import ProcessPool, Serial, cores, time_limit
 
 
 def die(_number: int) -> None:
@@ -34,7 +34,7 @@ def refuse(number: int) -> int:
 OF_THE_FOLDER = """
 import sys
 from pathlib import Path
-from wikitext_builder.runners.processes import ProcessPool
+from wikitext_builder.processes import ProcessPool
 
 with ProcessPool(2) as pool:
     assert sorted(pool.map(len, ["a", "ab"])) == [1, 2]
@@ -55,7 +55,7 @@ def test_modules_that_lie_in_the_current_folder_are_not_run(tmp_path: Path) -> N
 
 def test_only_the_cores_that_this_process_may_use_are_counted() -> None:
     may_use = os.sched_getaffinity(0)
-    program = "from wikitext_builder.runners.processes import cores; print(cores())"
+    program = "from wikitext_builder.processes import cores; print(cores())"
     command = [sys.executable, "-c", program]
     one = min(may_use)
     found = subprocess.run(

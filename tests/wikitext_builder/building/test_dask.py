@@ -21,8 +21,8 @@ from tests.conftest import ROOT
 from tests.wikitext_builder.building.test_build import TEMPLATES, at_report, with_templates
 from tests.wikitext_builder.datasets import built, digests
 from wikitext_builder.building import extracting
+from wikitext_builder.building.dask import ChildDiedError, Cluster, run_in_child
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.runners.dask import ChildDiedError, Cluster, run_in_child
 
 pytestmark = pytest.mark.slow
 
@@ -137,7 +137,7 @@ def test_results_are_in_order_and_errors_are_those_of_the_tasks(cluster: RealClu
 
 
 def test_an_address_where_no_scheduler_is_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wikitext_builder.runners.dask.SECONDS_TO_CONNECT", 1)
+    monkeypatch.setattr("wikitext_builder.building.dask.SECONDS_TO_CONNECT", 1)
     with socket.socket() as bound:  # and it does not listen
         bound.bind(("127.0.0.1", 0))
         with pytest.raises(BuilderError, match="no Dask scheduler answers"):
@@ -195,7 +195,7 @@ def test_a_child_answers_from_any_thread_and_is_used_again() -> None:
 def test_a_child_that_dies_or_hangs_is_reported_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ChildDiedError):
         run_in_child(die, 1)
-    monkeypatch.setattr("wikitext_builder.runners.dask.SECONDS_PER_TASK", 1.0)
+    monkeypatch.setattr("wikitext_builder.building.dask.SECONDS_PER_TASK", 1.0)
     started = time.monotonic()
     with pytest.raises(ChildDiedError):
         run_in_child(hang, 1)
