@@ -1,26 +1,17 @@
-"""A fetch of many pages from a server with faults: is anything missing, and is the etiquette kept?
+"""A server of generated pages that answers as MediaWiki's API does, perhaps with faults.
 
-    python -m tests.mediawiki.load [--pages 30000] [--dated] [--first-wait 1]
-
-The server answers as MediaWiki's API does for generated pages. One request in a hundred meets each kind of
-fault; which ones depends on their numbers only. The server itself looks at each request and notes what breaks
-the etiquette. With --dated the fetch is of revisions up to a date, with a request per page;
---first-wait has the seconds before a request is first sent again, if the server does not say. Prints JSON.
+It looks at each request itself, and notes what breaks the etiquette.
 """
 
-import argparse
 import json
-import resource
 import socket
 import struct
-import sys
-import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import shake_128
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -66,11 +57,6 @@ FAULTS: dict[str, Fault] = {
 }
 
 
-def one_in_a_hundred(number: int) -> str:
-    """The fault that a request meets, by its number; empty: none."""
-    return dict(enumerate(FAULTS)).get(int.from_bytes(shake_128(b"%d" % number).digest(4)) % 100, "")
-
-
 def text_of(title: str) -> str:
     """The wikitext of a page: some 1,500 bytes."""
     words = shake_128(title.encode()).hexdigest(600)
@@ -82,7 +68,7 @@ class LoadedWiki:
     """What the server knows and has seen."""
 
     pages: int
-    fault_of: Callable[[int], str] = one_in_a_hundred
+    fault_of: Callable[[int], str] = lambda _number: ""  # the fault that a request meets, by its number
     first_wait: float = 1.0  # that its client should keep
     requests: int = 0
     connections: set[object] = field(default_factory=set)  # addresses of clients
@@ -163,13 +149,13 @@ def page(title: str) -> Json:
     return {"pageid": number, "ns": 0, "title": title, "revisions": [revision]}
 
 
-def fetch_all(wiki: LoadedWiki, folder: Path, *, dated: bool = False) -> PagesReport:
+def fetch_all(wiki: LoadedWiki, folder: Path) -> PagesReport:
     """Fetch all pages of the wiki into a store of the folder, with waits in real time."""
     patience = Patience(first_wait=wiki.first_wait)
     with server(wiki, protocol="HTTP/1.1") as api, stored(folder) as store:
         client = Wikipedia(api, language=LANGUAGES["en"], contact=CONTACT, maxlag=MAXLAG, patience=patience)
         with client as wikipedia:
-            return fetch_pages(store, wikipedia, [GOOD], as_of=DATE if dated else "")
+            return fetch_pages(store, wikipedia, [GOOD])
 
 
 def missing(wiki: LoadedWiki, folder: Path) -> list[str]:
@@ -178,37 +164,3 @@ def missing(wiki: LoadedWiki, folder: Path) -> list[str]:
         here = {one.title: one.sha1 for one in store.all_revisions("en")}
     titles = [f"Page {n}" for n in range(wiki.pages)]
     return [title for title in titles if here.get(title) != sha1_of(text_of(title))]
-
-
-def main() -> None:
-    """Fetch, and print what happened."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pages", type=int, default=30_000)
-    parser.add_argument("--dated", action="store_true")
-    parser.add_argument("--first-wait", type=float, default=1.0)
-    options = parser.parse_args()
-    wiki = LoadedWiki(pages=options.pages, first_wait=options.first_wait)
-    begin, processor = time.monotonic(), time.process_time()
-    with tempfile.TemporaryDirectory() as name:
-        report = fetch_all(wiki, Path(name), dated=options.dated)
-        lost = missing(wiki, Path(name))
-    found = {
-        "pages": wiki.pages,
-        "missing": len(lost),
-        "given more than once": sum(count > 1 for count in wiki.given.values()),
-        "requests": wiki.requests,
-        "requests per page": round(wiki.requests / wiki.pages, 4),
-        "failed requests": sum(count for name, count in wiki.faults.items() if FAULTS[name].fails),
-        "faults": dict(sorted(wiki.faults.items())),
-        "connections": len(wiki.connections),
-        "impolite": wiki.impolite,
-        "seconds": round(time.monotonic() - begin, 1),
-        "CPU seconds with the server": round(time.process_time() - processor, 1),
-        "peak MB with the server": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
-        "report": asdict(report),
-    }
-    sys.stdout.write(json.dumps(found, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()

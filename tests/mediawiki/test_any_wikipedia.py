@@ -72,18 +72,6 @@ def test_good_and_featured_come_from_badges(
     assert f"from {name} (" in (tmp_path / "a" / "README.md").read_text("utf-8")
 
 
-def test_another_machine_builds_the_same_bytes_by_the_lock(badged: Wiki, tmp_path: Path) -> None:
-    badged.set(SETTINGS.format("ca", "Viquipèdia"))
-    wb.fetch(tmp_path / "a.store", api=badged.api, language="ca", expand=False)
-    sizes = {"train_articles": 2, "valid_articles": 1, "test_articles": 1}
-    first = wb.build("demo", tmp_path / "a.store", tmp_path / "a", **sizes).manifest  # type: ignore[arg-type]
-    badged.set('$wgLanguageCode = "ca"; $wgSitename = "Mirall";')
-    lock = tmp_path / "a" / "titles.lock"
-    wb.fetch(tmp_path / "b.store", api=badged.api, language="ca", select=f"lock:{lock}", expand=False)
-    second = wb.build("demo", tmp_path / "b.store", tmp_path / "b", lock=lock, **sizes).manifest  # type: ignore[arg-type]
-    assert second == first
-
-
 def exported(wiki: Wiki, path: Path, titles: Iterable[str]) -> Path:
     """The export of these pages with all their revisions, as the wiki itself writes it."""
     fields = urlencode({"pages": "\n".join(titles), "history": 1, "action": "submit"})

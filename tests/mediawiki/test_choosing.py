@@ -41,10 +41,6 @@ class Rendering(LoadedWiki):
         send(handler, {"parse": {"text": "<p>Text.</p>", "pageid": number, "revid": number}})
 
 
-def rendering(pages: int) -> Rendering:
-    return Rendering(pages=pages, fault_of=lambda _: "")
-
-
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The clock of all clients: it stands still unless they wait, however busy this machine is."""
@@ -56,7 +52,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.mark.usefixtures("waits")
 def test_a_page_that_the_wiki_cannot_render_does_not_stop_the_others(tmp_path: Path) -> None:
-    wiki, store = rendering(6), tmp_path / "a.store"
+    wiki, store = Rendering(pages=6), tmp_path / "a.store"
     words = ("fetch", "--store", store, "--select", "category:X", "--no-expand", "--rendered", "--api")
     with server(wiki, protocol="HTTP/1.1") as api:
         wiki.fails = {1, 2, 5}
@@ -74,7 +70,7 @@ def test_a_page_that_the_wiki_cannot_render_does_not_stop_the_others(tmp_path: P
 
 @pytest.mark.usefixtures("waits")
 def test_a_page_that_the_wiki_cannot_give_does_not_stop_the_others(tmp_path: Path) -> None:
-    wiki, where = rendering(120), tmp_path / "a.store"
+    wiki, where = Rendering(pages=120), tmp_path / "a.store"
     words = ("fetch", "--store", where, "--select", "category:X", "--no-expand", "--api")
     with server(wiki, protocol="HTTP/1.1") as api:
         wiki.heavy = {"Page 0", "Page 1", "Page 70"}
@@ -97,7 +93,7 @@ def test_calls_that_the_wiki_cannot_expand_are_asked_again() -> None:
 
 @pytest.mark.usefixtures("waits")
 def test_a_dry_run_asks_for_the_listing_only_and_counts_what_the_fetch_asks_for(tmp_path: Path) -> None:
-    wiki, store = rendering(120), tmp_path / "a.store"
+    wiki, store = Rendering(pages=120), tmp_path / "a.store"
     with server(wiki, protocol="HTTP/1.1") as api:
         words = ("fetch", "--store", store, "--api", api, "--select", "category:X", "--no-expand")
         done(*words, "--limit", 30)
@@ -123,7 +119,7 @@ def test_a_dry_run_asks_for_the_listing_only_and_counts_what_the_fetch_asks_for(
 
 @pytest.mark.usefixtures("waits")
 def test_a_dry_run_lists_what_nobody_listed_and_says_the_most_for_templates(tmp_path: Path) -> None:
-    wiki = rendering(700)
+    wiki = Rendering(pages=700)
     with server(wiki, protocol="HTTP/1.1") as api:
         words = ("fetch", "--store", tmp_path / "a.store", "--api", api, "--select", "category:X")
         out = done(*words, "--dry-run", "--as-of", "2026-01-01", "--per-minute", 1000)
@@ -155,7 +151,7 @@ def test_a_real_wiki_is_asked_for_as_many_names_as_a_dry_run_says(
 
 
 def test_a_sample_of_a_fetch(tmp_path: Path) -> None:
-    wiki = rendering(200)
+    wiki = Rendering(pages=200)
     with server(wiki, protocol="HTTP/1.1") as api:
         words = ("fetch", "--api", api, "--select", "category:X", "--no-expand")
         out = done(*words, "--store", tmp_path / "a.store", "--sample", 20, "--seed", 7)

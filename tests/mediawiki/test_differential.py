@@ -1,7 +1,6 @@
 """Random calls of the real templates: our macros give what a reader of a real MediaWiki sees."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -22,9 +21,9 @@ pytestmark = [
 
 
 @pytest.fixture(params=SETS)
-def asked(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Reader]:
+def asked(request: pytest.FixtureRequest) -> Iterator[Reader]:
     real: Wiki = request.getfixturevalue({"2015": "real", "2026": "real_of_today"}[request.param])
-    with reader(request.param, api=real.api, path=tmp_path / "answers.jsonl") as wiki:
+    with reader(request.param, api=real.api) as wiki:
         yield wiki
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.command import done
 from tests.conftest import data
 from tests.mediawiki.wiki import Wiki
-from tests.wikitext_builder.datasets import articles, digests
+from tests.wikitext_builder.datasets import articles
 from wikitext_builder.dumps.xml_dump import read_pages
 
 pytestmark = pytest.mark.slow
@@ -59,24 +59,6 @@ def test_the_wiki_and_the_dump_give_the_same_lines(whole: Path, april: Path, tmp
     assert by_fetch.keys() == by_import.keys()
     assert len(by_fetch) == 56
     assert [title for title in by_fetch if by_fetch[title] != by_import[title]] == []
-
-
-def test_a_lock_brings_the_same_bytes_from_the_wiki(
-    fetched: tuple[Path, list[str]], whole: Path, tmp_path: Path
-) -> None:
-    store, given = fetched
-    lock = tmp_path / "titles.lock"
-    lines = done("lock", "--store", store).splitlines(keepends=True)
-    lock.write_text("".join(lines), encoding="utf-8")
-    backwards = tmp_path / "backwards.lock"  # as on another machine: in another order, after other pages
-    head = sum(line.startswith("#") for line in lines) + 1  # with the names of the columns
-    backwards.write_text("".join([*lines[:head], *reversed(lines[head:])]), encoding="utf-8")
-    (tmp_path / "some.txt").write_text("".join(line.split("\t")[0] + "\n" for line in lines[9:20]), "utf-8")
-    target = ("--no-expand", "--store", tmp_path / "other.store")
-    done(*given[:4], f"titles:{tmp_path / 'some.txt'}", *target)
-    done(*given[:4], f"lock:{backwards}", *target)
-    out = built(tmp_path / "other.store", tmp_path / "locked", "--lock", lock)
-    assert digests(out) == digests(whole)
 
 
 def test_the_wiki_expands_what_macros_do_not_know(

@@ -104,17 +104,6 @@ def test_unknown_calls_are_expanded_once_and_reach_the_text(wiki: Wiki, tmp_path
         assert "It is 15 leagues away, 20 leagues at most, a, b." in text
 
 
-def test_three_at_once_expand_the_same(wiki: Wiki, tmp_path: Path) -> None:
-    found = []
-    for parallel in (1, 3):
-        (tmp_path / str(parallel)).mkdir()
-        with stored(tmp_path / str(parallel)) as store, ask(wiki.api, parallel=parallel) as wikipedia:
-            fetched(wiki.api, store, titles(tmp_path, "Templates in use", "東京", "C++", "AT&T", "Łódź"))
-            expanded(store, wikipedia)
-            found.append([store.expansions("en", r.revision_id) for r in store.revisions("en")])
-    assert found[0] == found[1]
-
-
 # --- other languages
 
 

@@ -5,8 +5,6 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
@@ -70,25 +68,6 @@ def test_a_private_wiki_is_an_error_and_a_read_only_wiki_is_read(wiki: Wiki, tmp
         with pytest.raises(ApiError, match="read permission") as refused:
             fetched(wiki.api, store, FEATURED, limit=2)
         assert refused.value.code == "readapidenied"
-
-
-def test_maxlag_is_sent_if_it_is_given(wiki: Wiki) -> None:
-    wiki.fail({"match": "maxlag=7&|maxlag=7$", "status": 200, "body": '{"warnings":[{"text":"seen"}]}'})
-    for maxlag, seen in ((7.0, True), (None, False)):
-        with ask(wiki.api, maxlag=maxlag) as wikipedia:
-            assert bool(wikipedia.request(SITE).warnings) is seen
-    for wrong in (-1.0, float("nan"), float("inf")):
-        with pytest.raises(BuilderError, match="maxlag"):
-            ask(wiki.api, maxlag=wrong)
-
-
-def test_a_date_in_retry_after_causes_a_wait(wiki: Wiki) -> None:
-    waits: list[float] = []
-    when = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
-    wiki.fail({"status": 503, "times": 1, "headers": {"Retry-After": when}})
-    with ask(wiki.api, waits) as wikipedia:
-        assert wikipedia.request(SITE)
-    assert 50 < waits[0] <= 60
 
 
 def test_waits_grow_and_end(wiki: Wiki) -> None:

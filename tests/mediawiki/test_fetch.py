@@ -11,8 +11,8 @@ from tests.cases import cases, each
 from tests.mediawiki import exports
 from tests.mediawiki.asking import DATE, FEATURED, GOOD, ask, fetch_pages, fetched, lock_text, stored, titles
 from tests.mediawiki.wiki import Wiki
-from tests.wikitext_builder.wiki.test_titles import BAD as BAD_TITLES
-from tests.wikitext_builder.wiki.test_titles import GOOD as GOOD_TITLES
+from tests.wikitext_builder.wiki.test_classify import BAD as BAD_TITLES
+from tests.wikitext_builder.wiki.test_classify import GOOD as GOOD_TITLES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.selections import Category, ListPage, LockFile
 from wikitext_builder.store.reading import status_of
@@ -80,16 +80,6 @@ def test_items_of_wikidata_come_with_the_pages(wiki: Wiki, tmp_path: Path) -> No
             assert store.item("en", revision.page_id) == "Q1490"
         database.execute("DELETE FROM page_props WHERE pp_propname = 'wikibase_item'")
         database.commit()
-
-
-def test_texts_beyond_the_cap_of_an_answer_come_with_the_next(wiki: Wiki) -> None:
-    names = [f"Big {n:02}" for n in range(exports.BIG)]
-    with ask(wiki.api) as wikipedia:
-        found = wikipedia.find({"titles": "|".join(names)})
-        assert wikipedia.requests >= 2
-    assert sorted(found.pages) == names
-    for page in found.pages.values():
-        assert [sha1_of(revision.text or "") for revision in page.revisions] == [page.revisions[0].sha1]
 
 
 def test_an_empty_answer_with_a_continuation_is_not_the_end(wiki: Wiki, tmp_path: Path) -> None:
@@ -210,18 +200,6 @@ def test_a_lock_file_of_what_is_gone_or_changed_is_rejected_line_by_line(wiki: W
         assert (kept.title, kept.page_id, kept.revision_id) == ("Another name", 77, ids[0])
 
 
-def test_three_at_once_bring_the_same(wiki: Wiki, tmp_path: Path) -> None:
-    texts = []
-    for parallel in (1, 3):
-        (tmp_path / str(parallel)).mkdir()
-        with stored(tmp_path / str(parallel)) as store, ask(wiki.api, parallel=parallel) as wikipedia:
-            fetch_pages(store, wikipedia, [GOOD], as_of=DATE, limit=40)
-            texts.append(lock_text(store))
-    assert texts[0] == texts[1]
-    with pytest.raises(BuilderError, match="1 to 3"):
-        ask(wiki.api, parallel=4)
-
-
 def test_an_unknown_category_is_an_error_that_names_what_helps(wiki: Wiki, tmp_path: Path) -> None:
     helps = "check its name, or name another as --select category:NAME"
     with stored(tmp_path) as store, pytest.raises(BuilderError, match=f"Category:Godo articles.*{helps}"):
@@ -238,17 +216,6 @@ def test_a_wiki_of_another_language_or_another_wiki_is_refused(wiki: Wiki, tmp_p
         store.expect_wiki("en", "enwiki", "test")
         with pytest.raises(BuilderError, match="use another --store"):
             fetched(wiki.api, store, GOOD)
-
-
-def test_many_long_titles_go_by_post(wiki: Wiki) -> None:
-    names = [f"{'東京' * 40} {n}" for n in range(50)]
-    with ask(wiki.api) as wikipedia:
-        assert len(wikipedia.find({"titles": "|".join(names)}).pages) == 50
-
-
-def test_more_than_the_limit_is_an_error_of_the_api_with_its_code(wiki: Wiki) -> None:
-    with ask(wiki.api) as wikipedia, pytest.raises(BuilderError, match=r"The limit is 50.*toomanyvalues"):
-        wikipedia.find({"titles": "|".join(f"T{n}" for n in range(51))})
 
 
 def test_warnings_of_the_api_are_kept(wiki: Wiki) -> None:

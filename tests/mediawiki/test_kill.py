@@ -1,4 +1,4 @@
-"""A fetch that is killed at any moment resumes where it stopped, and two at once do no harm to each other."""
+"""A fetch that is killed at any moment resumes where it stopped."""
 
 import signal
 import time
@@ -9,7 +9,6 @@ import pytest
 from tests.cases import each
 from tests.mediawiki.asking import DATE, GOOD, child, fetched, lock_text, stored, wait_for
 from tests.mediawiki.wiki import Wiki
-from wikitext_builder.store.store import Store
 
 LIMITS = {"": 0, DATE: 50}  # at a date each page is one request
 
@@ -66,16 +65,3 @@ def test_control_c_ends_at_once_and_loses_nothing(wiki: Wiki, tmp_path: Path, wh
         assert 50 <= len(store.revisions("en")) <= 200
         fetched(wiki.api, store, GOOD)
         assert lock_text(store) == whole[""]
-
-
-def test_two_fetches_at_once_on_one_store_bring_each_page_once(
-    wiki: Wiki, tmp_path: Path, whole: dict[str, str]
-) -> None:
-    path = tmp_path / "a.store"
-    both = [child(wiki.api, path), child(wiki.api, path)]
-    for process in both:
-        _, complaint = process.communicate(timeout=600)
-        assert process.returncode == 0, complaint
-    with Store.open(path) as store:
-        assert lock_text(store) == whole[""]
-        assert store.missing("en") == []

@@ -30,7 +30,7 @@ class SlowWiki(LoadedWiki):
 
 
 def slow_wiki() -> SlowWiki:
-    wiki = SlowWiki(pages=PAGES, fault_of=lambda _: "")
+    wiki = SlowWiki(pages=PAGES)
     wiki.gate.set()
     return wiki
 

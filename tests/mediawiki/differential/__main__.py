@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     differences = 0
     for name in chosen:
         family = families[name]
-        with reader(options.templates, dated=family.dated, api=options.api) as wiki:
+        with reader(options.templates, api=options.api) as wiki:
             found = compare(family, generated_calls(family, options.calls, options.seed), wiki)
         sys.stdout.write(summary(name, found))
         differences += len(found.different)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from lxml import html
 
@@ -30,17 +28,10 @@ MARK = "%({})%"
 UNSEEN = re.compile(r"display:\s*none|visibility:\s*hidden")
 # Classes of what a reader does not see, or does not read as text: marks of notes, messages of errors, the
 # second form of coordinates, buttons.
-UNREAD = frozenset(
-    [
-        "reference",
-        "Inline-Template",
-        "error",
-        "geo-nondefault",
-        "geo-multi-punct",
-        "noexcerpt",
-        "citation-comment",
-    ]
-)
+UNREAD = {
+    "reference", "Inline-Template", "error", "geo-nondefault", "geo-multi-punct", "noexcerpt",
+    "citation-comment",
+}  # fmt: skip
 # A message of an error, a template that the wiki does not have, a parameter without value.
 ERROR = re.compile(
     r'<[a-z]+ (?![^>]*display:\s*none)[^>]*class="[^"]*(?<![\w-])(?:scribunto-)?error\b|Help:Convert_messages'
@@ -58,39 +49,22 @@ class Answer:
 
 @dataclass(slots=True)
 class Reader:
-    """Asks a wiki what a reader sees, and remembers it in a file."""
+    """Asks a wiki what a reader sees."""
 
     wikipedia: Wikipedia
-    path: Path
     templates: str = "2015"  # a key of SETS
-    known: dict[str, Answer] = field(default_factory=dict)
-    requests: int = 0
 
-    def __post_init__(self) -> None:
-        if self.path.exists():
-            for line in self.path.read_text(encoding="utf-8").splitlines():
-                call, text, failed = json.loads(line)
-                self.known[call] = Answer(plain(text), failed)
+    def answers(self, calls: Sequence[str]) -> list[Answer]:
+        """The answer to each call."""
+        parts = (calls[first : first + PER_REQUEST] for first in range(0, len(calls), PER_REQUEST))
+        return [answer for part in parts for answer in self._asked(part)]
 
-    def answers(self, calls: Iterable[str]) -> list[Answer]:
-        """The answer to each call, from the file or from the wiki."""
-        calls = list(calls)
-        new = [call for call in dict.fromkeys(calls) if call not in self.known]
-        with self.path.open("a", encoding="utf-8") as file:
-            for first in range(0, len(new), PER_REQUEST):
-                some = new[first : first + PER_REQUEST]
-                for call, answer in zip(some, self._asked(some), strict=True):
-                    self.known[call] = answer
-                    file.write(json.dumps([call, answer.text, answer.failed], ensure_ascii=False) + "\n")
-        return [self.known[call] for call in calls]
-
-    def _asked(self, calls: list[str]) -> list[Answer]:
+    def _asked(self, calls: Sequence[str]) -> list[Answer]:
         text = "".join(f"{MARK.format(number)} a {call} b\n\n" for number, call in enumerate(calls))
         request = {"action": "parse", "prop": "text", "title": TITLE, "text": text + MARK.format("end")}
         options = {"contentmodel": "wikitext", "disablelimitreport": "1", "disableeditsection": "1"}
         answer = self.wikipedia.request(request | options).parse
         assert answer is not None
-        self.requests += 1
         pieces = re.split(r"%\((?:\d+|end)\)%", answer.text)
         if len(pieces) == len(calls) + 2:
             return [Answer(visible(piece), ERROR.search(piece) is not None) for piece in pieces[1:-1]]
@@ -146,32 +120,15 @@ def ours(call: str, templates: str = "2015", *, dated: bool = False) -> str | No
     return None if article.left_out else plain(" ".join(article.lines[3:]))
 
 
-def folder(templates: str = "2015") -> Path:
-    """Where answers are kept between runs; its name has a digest of the templates."""
-    digest = hashlib.sha256(SETS[templates][0][-1].read_bytes()).hexdigest()[:16]
-    path = cache() / f"differential-{digest}"
-    path.mkdir(parents=True, exist_ok=True)
-    return path
-
-
 @contextmanager
-def reader(
-    templates: str = "2015", *, dated: bool = False, api: str = "", path: Path | None = None
-) -> Iterator[Reader]:
-    """A reader of the wiki that runs at an address, or of one that is started here with the real templates.
-
-    Args:
-        templates: The set.
-        dated: The texts depend on the day.
-        api: Address of the API of a wiki that has the templates.
-        path: A file to remember answers in, instead of the one in the cache.
-    """
-    day = datetime.now(UTC).strftime("-%Y-%m-%d") if dated else ""
-    home = folder(templates)
-    wiki: Wiki | None = None if api else start(home / "wiki", dumps=[*SETS[templates][0]])
+def reader(templates: str = "2015", *, api: str = "") -> Iterator[Reader]:
+    """A reader of the wiki of an address, or of one that is started here with the real templates."""
+    digest = hashlib.sha256(SETS[templates][0][-1].read_bytes()).hexdigest()[:16]
+    home = cache() / f"differential-{digest}"
+    wiki: Wiki | None = None if api else start(home, dumps=[*SETS[templates][0]])
     try:
         with ask(api or (wiki.api if wiki else ""), really=True) as wikipedia:
-            yield Reader(wikipedia, path or home / f"answers{day}.jsonl", templates)
+            yield Reader(wikipedia, templates)
     finally:
         if wiki:
             wiki.stop()

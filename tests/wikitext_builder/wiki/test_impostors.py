@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 import zstandard
-from click.testing import CliRunner
 
 from tests.cases import each, read
 from tests.dumps import numbered_page
 from tests.mediawiki.asking import GOOD, ask, fetched, stored, titles
 from tests.mediawiki.loopback import GENERAL, SITE, Answer, always, by_kind, pages, send, server
-from wikitext_builder.cli import cli
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching import expansions
 from wikitext_builder.wiki import client
@@ -214,39 +212,6 @@ def test_odd_texts_are_rejected_and_the_others_kept(tmp_path: Path) -> None:
         assert report.rejected["unanswered"] == 1
         assert [one.title for one in store.revisions("en")] == ["Good"]
         assert [one.title for one in store.missing("en")] == ["Never spoken of"]
-
-
-SILENT: dict[str, object] = {
-    "a batch that is complete": {"batchcomplete": True},
-    "an empty query": {"batchcomplete": True, "query": {}},
-    "no pages": {"batchcomplete": True, "query": {"pages": []}},
-    "a warning": {"query": {"pages": []}, "warnings": [{"module": "main", "code": "odd", "text": "odd"}]},
-}
-
-
-@pytest.mark.parametrize("body", SILENT.values(), ids=SILENT)
-def test_a_page_of_which_nothing_was_said_is_asked_for_again(tmp_path: Path, body: object) -> None:
-    slot = {"contentmodel": "wikitext", "contentformat": "text/x-wiki", "content": "Text"}
-    revision = {"revid": 1, "timestamp": "2020-01-01T00:00:00Z", "slots": {"main": slot}}
-    whole = {"query": {"pages": [{"pageid": 1, "ns": 0, "title": "Good", "revisions": [revision]}]}}
-    silent, asked = 1, 0
-
-    def answer(query: dict[str, str]) -> object:
-        nonlocal asked
-        asked += "titles" in query
-        return body if asked <= silent else whole
-
-    store, names = tmp_path / "pages.store", tmp_path / "titles"
-    names.write_text("Good\n")
-    with server(by_kind(answer)) as api:
-        words = ["fetch", "--store", str(store), "--api", api, "--select", f"titles:{names}", "--no-expand"]
-        first = CliRunner().invoke(cli, words)
-        assert "0 fetched" in first.stdout
-        assert str(first.exception) == "1 pages got no answer; run the same command again to request them"
-        assert asked == 1
-        second = CliRunner().invoke(cli, words)
-        assert (second.exit_code, "1 fetched" in second.stdout) == (0, True), second.output
-        assert asked == 2
 
 
 def test_errors_of_the_old_format_are_read() -> None:

@@ -128,23 +128,3 @@ def test_no_password_of_the_user_is_sent(tmp_path: Path, monkeypatch: pytest.Mon
     with server(answer) as api, Wikipedia(api, language=LANGUAGES["en"]) as wikipedia:
         assert wikipedia.site()
     assert seen == [None]
-
-
-def test_a_redirect_gets_no_token() -> None:
-    seen: list[str | None] = []
-
-    def elsewhere(handler: BaseHTTPRequestHandler, _: dict[str, str]) -> None:
-        seen.append(handler.headers["Authorization"])
-        send(handler, {})
-
-    with server(elsewhere) as other:
-        head = {"Location": other.replace("127.0.0.1", "localhost")}
-        with (
-            server(lambda handler, _: send(handler, "", status=302, headers=head)) as api,
-            Wikipedia(api, language=LANGUAGES["en"], token=Token(SECRET)) as wikipedia,
-            pytest.raises(BuilderError, match="redirects to"),
-        ):
-            wikipedia.site()
-    assert seen == []
-    with pytest.raises(BuilderError, match="https://"):
-        Wikipedia("http://wiki.example/api.php", language=LANGUAGES["en"], token=Token(SECRET))

@@ -1,5 +1,7 @@
 """Which servers we may ask, how we name ourselves, and what a wait in a header means."""
 
+from typing import Any
+
 import pytest
 
 from tests.cases import each
@@ -37,6 +39,15 @@ def test_wikimedia_needs_a_contact(api: str) -> None:
     assert checked_api(api, JANE) == api
     with pytest.raises(BuilderError, match="--contact "):
         Wikipedia(api, language=LANGUAGES["en"])
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [("parallel", 4, "1 to 3"), ("maxlag", -1.0, "maxlag"), ("maxlag", float("nan"), "maxlag")],
+)
+def test_wrong_options_of_a_client_are_refused(option: str, value: Any, words: str) -> None:
+    with pytest.raises(BuilderError, match=words):
+        Wikipedia("http://127.0.0.1/api.php", language=LANGUAGES["en"], **{option: value})
 
 
 @each("wiki", "api", "this machine and other wikis need no contact")
