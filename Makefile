@@ -20,7 +20,8 @@ COMPILE := $(if $(PYTHONDONTWRITEBYTECODE),--compile,--no-compile)
 PIP_INSTALL := -m pip install $(COMPILE) --quiet --disable-pip-version-check --constraint constraints.txt
 PIP := $(BIN)/python $(PIP_INSTALL)
 DEMO := demo
-COVERED := tests/wikitext_builder/tokens tests/wikitext_builder/dataset tests/ps_models/data tests/ps_models/evaluation \
+COVERED := tests/wikitext_builder/tokens tests/wikitext_builder/dataset tests/ps_models/test_dataset.py \
+	tests/ps_models/test_scoring.py tests/ps_models/test_signature.py \
 	tests/ps_models/layers tests/ps_models/models/test_pointer_sentinel.py tests/ps_models/models/test_ngram.py \
 	tests/lm_benchmarks/measuring/test_chance.py tests/lm_benchmarks/measuring/test_compare.py \
 	tests/lm_benchmarks/measuring/test_select.py tests/wikitext_builder/stats/test_statistics.py \

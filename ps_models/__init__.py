@@ -23,16 +23,15 @@ if TYPE_CHECKING:
     from ps_models.analysis.frequency import compare as compare
     from ps_models.analysis.page import Explanation as Explanation
     from ps_models.analysis.page import explain as explain
-    from ps_models.evaluation.signature import Score as Score
-    from ps_models.evaluation.signature import Signature as Signature
     from ps_models.invariants import BrokenLawError as BrokenLawError
-    from ps_models.invariants import check_generative as check_generative
     from ps_models.invariants import check_language_model as check_language_model
     from ps_models.invariants import check_trainable as check_trainable
     from ps_models.layers.softmax import Softmax as Softmax
     from ps_models.models.stream import loss_of_scores as loss_of_scores
     from ps_models.own_models import list_models as list_models
     from ps_models.own_models import trust as trust
+    from ps_models.signature import Score as Score
+    from ps_models.signature import Signature as Signature
     from ps_models.trained_model import Evaluation as Evaluation
     from ps_models.trained_model import TextScore as TextScore
     from ps_models.trained_model import TrainedModel as TrainedModel

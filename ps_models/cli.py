@@ -16,9 +16,9 @@ from typing import Any
 import click
 
 import ps_models as pm
-from ps_models.evaluation.signature import CONTEXTS
 from ps_models.hyperparameters import PRECISIONS
 from ps_models.processor import use_processor
+from ps_models.signature import CONTEXTS
 from wikitext_builder.article import SPLITS
 from wikitext_builder.charts import ENDINGS
 from wikitext_builder.cli.command_line import (
@@ -231,7 +231,7 @@ def generate(**options: Any) -> None:
 def explain(*, out: Path, **options: Any) -> None:
     """Show how CHECKPOINT predicts each word of DATA, as a page to browse or a picture.
 
-    The picture shows a sentence with its window; with --words 1, the distributions for one word.
+    The picture shows a sentence with its window.
     """
     with shown_progress() as progress:
         pm.explain(out=out, progress=progress, **options)
@@ -244,12 +244,6 @@ def explain(*, out: Path, **options: Any) -> None:
 @click.argument("data", type=ANY)
 @split_option("test")
 @click.option("--buckets", default=10, type=COUNT, help="Maximum number of groups of words.")
-@click.option(
-    "--equal",
-    type=click.Choice(("types", "tokens")),
-    default="types",
-    help="Balance groups by number of types (distinct words), or by tokens of train.",
-)
 @click.option("--figure", type=OUTPUT_FILE, help=f"Also draw the comparison: {ENDINGS}.")
 @device_option
 @json_option

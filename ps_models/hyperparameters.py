@@ -22,7 +22,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta
 
 from ps_models.errors import ModelError
-from ps_models.evaluation.signature import Score
+from ps_models.signature import Score
 
 PRECISIONS: Final = ("fp32", "tf32", "bf16")  # of arithmetic
 LARGEST: Final = 2**31 - 1  # torch cannot multiply much larger whole numbers

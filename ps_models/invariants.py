@@ -142,7 +142,7 @@ def check_language_model(
     Raises:
         BrokenLawError: The model violates an invariant.
     """
-    trial = _random_texts(model, vocab_size, tolerance, seed, device, ROWS)
+    trial = _random_texts(model, vocab_size, tolerance, seed, device)
     trial.open_vocabulary = open_vocabulary
     _raise_if_broken(LAWS, trial)
 
@@ -162,32 +162,14 @@ def check_trainable(
     Raises:
         BrokenLawError: The model violates an invariant.
     """
-    _raise_if_broken(TRAINING, _random_texts(model, vocab_size, tolerance, seed, device, ROWS))
-
-
-def check_generative(
-    model: LanguageModel[State],
-    vocab_size: int,
-    *,
-    tolerance: float = 1e-4,
-    seed: int = 1,
-    device: torch.device | str = "cpu",
-) -> None:
-    """Check that `next_log_probs` gives the scores of all words.
-
-    The arguments are those of `check_language_model`.
-
-    Raises:
-        BrokenLawError: It does not.
-    """
-    _raise_if_broken(GENERATION, _random_texts(model, vocab_size, tolerance, seed, device, 1))
+    _raise_if_broken(TRAINING, _random_texts(model, vocab_size, tolerance, seed, device))
 
 
 def _random_texts(
-    model: object, vocab_size: int, tolerance: float, seed: int, device: torch.device | str, rows: int
+    model: object, vocab_size: int, tolerance: float, seed: int, device: torch.device | str
 ) -> Trial:
     generator = torch.Generator().manual_seed(seed)
-    tokens = torch.randint(vocab_size, (rows, LENGTH), generator=generator).to(device)
+    tokens = torch.randint(vocab_size, (ROWS, LENGTH), generator=generator).to(device)
     return Trial(model=model, tokens=tokens, vocab_size=vocab_size, tolerance=tolerance)
 
 
@@ -341,17 +323,6 @@ def _gradients(trial: Trial) -> Iterator[str]:
     model.train(was_training)
 
 
-def _next_words(trial: Trial) -> Iterator[str]:
-    """`next_log_probs` are the scores of all words."""
-    words = torch.arange(trial.vocab_size, device=trial.tokens.device)
-    for length in trial.prefixes:
-        state = trial.after(trial.tokens[:, :length])
-        found = trial.model.next_log_probs(state)[0]
-        yield trial.differ(
-            found, trial.next_scores(state, words), f"from `next_log_probs` after {length} tokens"
-        )
-
-
 LAWS: Final[dict[str, Law]] = {
     "state": state_law,
     "scores": _log_probabilities,
@@ -363,4 +334,3 @@ LAWS: Final[dict[str, Law]] = {
     "memory": memory_law,
 }
 TRAINING: Final[dict[str, Law]] = {"loss": _loss, "gradients": _gradients}
-GENERATION: Final[dict[str, Law]] = {"next words": _next_words}

@@ -15,13 +15,13 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from ps_models.configs import ModelKind, config_of, make_model
-from ps_models.data.dataset import read_texts, text_of_lines, vocabulary_hash
+from ps_models.dataset import read_texts, text_of_lines, vocabulary_hash
 from ps_models.devices import autocast, choose_device, use_products
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import each_evaluating, evaluating, score_texts, token_nats
-from ps_models.evaluation.signature import Score, Signature, hashed_name, signature_value
 from ps_models.language_model import LanguageModel, generative
 from ps_models.own_models import saved_kind
+from ps_models.scoring import each_evaluating, evaluating, score_texts, token_nats
+from ps_models.signature import Score, Signature, hashed_name, signature_value
 from ps_models.training.checkpoint import (
     Checkpoint,
     check_shapes,

@@ -12,14 +12,13 @@ import torch
 from torch import nn
 
 from ps_models.configs import ModelKind, make_configs, make_model, settings_by_name
-from ps_models.data.dataset import read_texts, read_train
-from ps_models.devices import best_precision, choose_device
+from ps_models.dataset import read_stream, read_texts
+from ps_models.devices import best_precision, choose_device, torchrun_context
 from ps_models.errors import ModelError
-from ps_models.evaluation.signature import Score
 from ps_models.hyperparameters import TrainingConfig
 from ps_models.own_models import check_laws, keep_source, named_kind
+from ps_models.signature import Score
 from ps_models.training.checkpoint import LAST, Checkpoint, check_vocabulary, read_checkpoint
-from ps_models.training.distributed import torchrun_context
 from ps_models.training.logs import events_to
 from ps_models.training.loop import RunLimits, TrainingData, run_training
 from wikitext_builder.dataset.load import FILE
@@ -131,7 +130,8 @@ def _prepared(
     if dataset.layout == FILE:
         raise ModelError(f"{data}: a single file; expected a folder with train and valid files to train on")
     hashes = {f"{split}_sha256": file_sha256(dataset.file(split)) for split in ("train", "valid")}
-    words, stream = read_train(dataset, hashes["train_sha256"])
+    words = dataset.vocabulary
+    stream = read_stream(dataset, "train", words)
     given = settings_by_name(settings)
     config, training = make_configs(kind, preset, given, len(words))
     values = {**training.optimizer_options, **asdict(training), **asdict(config)}

@@ -194,7 +194,6 @@ RAISED: dict[str, Rows] = {
         "no bytes": lambda _: pm.Score(1.0, 1, bytes=0).bits_per_byte
     },
     "pm.Signature.parse ValueError": {"not a signature": lambda _: pm.Signature.parse("x")},
-    "pm.check_generative BrokenLawError": {"It does not": lambda _: pm.check_generative(Broken(), 9)},
     "pm.check_language_model BrokenLawError": {"violates": lambda _: pm.check_language_model(Broken(), 9)},
     "pm.check_trainable BrokenLawError": {"violates": lambda _: pm.check_trainable(Broken(), 9)},
     "pm.compare ModelError": {

@@ -19,8 +19,8 @@ import wikitext_builder as wb
 from ps_models.analysis.page import Explanation, page
 from ps_models.analysis.predictions import predictions
 from ps_models.errors import ModelError
-from ps_models.evaluation.signature import Signature
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.signature import Signature
 from tests.conftest import ROOT, data
 from tests.lm_benchmarks.reporting.test_page import NASTY, PUBLISHED, RESULTS
 from tests.ps_models.analysis.test_page import CONTRAST

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 
 from lm_benchmarks.lm_eval import plain_text, word_count
-from ps_models.evaluation.signature import Score
+from ps_models.signature import Score
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.tokens.detokenizer import detokenize_line
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from ps_models.data.dataset import Text
+    from ps_models.dataset import Text
 
 
 Int63 = Annotated[int, msgspec.Meta(ge=-(2**63) + 1, le=2**63 - 1)]  # what every reader of JSON can hold

@@ -23,8 +23,8 @@ import msgspec
 
 from lm_benchmarks.choices import BEGINNING, MUST_AGREE, PAPER, HarnessError
 from lm_benchmarks.metrics import METRICS, Int63, Record, Sums
-from ps_models.evaluation.signature import Signature
 from ps_models.hyperparameters import TrainingConfig, finished
+from ps_models.signature import Signature
 from ps_models.training.logs import EPOCHS
 from wikitext_builder.errors import without_secrets
 

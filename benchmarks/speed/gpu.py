@@ -37,12 +37,11 @@ from speed.models import PLAIN, recurrence_rows
 from torch import Tensor
 
 from ps_models.configs import make_configs, make_model
-from ps_models.data.dataset import Text, read_stream, to_rows
-from ps_models.devices import choose_device
+from ps_models.dataset import Text, read_stream, to_rows
+from ps_models.devices import ONE_PROCESS, choose_device
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import score_texts
 from ps_models.own_models import list_models
-from ps_models.training.distributed import ONE_PROCESS
+from ps_models.scoring import score_texts
 from ps_models.training.update import Position, Training
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary

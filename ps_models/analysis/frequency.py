@@ -14,13 +14,12 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from ps_models.analysis.figure import DPI, LOOK, POINTER, VOCABULARY
-from ps_models.data.dataset import read_texts
+from ps_models.dataset import read_texts
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import evaluating, token_nats
-from ps_models.evaluation.frequency import Bucket, compare_by_frequency, train_counts
-from ps_models.evaluation.signature import Score, Signature
 from ps_models.language_model import LanguageModel
 from ps_models.models.pointer_sentinel import PointerSentinel
+from ps_models.scoring import evaluating, token_nats, train_counts
+from ps_models.signature import Score, Signature
 from ps_models.trained_model import Source, checkpoint_signature, loaded_model, open_data
 from wikitext_builder.charts import expect_picture, write_picture
 from wikitext_builder.dataset.load import FILE
@@ -28,6 +27,70 @@ from wikitext_builder.dataset.load import load as load_dataset
 
 CHUNK = 64  # predictions at once, (chunk x window) numbers each
 LABELS = 24  # of buckets under an axis, at most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bucket:
+    """Words of similar frequency in train, and how two models predict them."""
+
+    least: int  # of its words' counts in train
+    most: int
+    types: int
+    tokens: int  # in the text that was predicted
+    difference: float | None  # mean nats of the second model minus the first; negative: the second is better
+    gate: float | None  # mean share of the softmax in the second; None without a pointer or without tokens
+
+    @property
+    def label(self) -> str:
+        """The counts of its words, such as 4–5; buckets do not overlap."""
+        return f"{self.least:,}" if self.least == self.most else f"{self.least:,}–{self.most:,}"
+
+
+def buckets_of(counts: Tensor, number: int) -> Tensor:
+    """The bucket of each word by its count in train; 0 has the most frequent words.
+
+    Each has about equally many types, as in the paper's figure. Words of the same count are in the same
+    bucket: that of the first of them. So a bucket can be empty.
+    """
+    if not 1 <= number <= len(counts):
+        raise ModelError(f"{number} buckets of words: expected 1 to {len(counts)}")
+    found, order = torch.sort(counts, descending=True, stable=True)
+    places = torch.arange(len(counts)) * number // len(counts)
+    places = places[torch.searchsorted(-found, -found)]  # of the first word of the same count
+    return torch.empty_like(order).scatter_(0, order, places)
+
+
+def compare_by_frequency(
+    tokens: Tensor,
+    first: Tensor,
+    second: Tensor,
+    counts: Tensor,
+    *,
+    number: int = 10,
+    gates: Tensor | None = None,
+) -> list[Bucket]:
+    """How two models predict words, by their frequency, the most frequent first; empty buckets are left out.
+
+    `first` and `second` are -log p of each token of a text, (time,), by both models; `gates` the share of
+    the softmax there, if the second one has a pointer. `number` is as in `buckets_of`.
+    """
+    bucket_of_word, result = buckets_of(counts, number), []
+    for bucket in range(number):
+        own, here = counts[bucket_of_word == bucket], bucket_of_word[tokens] == bucket
+        if not len(own):
+            continue
+        seen = int(here.sum())
+        result.append(
+            Bucket(
+                least=int(own.min()),
+                most=int(own.max()),
+                types=len(own),
+                tokens=seen,
+                difference=float((second - first)[here].mean()) if seen else None,
+                gate=float(gates[here].mean()) if seen and gates is not None else None,
+            )
+        )
+    return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +221,6 @@ def compare(
     *,
     split: str = "test",
     buckets: int = 10,
-    equal: str = "types",
     figure: str | Path | None = None,
     device: str = "auto",
 ) -> FrequencyComparison:
@@ -174,7 +236,6 @@ def compare(
         data: A dataset with a train file.
         split: train, valid or test.
         buckets: Maximum number of groups of words of similar frequency; equally frequent words stay together.
-        equal: Balance groups by number of `types` or of `tokens`.
         figure: Also draw the comparison to this file: .png, .svg or .pdf.
         device: Where to load a checkpoint: auto, cpu, cuda or cuda:1.
 
@@ -202,7 +263,7 @@ def compare(
     counts = train_counts(dataset, trained.vocabulary)
     assert counts is not None  # noqa: S101 - for mypy: there is a train file
     gates = None if pointer is None else pointer.gates
-    found = compare_by_frequency(tokens, nats[0], nats[1], counts, number=buckets, equal=equal, gates=gates)
+    found = compare_by_frequency(tokens, nats[0], nats[1], counts, number=buckets, gates=gates)
     (one, other), (first_signature, second_signature) = scores, signatures
     comparison = FrequencyComparison(
         buckets=found, pointer=pointer, scores=(one, other), signatures=(first_signature, second_signature)

@@ -23,10 +23,10 @@ from ps_models.analysis.predictions import (
     passage_end,
     predictions,
 )
-from ps_models.data.dataset import read_stream
+from ps_models.dataset import read_stream
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import read_up_to
-from ps_models.evaluation.signature import Score, Signature
+from ps_models.scoring import read_up_to
+from ps_models.signature import Score, Signature
 from ps_models.trained_model import Source, checkpoint_signature, loaded_model, open_data
 from wikitext_builder.charts import PICTURES
 from wikitext_builder.dataset.load import Dataset

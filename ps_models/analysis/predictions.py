@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import each_evaluating, evaluating
 from ps_models.language_model import AnyState, generative
 from ps_models.layers.window import NO_WORD
 from ps_models.models.pointer_sentinel import PointerSentinel
+from ps_models.scoring import each_evaluating, evaluating
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.progress import Progress, no_progress
 

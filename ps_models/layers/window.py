@@ -7,7 +7,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ps_models.layers.products import wide
+from ps_models.layers.softmax import wide
 
 NO_WORD = -1  # in the window: a place before the text began
 BLOCK = 128  # steps that are computed at once, each over the windows of all of them

@@ -16,8 +16,14 @@ from ps_models.models.awd_lstm import (
 from ps_models.models.char_cnn import CharCNN, CharCNNConfig
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
-from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
-from ps_models.models.rnn import RNN, RNNLDA, RNNConfig, RNNLDAConfig
+from ps_models.models.rnn import (
+    RNN,
+    RNNLDA,
+    RecurrentHighway,
+    RecurrentHighwayConfig,
+    RNNConfig,
+    RNNLDAConfig,
+)
 from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
 from ps_models.models.transformer import (
     PointerSentinelTransformer,

@@ -26,14 +26,14 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from ps_models.data.dataset import Text
+from ps_models.dataset import Text
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import CHUNK, evaluating
 from ps_models.hyperparameters import Amount, Share, Size
 from ps_models.language_model import LanguageModel, State, map_state
 from ps_models.layers.window import NEVER, NO_WORD, look_back
 from ps_models.models.interpolation import with_best_weight
 from ps_models.models.stream import Masks, StreamModel
+from ps_models.scoring import CHUNK, evaluating
 
 Inner = TypeVar("Inner")
 

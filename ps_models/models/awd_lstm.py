@@ -25,8 +25,7 @@ from torch.func import functional_call
 
 from ps_models.hyperparameters import Amount, Rate, Share, Size, SoftmaxConfig, Window
 from ps_models.language_model import detach
-from ps_models.layers.products import masked
-from ps_models.layers.softmax import Softmax
+from ps_models.layers.softmax import Softmax, masked
 from ps_models.models.lstm import LSTMLayer
 from ps_models.models.pointer_sentinel import PointerSentinel, PointerSentinelState
 from ps_models.models.stream import StreamModel, dropout_mask, scored_and_advance, shifted

@@ -17,11 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ps_models.data.dataset import read_stream, read_texts
+from ps_models.dataset import read_stream, read_texts
 from ps_models.hyperparameters import ModelConfig, Size
 from ps_models.language_model import LanguageModel
+from ps_models.models.interpolation import tuned_cache
 from ps_models.models.kneser_ney import ABSENT, Floats, Grams, Ints, estimate
-from ps_models.models.unigram_cache import tuned_cache
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
 

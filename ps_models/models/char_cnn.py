@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ps_models.hyperparameters import Count, Finite, Rate, Size
-from ps_models.layers.products import read_at_once, wide
+from ps_models.layers.softmax import read_at_once, wide
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
 from ps_models.models.stream import StreamModel
 from wikitext_builder.dataset.vocabulary import Vocabulary

@@ -20,9 +20,8 @@ from torch.backends import cudnn
 from torch.nn import functional
 
 from ps_models.hyperparameters import Amount, Rate, Size, SoftmaxConfig
-from ps_models.layers.products import masked, product_type, wide
 from ps_models.layers.recurrence import lstm_steps
-from ps_models.layers.softmax import AdaptiveSoftmax, Output, Softmax
+from ps_models.layers.softmax import AdaptiveSoftmax, Output, Softmax, masked, product_type, wide
 from ps_models.models.stream import Masks, StreamModel, dropout_mask, shifted, zone_mask
 
 

@@ -24,7 +24,7 @@ from torch.nn import functional
 
 from ps_models.hyperparameters import Amount, Share, Window
 from ps_models.language_model import AnyState, detach
-from ps_models.layers.products import wide
+from ps_models.layers.softmax import wide
 from ps_models.layers.window import NO_WORD, look_back, windows
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.stream import Masks, StreamModel, scored_and_advance

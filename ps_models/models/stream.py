@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.language_model import State, detach
-from ps_models.layers.products import wide
+from ps_models.layers.softmax import wide
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 

@@ -37,7 +37,7 @@ from torch.autograd.function import once_differentiable
 
 from ps_models.hyperparameters import ModelConfig, Positive, Size
 from ps_models.language_model import detach
-from ps_models.layers.products import near_rows, product_type, slices, wide
+from ps_models.layers.softmax import near_rows, product_type, slices, wide
 from ps_models.models.stream import scored_and_advance
 
 CEILING = 1e3  # of m

@@ -28,8 +28,7 @@ from torch.nn import functional
 
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import Amount, Rate, Share, Size, SoftmaxConfig, Window
-from ps_models.layers.products import masked, wide
-from ps_models.layers.softmax import Softmax
+from ps_models.layers.softmax import Softmax, masked, wide
 from ps_models.layers.window import visible
 from ps_models.models.pointer_sentinel import PointerSentinel
 from ps_models.models.stream import StreamModel, dropout_mask, shifted

@@ -25,10 +25,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from ps_models.data.dataset import vocabulary_hash
+from ps_models.dataset import vocabulary_hash
 from ps_models.errors import ModelError
-from ps_models.evaluation.signature import signature_value
 from ps_models.hyperparameters import Count
+from ps_models.signature import signature_value
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 
 FORMAT = "ps-models-1"

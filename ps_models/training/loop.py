@@ -15,13 +15,13 @@ import msgspec
 import torch
 from torch import Tensor, nn
 
-from ps_models.data.dataset import Text, share, to_rows
-from ps_models.devices import device_name
+from ps_models.dataset import Text, share, to_rows
+from ps_models.devices import ONE_PROCESS, DistributedContext, device_name
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import evaluating, score_texts
-from ps_models.evaluation.signature import Score
 from ps_models.hyperparameters import TrainingConfig, finished, learning_rate, update_factor
 from ps_models.processor import fitted_threads, stop_signals
+from ps_models.scoring import evaluating, score_texts
+from ps_models.signature import Score
 from ps_models.training.checkpoint import (
     BEST,
     LAST,
@@ -31,7 +31,6 @@ from ps_models.training.checkpoint import (
     save_checkpoint,
     weights_of,
 )
-from ps_models.training.distributed import ONE_PROCESS, DistributedContext
 from ps_models.training.logs import LOGS, Events, RunLog
 from ps_models.training.optimizers import set_learning_rate
 from ps_models.training.update import Position, Training, Whole

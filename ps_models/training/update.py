@@ -12,13 +12,12 @@ import msgspec
 import torch
 from torch import Tensor, nn
 
-from ps_models.data.dataset import Chunk, Rows, even_ends, random_ends
-from ps_models.devices import use_products
+from ps_models.dataset import Chunk, Rows, even_ends, random_ends
+from ps_models.devices import DistributedContext, not_averaged, use_products
 from ps_models.errors import ModelError
-from ps_models.evaluation.signature import Score
 from ps_models.hyperparameters import TrainingConfig, averaging_starts, finished, learning_rate
 from ps_models.language_model import AnyState, join_states, map_state, tensors_of
-from ps_models.training.distributed import DistributedContext, not_averaged
+from ps_models.signature import Score
 from ps_models.training.optimizers import load_optimizer, make_optimizer, set_learning_rate
 
 BLOCK = 1024  # numbers whose squares are summed in float32

@@ -25,12 +25,12 @@ from torch import Tensor
 
 import ps_models
 from ps_models.configs import config_of, make_model
-from ps_models.data.dataset import to_rows
+from ps_models.dataset import to_rows
+from ps_models.devices import ONE_PROCESS
 from ps_models.hyperparameters import TrainingConfig
 from ps_models.models.lstm import LSTMConfig
 from ps_models.training import checkpoint as checkpoints
 from ps_models.training.checkpoint import Checkpoint, read_checkpoint, save_checkpoint
-from ps_models.training.distributed import ONE_PROCESS
 from ps_models.training.logs import EPOCHS
 from ps_models.training.loop import _restored
 from ps_models.training.update import Training

@@ -3,7 +3,7 @@
 import pytest
 from lm_benchmarks.measuring.models import make_inputs
 
-from ps_models.data.dataset import read_stream
+from ps_models.dataset import read_stream
 from tests.lm_benchmarks.tiny_llama import write_folder
 from tests.ps_models.tiny import make_dataset
 

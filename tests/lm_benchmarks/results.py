@@ -7,7 +7,7 @@ from lm_benchmarks.records import Epoch, Result, TokenGroup, Trained, Tried
 from lm_benchmarks.reporting.published import FILES, OFFICIAL
 from msgspec.structs import replace
 
-from ps_models.evaluation.signature import Signature
+from ps_models.signature import Signature
 
 RESULT = Result(
     model="a <b> | model\nof 2 lines",

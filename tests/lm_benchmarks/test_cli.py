@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 import wikitext_builder as wb
 from ps_models.cli import commands as training
-from ps_models.evaluation.signature import Signature
+from ps_models.signature import Signature
 from tests.command import invoke
 from tests.conftest import ROOT
 from tests.lm_benchmarks.adapters.test_command import UNIFORM

@@ -7,8 +7,8 @@ import torch
 from lm_benchmarks.metrics import METRICS, Sums, sums_of, sums_of_page
 from msgspec.structs import astuple, replace
 
-from ps_models.data.dataset import Text
-from ps_models.evaluation.signature import Score
+from ps_models.dataset import Text
+from ps_models.signature import Score
 from tests.cases import read
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 

@@ -30,7 +30,6 @@ TESTS = {  # of modules that more or other tests are of than those of their own 
     ),
     "ps_models/models/kneser_ney.py": ("tests/ps_models/models/test_ngram.py",),
     "ps_models/models/baselines.py": ("tests/ps_models/models/test_ngram.py",),
-    "ps_models/data/dataset.py": ("tests/ps_models/data",),
     "src/lm_benchmarks/measuring/compare.py": (
         "tests/lm_benchmarks/measuring/test_compare.py",
         "tests/lm_benchmarks/measuring/test_chance.py",

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import ps_models
 from ps_models.cli import commands, main
 from ps_models.errors import ModelError
-from ps_models.evaluation.signature import Signature
+from ps_models.signature import Signature
 from tests.command import invoke
 from tests.ps_models.tiny import SETTINGS, make_dataset, settings_of
 

@@ -12,7 +12,7 @@ from ps_models.hyperparameters import SCHEDULES, Schedule, TrainingConfig, updat
 from ps_models.models import MODELS
 from ps_models.models.add_ons import NeuralCacheConfig
 from ps_models.models.baselines import NGramConfig
-from ps_models.models.unigram_cache import UnigramCacheConfig
+from ps_models.models.interpolation import UnigramCacheConfig
 
 CONFIGS = (
     *(TrainingConfig, NeuralCacheConfig, NGramConfig, UnigramCacheConfig),

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 import ps_models as pm
-from ps_models.evaluation.evaluate import evaluating
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.transformer import Transformer, TransformerConfig
 from ps_models.processor import fitted_threads, use_processor
+from ps_models.scoring import evaluating
 from ps_models.training.update import Training
 from tests.ps_models.tiny import SETTINGS, make_dataset
 

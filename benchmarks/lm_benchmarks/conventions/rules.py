@@ -25,7 +25,7 @@ from lm_benchmarks.conventions import (
     Window,
 )
 from lm_benchmarks.lm_eval import pages_of, plain_text, word_count
-from ps_models.evaluation.signature import Score
+from ps_models.signature import Score
 
 LLAMA_CPP_MULTIPLE: Final = 256  # pieces: with a stride, the tool's context is a multiple of this
 

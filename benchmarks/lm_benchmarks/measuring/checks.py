@@ -39,10 +39,10 @@ from lm_benchmarks.measuring.loaded_model import (
 from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.passages import read_passages
 from lm_benchmarks.records import Tried
-from ps_models.data.dataset import Text
-from ps_models.evaluation.evaluate import evaluating, token_nats
+from ps_models.dataset import Text
 from ps_models.invariants import LAWS as INVARIANTS
 from ps_models.invariants import BrokenLawError, Law, Trial, check_language_model
+from ps_models.scoring import evaluating, token_nats
 from wikitext_builder.errors import ToolkitError, is_short_memory
 from wikitext_builder.progress import Progress, no_progress
 

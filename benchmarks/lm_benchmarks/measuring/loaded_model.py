@@ -27,9 +27,9 @@ from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.choices import DEFAULTS, HarnessError
 from lm_benchmarks.conventions import Tokenizer, Window
 from lm_benchmarks.records import Trained
-from ps_models.evaluation.signature import signature_value
 from ps_models.language_model import LanguageModel, map_state
 from ps_models.own_models import importing_from
+from ps_models.signature import signature_value
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.errors import ToolkitError

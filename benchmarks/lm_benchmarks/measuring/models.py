@@ -34,17 +34,17 @@ from lm_benchmarks.measuring.loaded_model import (
 )
 from lm_benchmarks.measuring.passages import vocabulary_of
 from lm_benchmarks.records import portable, training_of
-from ps_models.data.dataset import Text, read_texts, read_train
+from ps_models.dataset import Text, read_texts
 from ps_models.devices import choose_device
-from ps_models.evaluation.signature import Signature, hashed_name, signature_value
 from ps_models.models.add_ons import GRID, MonteCarloDropout, cache_grid, tuned_neural_cache
 from ps_models.models.baselines import BASELINES, NGram
-from ps_models.models.interpolation import interpolate
+from ps_models.models.interpolation import UnigramCache, interpolate
 from ps_models.models.stream import StreamModel
-from ps_models.models.unigram_cache import UnigramCache
+from ps_models.signature import Signature, hashed_name, signature_value
 from ps_models.training.checkpoint import Checkpoint, check_vocabulary
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
+from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import nearest, without_secrets
 from wikitext_builder.files import file_sha256
@@ -129,7 +129,7 @@ def _train_tokens(checkpoint: Checkpoint, dataset: Dataset) -> int | None:
     """The number of tokens that a checkpoint was trained on; None if it was trained on another text."""
     found = file_sha256(dataset.file("train")) if "train" in dataset.files else ""
     is_own = found and found == checkpoint.facts.get("train_sha256")
-    return len(read_train(dataset, found)[1]) if is_own else None
+    return sum(1 for _ in read_tokens(dataset.file("train"))) if is_own else None
 
 
 def _monte_carlo(specification: str, inputs: Inputs) -> LoadedModel:

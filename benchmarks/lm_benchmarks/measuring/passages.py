@@ -37,9 +37,9 @@ from lm_benchmarks.conventions.rules import CONVENTIONS
 from lm_benchmarks.lm_eval import read_text
 from lm_benchmarks.metrics import Sums, lines_of
 from lm_benchmarks.records import TokenGroup
-from ps_models.data.dataset import Text, read_texts, text_of_lines
-from ps_models.evaluation.frequency import decades, span
-from ps_models.evaluation.signature import hashed_name, signature_value
+from ps_models.dataset import Text, read_texts, text_of_lines
+from ps_models.scoring import decades, span
+from ps_models.signature import hashed_name, signature_value
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary

@@ -33,12 +33,11 @@ from lm_benchmarks.measuring.passages import (
 )
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
 from lm_benchmarks.records import Result, TokenGroup, finite
-from ps_models.data.dataset import vocabulary_hash
+from ps_models.dataset import vocabulary_hash
 from ps_models.devices import autocast, device_name
-from ps_models.evaluation.evaluate import evaluating, token_nats
-from ps_models.evaluation.frequency import train_counts
-from ps_models.evaluation.signature import CONTEXTS, Signature, hashed_name, signature_value
 from ps_models.language_model import LanguageModel
+from ps_models.scoring import evaluating, token_nats, train_counts
+from ps_models.signature import CONTEXTS, Signature, hashed_name, signature_value
 from wikitext_builder.files import code_hash
 from wikitext_builder.progress import Progress, no_progress
 

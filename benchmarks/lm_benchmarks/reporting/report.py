@@ -30,7 +30,7 @@ from lm_benchmarks.reporting.tables import (
     unit_hours,
     value_of,
 )
-from ps_models.evaluation.signature import signature_value
+from ps_models.signature import signature_value
 from ps_models.training.logs import EPOCHS
 from wikitext_builder.charts import PICTURES, Chart, Points, line_chart
 from wikitext_builder.dataset.load import Dataset

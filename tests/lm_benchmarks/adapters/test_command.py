@@ -12,8 +12,8 @@ from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.measuring.checks import LAWS, Checks
 from lm_benchmarks.measuring.models import open_model
 
-from ps_models.data.dataset import Text
-from ps_models.evaluation.evaluate import token_nats
+from ps_models.dataset import Text
+from ps_models.scoring import token_nats
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 UNIFORM = """

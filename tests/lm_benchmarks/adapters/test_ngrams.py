@@ -11,8 +11,8 @@ from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.measuring.checks import LAWS, Checks
 from lm_benchmarks.measuring.models import open_model
 
-from ps_models.data.dataset import Text, read_stream, read_texts
-from ps_models.evaluation.evaluate import token_nats
+from ps_models.dataset import Text, read_stream, read_texts
+from ps_models.scoring import token_nats
 from wikitext_builder.dataset.vocabulary import EOS
 
 CASES = ["the", "cat", "saw", "dog"]

@@ -17,8 +17,8 @@ from lm_benchmarks.measuring.models import open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
 from lm_benchmarks.metrics import METRICS
 
-from ps_models.data.dataset import Text, read_stream
-from ps_models.evaluation.evaluate import token_nats
+from ps_models.dataset import Text, read_stream
+from ps_models.scoring import token_nats
 from tests.lm_benchmarks.tiny_causal import make_causal_model, make_sentence_model
 from wikitext_builder.dataset.vocabulary import EOS
 

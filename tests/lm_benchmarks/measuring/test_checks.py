@@ -31,9 +31,9 @@ from lm_benchmarks.measuring.models import NAMES, open_model
 from lm_benchmarks.records import Tried
 from msgspec.structs import replace
 
-from ps_models.data.dataset import Text
+from ps_models.dataset import Text
 from ps_models.devices import autocast
-from ps_models.evaluation.evaluate import token_nats
+from ps_models.scoring import token_nats
 from tests.lm_benchmarks import cheats
 from tests.lm_benchmarks.conventions.conftest import write_dataset
 from tests.lm_benchmarks.tiny_causal import make_causal_model

@@ -24,7 +24,7 @@ from lm_benchmarks.metrics import METRICS, Metric, Sums
 from lm_benchmarks.records import Result, append_record
 from msgspec.structs import replace
 
-from ps_models.evaluation.signature import Signature
+from ps_models.signature import Signature
 
 FIELDS = {
     "data": "ptb+1f",

@@ -22,8 +22,8 @@ from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.records import from_json, to_line
 from msgspec.structs import replace
 
-from ps_models.data.dataset import read_stream
-from ps_models.evaluation.frequency import train_counts
+from ps_models.dataset import read_stream
+from ps_models.scoring import train_counts
 from tests.conftest import data as real_data
 from tests.lm_benchmarks.cheats import Uniform
 from tests.lm_benchmarks.results import RESULT, signed

@@ -8,7 +8,7 @@ from lm_benchmarks.measuring.select import find_runs, last_of_models, runs_of_mo
 from lm_benchmarks.records import Result
 from msgspec.structs import replace
 
-from ps_models.evaluation.signature import Signature
+from ps_models.signature import Signature
 from tests.lm_benchmarks.results import RESULT, signed
 
 FILE = Path("results.jsonl")

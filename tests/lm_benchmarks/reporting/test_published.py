@@ -23,7 +23,7 @@ from lm_benchmarks.reporting.published import (
 from msgspec.structs import replace
 
 from ps_models.configs import PRESETS
-from ps_models.data.dataset import vocabulary_hash
+from ps_models.dataset import vocabulary_hash
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
 from tests.conftest import DATA, data

@@ -1,7 +1,6 @@
 """Looking inside: the components of a prediction add up to the model's own, and buckets divide the words."""
 
 import math
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,25 +8,24 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib import colors as mcolors
 from matplotlib.patches import Rectangle
 
 import ps_models as pm
-from ps_models.analysis.figure import draw_sentence, draw_word, save_picture
-from ps_models.analysis.frequency import pointing, save_figure
+from ps_models.analysis.figure import colour_of, draw_sentence, save_picture
+from ps_models.analysis.frequency import buckets_of, compare_by_frequency, pointing, save_figure
 from ps_models.analysis.predictions import (
-    Distribution,
     _distribution,
     best_start,
     gains,
     passage_end,
     predictions,
 )
-from ps_models.data.dataset import Text
+from ps_models.dataset import Text
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import token_nats
-from ps_models.evaluation.frequency import buckets_of, compare_by_frequency
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.scoring import token_nats
 from ps_models.trained_model import draw_words
 from tests.ps_models.tiny import make_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -171,7 +169,6 @@ def test_generation_draws_what_the_model_says(lstm):
 def test_buckets_divide_the_words_by_frequency():
     counts = torch.tensor([0, 5, 100, 7, 3, 50])
     assert buckets_of(counts, 3).tolist() == [2, 1, 0, 1, 2, 0]
-    assert buckets_of(counts, 2, equal="tokens").tolist() == [1, 1, 0, 1, 1, 1]
     for number in range(1, 7):
         parted = buckets_of(counts, number)
         assert sorted(parted.unique().tolist()) == list(range(number))
@@ -226,32 +223,30 @@ def test_pictures_show_words_literally_and_are_the_same_each_time(pointer, lstm,
         save_picture(tmp_path / "x.png", found * 4, WORDS)
 
 
-def test_a_picture_has_no_empty_panel_and_one_scale(pointer, lstm):
-    for model, panels in ((pointer, 4), (lstm, 1)):
-        one = next(predictions(model, TOKENS))
-        figure = draw_word(one, WORDS)
-        assert len(figure.axes) == panels
-        assert all(axes.patches for axes in figure.axes)
-        assert len({axes.get_xlim() for axes in figure.axes[-3:]}) == 1
-    unused = replace(
-        one, vocabulary=one.mixture, pointer=Distribution(probability=0, rank=None, top=()), gate=1.0
-    )
-    assert [axes.get_title() for axes in draw_word(unused, WORDS).axes] == ["vocabulary", "mixture"]
-
-
 def test_a_sentence_is_drawn_with_its_window_inside_the_page(pointer):
     found = list(predictions(pointer, torch.cat([TOKENS[:30], torch.tensor([5] * 30)])))[20:80]
     names = [f"{'w' * 50}{number}" for number in range(9 + len(found))]  # all of them too long
-    figure = draw_sentence(found, WORDS, names)
-    text, chart = figure.axes
-    assert len(text.texts) == 9 + len(found) + 1  # words, and the key
-    right, low = (max(values) for values in zip(*[one.get_position() for one in text.texts], strict=True))
+    (axes,) = draw_sentence(found, WORDS, names).axes
+    assert len(axes.texts) == 9 + len(found) + 1  # words, and the key
+    right, low = (max(values) for values in zip(*[one.get_position() for one in axes.texts], strict=True))
     assert right < 6.5 * 72 - 50
-    assert low < text.get_ylim()[0]
-    assert [bar.get_height() for bar in chart.patches if isinstance(bar, Rectangle)] == pytest.approx(
-        [one.gain for one in found]
-    )
-    assert len(chart.get_xticklabels()) == len(found)
+    assert low < axes.get_ylim()[0]
+    known = [one for one in found if one.word]
+    boxed = max((one for one in known if one.word != 1), key=lambda one: one.gain or 0)
+    assert f"gate {boxed.gate:.2f}" in axes.texts[-1].get_text()
+    colours = [mcolors.to_hex(box.get_facecolor()) for box in axes.patches if isinstance(box, Rectangle)]
+    assert colours[: len(known)] == [colour_of(one) for one in known]
+    assert colours[len(known) + 1 :] == ["#d55e00"] * len(boxed.attention)
+
+
+def test_a_sentence_of_a_model_without_a_pointer_shows_its_surprise(lstm):
+    found = list(predictions(lstm, TOKENS[:20]))
+    (axes,) = draw_sentence(found, WORDS).axes
+    known = [one for one in found if one.word]
+    colours = [mcolors.to_hex(box.get_facecolor()) for box in axes.patches]
+    assert colours == [colour_of(one) for one in known]
+    assert {colour_of(one) == "#ffffff" for one in known} == {one.probability > 0.1 for one in known}
+    assert axes.texts[-1].get_text().startswith("Orange: a probability of at most one in 10, 100, 1,000.")
 
 
 def test_the_figure_is_drawn(pointer, lstm, tmp_path):
@@ -277,14 +272,13 @@ def test_the_figure_is_drawn(pointer, lstm, tmp_path):
 @given(
     st.lists(st.integers(0, 12), min_size=1, max_size=40).filter(any),
     st.integers(1, 40),
-    st.sampled_from(["types", "tokens"]),
 )
-def test_no_count_is_in_two_groups(counts, number, equal):
+def test_no_count_is_in_two_groups(counts, number):
     """Ties at the edges of groups gave 10-11052, 5-10, 3-5 and 3-3."""
     words = torch.tensor(counts)
     nats = torch.zeros(len(words)).double()
     number = min(number, len(words))
-    found = compare_by_frequency(torch.arange(len(words)), nats, nats, words, number=number, equal=equal)
+    found = compare_by_frequency(torch.arange(len(words)), nats, nats, words, number=number)
     assert 1 <= len(found) <= number
     ends = [(one.most, one.least) for one in found]
     assert all(most >= least for most, least in ends)

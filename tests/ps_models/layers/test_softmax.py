@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ps_models.layers import softmax as module
-from ps_models.layers.products import outer_sum
-from ps_models.layers.softmax import AdaptiveSoftmax, Softmax, inclusion_chances
+from ps_models.layers.softmax import AdaptiveSoftmax, Softmax, inclusion_chances, outer_sum
 from tests.ps_models.tiny import assert_same
 
 N, H, V = 23, 5, 13
@@ -37,7 +36,7 @@ N, H, V = 23, 5, 13
 def test_is_torchs_log_softmax(monkeypatch: pytest.MonkeyPatch, bias: bool, chunk: int, kept: int, near: int):
     monkeypatch.setattr(module, "CHUNK", chunk)
     monkeypatch.setattr(module, "KEPT", kept)
-    monkeypatch.setattr("ps_models.layers.products.NEAR", near)
+    monkeypatch.setattr("ps_models.layers.softmax.NEAR", near)
     softmax = Softmax(nn.Parameter(torch.randn(V, H)), bias=bias).double()
     if softmax.bias is not None:
         nn.init.normal_(softmax.bias)

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import torch
 
-from ps_models.data.dataset import Text
+from ps_models.dataset import Text
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import score_texts
-from ps_models.evaluation.signature import Score
 from ps_models.models.add_ons import MonteCarloDropout, NeuralCache, NeuralCacheConfig, tuned_neural_cache
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.scoring import score_texts
+from ps_models.signature import Score
 
 V = 6
 CONFIG = LSTMConfig(vocab_size=V, hidden_size=5, init=0.8, type_dropout=0.3, recurrent_dropout=0.3)

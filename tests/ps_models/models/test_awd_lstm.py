@@ -6,11 +6,11 @@ import pytest
 import torch
 
 import ps_models as pm
-from ps_models.data.dataset import random_ends, to_rows
+from ps_models.dataset import random_ends, to_rows
+from ps_models.devices import ONE_PROCESS
 from ps_models.hyperparameters import TrainingConfig
 from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
 from ps_models.models.stream import dropout_mask
-from ps_models.training.distributed import ONE_PROCESS
 from ps_models.training.logs import EPOCHS, UPDATES
 from ps_models.training.update import Training
 from tests.ps_models.tiny import assert_resumes, make_dataset, settings_of

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from ps_models.layers.products import masked
+from ps_models.layers.softmax import masked
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.stream import dropout_mask, type_mask, zone_mask
 

@@ -10,8 +10,14 @@ from torch import Tensor
 
 from ps_models.models.char_cnn import CharCNN, CharCNNConfig
 from ps_models.models.lstm import LSTM, LSTMConfig
-from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
-from ps_models.models.rnn import RNN, RNNLDA, RNNConfig, RNNLDAConfig
+from ps_models.models.rnn import (
+    RNN,
+    RNNLDA,
+    RecurrentHighway,
+    RecurrentHighwayConfig,
+    RNNConfig,
+    RNNLDAConfig,
+)
 from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
 from ps_models.models.transformer import Transformer, TransformerConfig
 from tests.ps_models.tiny import after_an_update, assert_same, spelled, with_norms, with_topics
@@ -216,7 +222,7 @@ MODELS: dict[str, tuple[Callable[[], Any], Step]] = {
 
 @pytest.mark.parametrize(("make", "step"), MODELS.values(), ids=MODELS)
 def test_a_model_is_its_equations(make, step, monkeypatch):
-    monkeypatch.setattr("ps_models.layers.products.NEAR", 5 * V)  # sum-product: five rows at once
+    monkeypatch.setattr("ps_models.layers.softmax.NEAR", 5 * V)  # sum-product: five rows at once
     torch.manual_seed(9)
     model = make().double().eval()
     words = [*range(V), *torch.randint(V, (4,)).tolist()]  # each of them is read

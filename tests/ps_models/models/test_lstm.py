@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMLayer
-from ps_models.models.recurrent_highway import RecurrentHighway, RecurrentHighwayConfig
+from ps_models.models.rnn import RecurrentHighway, RecurrentHighwayConfig
 from tests.ps_models.tiny import assert_same, chance_of_a_word_by_heart
 
 SURE: dict[str, Any] = {"input_dropout": 0.0, "layer_dropout": 0.0, "output_dropout": 0.0, "zoneout": 0.1}

@@ -27,7 +27,7 @@ from click.testing import CliRunner
 import ps_models as pm
 from ps_models.analysis.predictions import predictions
 from ps_models.cli import commands, main
-from ps_models.data.dataset import to_rows
+from ps_models.dataset import to_rows
 from ps_models.devices import autocast, best_precision, use_products
 from ps_models.errors import ModelError
 from ps_models.training.checkpoint import BEST, LAST, read_checkpoint, save_checkpoint

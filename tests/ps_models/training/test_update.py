@@ -16,14 +16,14 @@ from torch.utils._pytree import tree_leaves
 
 import ps_models as pm
 from ps_models.configs import make_configs, make_model
-from ps_models.data.dataset import to_rows
+from ps_models.dataset import to_rows
+from ps_models.devices import ONE_PROCESS, DistributedContext
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import TrainingConfig
 from ps_models.layers.softmax import Softmax
 from ps_models.models import MODELS
 from ps_models.models.lstm import LSTMLayer
 from ps_models.training.checkpoint import LAST, read_checkpoint
-from ps_models.training.distributed import ONE_PROCESS, DistributedContext
 from ps_models.training.logs import EPOCHS, UPDATES
 from ps_models.training.loop import READ_UPDATES, RunLimits, StoppedError
 from ps_models.training.update import ChunkLoss, Training, gradient_norm

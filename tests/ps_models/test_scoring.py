@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ps_models.analysis.predictions import Prediction, predictions
-from ps_models.data.dataset import Text
+from ps_models.dataset import Text
 from ps_models.errors import ModelError
-from ps_models.evaluation.evaluate import each_evaluating, evaluating, read_up_to, score_texts, token_nats
-from ps_models.evaluation.signature import Score
 from ps_models.language_model import tensors_of
 from ps_models.models import MODELS
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
+from ps_models.scoring import each_evaluating, evaluating, read_up_to, score_texts, token_nats
+from ps_models.signature import Score
 from ps_models.trained_model import draw_words
 from wikitext_builder.dataset.vocabulary import Vocabulary
 

@@ -1,7 +1,12 @@
-"""How well a model predicts texts: every token once; the sizes of chunks and batches do not matter."""
+"""How well a model predicts texts, and words of each frequency.
+
+Every token is scored once; the sizes of chunks and batches do not matter. Records group words by the decade
+of their count in train.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -10,11 +15,14 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from ps_models.data.dataset import Text
+from ps_models.dataset import Text
 from ps_models.errors import ModelError
-from ps_models.evaluation.signature import CONTEXTS, Score
 from ps_models.language_model import AnyState, LanguageModel, State
 from ps_models.processor import fitted_threads
+from ps_models.signature import CONTEXTS, Score
+from wikitext_builder.dataset.load import FILE, Dataset
+from wikitext_builder.dataset.manifest import read_tokens
+from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.progress import Progress, no_progress
 
 Item = TypeVar("Item")
@@ -162,3 +170,31 @@ def read_up_to(model: nn.Module, tokens: Tensor, device: torch.device | str = "c
         for chunk in torch.split(tokens, CHUNK) if len(tokens) else ():
             _, state = model(chunk[None].to(device), state)
     return state
+
+
+def train_counts(dataset: Dataset, vocabulary: Vocabulary) -> Tensor | None:
+    """The count of each word in train, (vocabulary,); None if there is no train file."""
+    if dataset.layout == FILE or "train" not in dataset.files:
+        return None
+    total = torch.zeros(len(vocabulary), dtype=torch.int64)
+    for word, count in Counter(read_tokens(dataset.file("train"))).items():
+        total[vocabulary.ids.get(word, 0)] += count
+    return total
+
+
+def span(number: int) -> str:
+    """The decade of a number.
+
+    >>> span(0), span(7), span(1234)
+    ('0', '1-9', '1,000-9,999')
+    """
+    if not number:
+        return "0"
+    low: int = 10 ** (len(str(number)) - 1)
+    return f"{low:,}-{10 * low - 1:,}"
+
+
+def decades(vocabulary: Vocabulary, counts: Tensor) -> list[str]:
+    """The group of each word by the decade of its count; `<unk>` and `<eos>` are groups of their own."""
+    pairs = zip(vocabulary.tokens, counts.tolist(), strict=True)
+    return [word if word in (UNK, EOS) else span(count) for word, count in pairs]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ps_models.evaluation.signature import Score, Signature, signature_value
+from ps_models.signature import Score, Signature, signature_value
 
 
 @given(

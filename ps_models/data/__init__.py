@@ -1,1 +1,0 @@
-"""A dataset as a language model reads it."""

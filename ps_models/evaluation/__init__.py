@@ -1,1 +1,0 @@
-"""How well a model predicts texts, and texts that it generates."""
