@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 import math
 import subprocess
@@ -12,7 +13,9 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
+import requests
 import torch
 from lm_benchmarks.adapters.command import _end, _Process
 from lm_benchmarks.adapters.completions import Endpoint
@@ -20,8 +23,10 @@ from lm_benchmarks.adapters.ngrams import ArpaFile
 from lm_benchmarks.conventions import Window
 from lm_benchmarks.records import from_json, read_curve, read_results, to_line
 from lm_benchmarks.reporting.report import make_report, report_text
+from requests.adapters import HTTPAdapter
 from safetensors.torch import save_file
 from torch import Tensor
+from urllib3 import HTTPResponse
 
 import ps_models
 from ps_models.configs import config_of, make_model
@@ -167,10 +172,24 @@ class _Answering(Endpoint):
     """An endpoint whose server gives the bytes of an input."""
 
     def __init__(self, content: bytes) -> None:
-        self.url, self.served, self._content = "http://localhost", "a", content
+        self.url, self.served, self._patience = "http://localhost", "a", 1.0
+        self._address, self._session = urlsplit(self.url), requests.Session()
+        self._session.mount("http://", _Server(content))
 
-    def _once(self, path: str, question: dict[str, Any] | None) -> tuple[int, bytes, float]:
-        return 200, self._content, 0.0
+
+class _Server(HTTPAdapter):
+    """Answers each request with the same bytes."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__()
+        self._content = content
+
+    def send(self, *_: object, **__: object) -> requests.Response:
+        """The answer."""
+        reply = requests.Response()
+        reply.status_code = 200
+        reply.raw = HTTPResponse(io.BytesIO(self._content), preload_content=False)
+        return reply
 
 
 def _completions(content: bytes) -> str:

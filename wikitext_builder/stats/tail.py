@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
-from scipy.special import zeta
 from scipy.stats import hypergeom
 
 from wikitext_builder.stats.text import Places, Reals, Text, blocks
@@ -22,9 +21,7 @@ STRETCHES: Final = 20  # of a text, which a jackknife leaves out in turn
 WINDOW: Final = 500  # words of a window of MATTR
 DRAWS: Final = 42  # words of a sample of HD-D
 SHORT: Final = 1000  # words: a shorter beginning of a text is not fitted
-LEAST_TAIL: Final = 50  # types of the tail that follows a power law
 NEAREST: Final = -1 + 1e-6  # an offset that only the limit of the steps keeps above -1
-NEAR: Final = 1e-5  # of an exponent: a derivative is taken between two such neighbours
 MIN_COUNTS: Final = (1, 2, 3, 4, 5, 10, 20, 50, 100)
 SIZES: Final = (1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000)
 ROUND: Final = (1, 1.5, 2, 3, 5, 7)  # what points of a curve begin with
@@ -116,60 +113,6 @@ def zipf(text: Text) -> Measured:
         "observed": {rank: float(frequencies[rank - 1]) for rank in ranks},
         "fitted": {rank: float(expected[rank - 1]) for rank in ranks},
     }
-
-
-def tail_exponents(values: Places, types: Places, least: Places) -> Reals:
-    """The exponent of a discrete power law from each minimum count on, by maximum likelihood."""
-    above = np.cumsum(types[::-1])[::-1]
-    logs = np.cumsum((types * np.log(values))[::-1])[::-1]
-    mean = (logs / above)[np.searchsorted(values, least)]
-    low, high = np.full(len(least), 1.0001), np.full(len(least), 20.0)
-
-    def expected(alpha: Reals) -> Reals:  # the mean logarithm: the slope of -log zeta
-        ratio = zeta(alpha - NEAR, least) / zeta(alpha + NEAR, least)
-        return np.asarray(np.log(ratio) / (2 * NEAR))
-
-    for _ in range(50):
-        middle = (low + high) / 2
-        steeper = expected(middle) < mean  # it expects too little: a smaller exponent
-        high, low = np.where(steeper, middle, high), np.where(steeper, low, middle)
-    return np.asarray((low + high) / 2)
-
-
-def power_tail(text: Text) -> Measured:
-    """The discrete power law of the counts, from the count on where it fits best."""
-    types = np.bincount(text.frequencies) if len(text.frequencies) else np.zeros(1, np.int64)
-    values = np.flatnonzero(types)
-    types = types[values]
-    above = np.cumsum(types[::-1])[::-1]
-    least = values[(above >= LEAST_TAIL) & (np.arange(len(values)) < len(values) - 1)]
-    if not len(least):
-        return {}
-    alphas = tail_exponents(values, types, least)
-    best, distance = 0, math.inf
-    for number, (start, alpha) in enumerate(zip(least.tolist(), alphas.tolist(), strict=True)):
-        tail = np.searchsorted(values, start)
-        has = above[tail:] / above[tail]  # the share from each value on
-        law = zeta(alpha, values[tail:]) / zeta(alpha, start)
-        found = float(np.abs(has - law).max())
-        if found < distance:
-            best, distance = number, found
-    start = int(least[best])
-    (alpha,), (half,) = jackknife(text, lambda counts: _exponent_from(counts, start))
-    tail_types = int(above[np.searchsorted(values, start)])
-    return {
-        "exponent": alpha,
-        "exponent_half": half,
-        "least": start,
-        "types": tail_types,
-        "distance": distance,
-    }
-
-
-def _exponent_from(frequencies: Places, start: int) -> Reals:
-    types = np.bincount(frequencies[frequencies >= start], minlength=start + 1)
-    values = np.flatnonzero(types)
-    return tail_exponents(values, types[values], values[:1] * 0 + start)
 
 
 def spectrum(text: Text) -> Measured:

@@ -126,23 +126,6 @@ def test_counts_that_follow_no_law_of_zipf_have_no_exponent(counts: list[int]) -
     assert tail.zipf(text_of([list(words)])) == {}
 
 
-def test_power_tail_finds_the_exponent_of_what_follows_one() -> None:
-    random = np.random.default_rng(1)
-    counts = [count for count in random.zipf(2.2, 3000) if count < 10_000]
-    words = [f"w{number}" for number, count in enumerate(counts) for _ in range(count)]
-    measured = tail.power_tail(text_of([random.permutation(words).tolist()]))
-    assert measured["exponent"] == pytest.approx(2.2, abs=0.1)
-    assert measured["distance"] < 0.03
-    law = [count ** -measured["exponent"] for count in range(int(measured["least"]), 200_000)]
-    own = [count for count in counts if count >= measured["least"]]
-    below = [
-        abs(sum(c < v for c in own) / len(own) - sum(law[: v - int(measured["least"])]) / sum(law))
-        for v in {*own}
-    ]
-    assert measured["distance"] == pytest.approx(max(below), abs=1e-4)
-    assert measured["types"] == len(own)
-
-
 @given(lines, lines)
 def test_out_of_vocabulary_follows_its_definition(train: list[list[str]], test: list[list[str]]) -> None:
     text, words = text_of(test, text_of(train)), list(chain.from_iterable(test))
