@@ -54,7 +54,7 @@ def test_the_cells_print_what_is_stored(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == pictures
     for name in pictures:
         found, expected = (
-            re.findall("<!-- .* -->", (folder / name).read_text(encoding="utf-8"))  # the texts in it
+            re.findall("<text[^>]*>([^<]*)</text>", (folder / name).read_text(encoding="utf-8"))
             for folder in (tmp_path, NOTEBOOK.parent)
         )
         assert len(found) > 5

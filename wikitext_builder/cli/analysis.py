@@ -85,7 +85,7 @@ def plot() -> None:
 @click.option("--out", type=OUTPUT_FILE, required=True, help=f"File to write: {ENDINGS}.")
 @name_option
 def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...]) -> None:
-    """Plot word frequency against rank in train, several datasets side by side."""
+    """Plot word frequency against rank in train, a curve per dataset."""
     click.echo(wb.plot_zipf(*directories, out=out, names=names))
 
 

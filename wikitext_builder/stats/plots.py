@@ -1,27 +1,19 @@
-"""Plots of a dataset's words: Zipf's curve, and how often a word is among the last L words.
-
-matplotlib is imported where it is used, because its import is slow.
-"""
+"""Plots of a dataset's words: Zipf's curve, and how often a word is among the last L words."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from wikitext_builder.charts import COLORS, expect_picture, write_picture
+from wikitext_builder.charts import expect_picture, line_chart
 from wikitext_builder.dataset.counts import count
 from wikitext_builder.dataset.load import load_named
 from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import EOS, UNK
 from wikitext_builder.errors import BuilderError
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-PAPERS_WINDOW: Final = 100  # L of the pointer sentinel mixture model, section 5.2
 ZIPF_POINTS: Final = 400  # of a curve, evenly spaced in the logarithm; each is a rank with its own count
 
 
@@ -51,7 +43,7 @@ def window_coverage(
 
 
 def plot_zipf(*directories: str | Path, out: str | Path, names: Sequence[str] = ()) -> Path:
-    """Draw word frequency against rank in train, both logarithmic, a panel per dataset; return its path.
+    """Draw word frequency against rank in train, both logarithmic, a curve per dataset; return its path.
 
     Args:
         directories: Datasets built here, or folders in the layout of WikiText or the Penn Treebank.
@@ -64,8 +56,10 @@ def plot_zipf(*directories: str | Path, out: str | Path, names: Sequence[str] = 
     expect_picture(out := Path(out), BuilderError)
     curves = {}
     for name, dataset in load_named(directories, names).items():
-        curves[name] = rank_frequencies(name, count(dataset.file("train"))[1])
-    return write_picture(out, lambda: _zipf(curves))
+        frequencies = rank_frequencies(name, count(dataset.file("train"))[1])
+        curves[name] = [(rank, frequencies[rank - 1]) for rank in spaced_ranks(len(frequencies))]
+    title, x_label, y_label = "Occurrences by rank", "rank of the word", "occurrences"
+    return line_chart(title, curves, x_label=x_label, y_label=y_label, log_x=True, log_y=True).save(out)
 
 
 def plot_window(
@@ -77,7 +71,8 @@ def plot_window(
 ) -> Path:
     """Draw how often a word occurs among the last L words; return its path.
 
-    The paper used this plot to choose its window.
+    The paper used this plot to choose its window of 100 words. A second curve of each dataset, dashed, is
+    without `<unk>` and `<eos>`.
 
     Args:
         directories: Datasets built here, or folders in the layout of WikiText or the Penn Treebank.
@@ -96,11 +91,13 @@ def plot_window(
     for name, dataset in load_named(directories, names).items():
         path = dataset.file(split)
         _expect_words(name, any(True for _ in read_tokens(path)))
-        curves[name] = (
-            window_coverage(read_tokens(path), longest),
-            window_coverage(read_tokens(path), longest, without=(UNK, EOS)),
-        )
-    return write_picture(out, lambda: _window(curves))
+        for label, without in ((name, ()), (f"{name}, without <unk>, <eos>", (UNK, EOS))):
+            shares = window_coverage(read_tokens(path), longest, without=without)
+            curves[label] = list(enumerate(shares, start=1))
+    title, x_label = "Words among the last L words", "L, words back"
+    return line_chart(
+        title, curves, x_label=x_label, y_label="share of words among the last L", alike=2
+    ).save(out)
 
 
 def _expect_words(name: str, there: bool) -> None:
@@ -119,88 +116,3 @@ def spaced_ranks(last: int) -> list[int]:
     """Ranks from 1 to `last`, evenly spaced in the logarithm, without repeats."""
     steps = ZIPF_POINTS - 1
     return sorted({round(last ** (step / steps)) for step in range(ZIPF_POINTS)})
-
-
-def _zipf(curves: Mapping[str, Sequence[int]]) -> Figure:
-    """The plot of `plot_zipf`, from the counts of each corpus, the largest first."""
-    drawing, panels = panels_of(curves)
-    for axes, color, frequencies in zip(panels, COLORS * len(curves), curves.values(), strict=False):
-        ranks = spaced_ranks(len(frequencies))
-        axes.loglog(ranks, [frequencies[rank - 1] for rank in ranks], color=color, linewidth=2)
-        axes.set_xlabel("rank of the word")
-        axes.axvline(len(frequencies), color="#777777", linewidth=0.8, linestyle=":")
-        axes.annotate(
-            f"{len(frequencies):,} types ",
-            (len(frequencies), 0.97),
-            xycoords=("data", "axes fraction"),
-            horizontalalignment="right",
-            verticalalignment="top",
-            color="#444444",
-        )
-    panels[0].set_ylabel("occurrences")
-    return drawing
-
-
-def _window(curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]) -> Figure:
-    """The plot of `plot_window`, from the curves of each corpus with and without `<unk>` and `<eos>`."""
-    drawing, panels = panels_of(curves)
-    for axes, color, pair in zip(panels, COLORS * len(curves), curves.values(), strict=False):
-        upper, lower = pair if pair[0][-1] >= pair[1][-1] else pair[::-1]
-        for curve, rise in ((upper, 6), (lower, -22)):
-            all_tokens = curve is pair[0]
-            steps = range(1, len(curve) + 1)
-            axes.plot(steps, curve, "-" if all_tokens else "--", color=color, linewidth=2)
-            label = "all tokens" if all_tokens else "without <unk>, <eos>"
-            _label_end(axes, curve, label, color, rise)
-        _set_window_axis(axes, len(upper))
-        _mark_window(axes, pair)
-    panels[0].set_ylim(0, 1)
-    panels[0].yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    panels[0].set_ylabel("words among the last L words")
-    return drawing
-
-
-def _set_window_axis(axes: Axes, longest: int) -> None:
-    """L from 1: a label of 0 would touch the last label of the panel before."""
-    from matplotlib.ticker import MaxNLocator
-
-    axes.set_xlabel("L, words back")
-    axes.set_xlim(0, longest)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, prune="lower"))
-
-
-def _label_end(axes: Axes, curve: Sequence[float], label: str, color: str, rise: int) -> None:
-    """Write the name of a curve at its end, some points above or below."""
-    axes.annotate(
-        label,
-        (len(curve), curve[-1]),
-        xytext=(-4, rise),
-        textcoords="offset points",
-        horizontalalignment="right",
-        verticalalignment="bottom" if rise > 0 else "top",
-        color=color,
-    )
-
-
-def _mark_window(axes: Axes, pair: tuple[Sequence[float], Sequence[float]]) -> None:
-    """Mark the paper's L, with the values of the two curves there."""
-    if len(pair[0]) < PAPERS_WINDOW:
-        return
-    every, known = (curve[PAPERS_WINDOW - 1] for curve in pair)
-    axes.axvline(PAPERS_WINDOW, color="#777777", linewidth=0.8, linestyle=":")
-    text = (
-        f" L = {PAPERS_WINDOW}, the paper's:\n {every:.1%} of all tokens\n {known:.1%} without <unk>, <eos>"
-    )
-    axes.annotate(text, (PAPERS_WINDOW, 0.03), color="#444444")
-
-
-def panels_of(names: Collection[str]) -> tuple[Figure, Sequence[Axes]]:
-    """A figure, and its axes for each name, side by side."""
-    from matplotlib.figure import Figure
-
-    drawing = Figure(figsize=(max(4.2 * len(names), 6), 3.8), layout="constrained")
-    panels = drawing.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0]
-    for panel, name in zip(panels, names, strict=True):
-        # A dollar sign would begin a formula.
-        panel.set_title(name.replace("$", r"\$"), loc="left", fontweight="bold")
-    return drawing, panels

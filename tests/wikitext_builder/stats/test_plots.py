@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,6 @@ from tests.conftest import ROOT
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.stats.plots import (
     ZIPF_POINTS,
-    _set_window_axis,
-    panels_of,
     plot_window,
     plot_zipf,
     spaced_ranks,
@@ -81,31 +78,17 @@ def test_plots_are_the_same_bytes_in_another_process(tmp_path: Path) -> None:
     assert plot_zipf(*corpora, out=tmp_path / "zipf.svg").read_bytes() != first["zipf.svg"]
 
 
-@pytest.mark.parametrize("longest", [3, 100, 2000])
-def test_labels_of_panels_beside_each_other_do_not_touch(tmp_path: Path, longest: int) -> None:
-    drawing, panels = panels_of(["A", "B", "C"])
-    for axes in panels:
-        _set_window_axis(axes, longest)
-    drawing.savefig(tmp_path / "window.svg")
-    labels = [label for axes in panels for label in axes.get_xticklabels() if label.get_text()]
-    boxes = sorted((label.get_window_extent().x0, label.get_window_extent().x1) for label in labels)
-    assert len(boxes) >= 9
-    assert "0" not in {label.get_text() for label in labels}
-    assert all(right - left > 8 for (_, left), (right, _) in pairwise(boxes))
-
-
 def test_datasets_of_one_title_are_all_drawn(tmp_path: Path) -> None:
     folders = [corpus(tmp_path / name / "wikitext-2") for name in ("2016", "today")]
     for plot in (plot_zipf, plot_window):
         drawn = plot(*folders, out=tmp_path / "both.svg").read_text(encoding="utf-8")
-        assert drawn.count('<g id="axes_') == 2
         for name in ("2016/wikitext-2", "today/wikitext-2"):
-            assert name in drawn  # matplotlib writes each text as a comment above its glyphs
+            assert f">{name}</text>" in drawn
 
 
 def test_a_dollar_sign_in_a_name_begins_no_formula(tmp_path: Path) -> None:
     out = plot_zipf(corpus(tmp_path / "A"), names=["a $x_$ b"], out=tmp_path / "out.svg")
-    assert "a $x_$ b" in out.read_text("utf-8").replace("\\", "")
+    assert ">a $x_$ b</text>" in out.read_text("utf-8")
 
 
 def test_what_cannot_be_plotted_is_said(tmp_path: Path) -> None:
