@@ -8,7 +8,7 @@ import pytest
 from tests.crash.harness import Bench, Starter, compiled
 from tests.crash.programs import PROGRAMS, prepared, wiki
 
-MakeBench = Callable[..., Bench]  # of a program, a fault and perhaps another starter
+MakeBench = Callable[..., Bench]  # of a program and a fault
 
 
 @pytest.fixture(scope="session")
@@ -36,10 +36,8 @@ def bench(starter: Starter, tmp_path_factory: pytest.TempPathFactory, api: str, 
     folder = tmp_path_factory.getbasetemp() / "ready"
     folder.mkdir(exist_ok=True)
 
-    def made(name: str, how: str, with_starter: Starter = starter) -> Bench:
+    def made(name: str, how: str) -> Bench:
         ready = prepared(name, folder)
-        return Bench(
-            program=PROGRAMS[name], how=how, ready=ready, folder=tmp_path, starter=with_starter, api=api
-        )
+        return Bench(program=PROGRAMS[name], how=how, ready=ready, folder=tmp_path, starter=starter, api=api)
 
     return made

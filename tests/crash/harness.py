@@ -25,18 +25,14 @@ from typing import Final, Self
 from tests.conftest import SOURCES
 
 SIGKILL_STATUS: Final = -9
-FULL: Final = "No space left|disk (is|may be) full"
 FAULTS: Final = {  # the variables that make them, and the words of an error that names its reason
     "kill": ({}, ""),
-    "full disk": ({"CRASH_HOW": "ENOSPC"}, FULL),
+    "full disk": ({"CRASH_HOW": "ENOSPC"}, "No space left|disk (is|may be) full"),
     "unreadable": ({"CRASH_READS": "1"}, "Input/output error|disk I/O error|its disk cannot be read"),
-    "small disk": ({}, FULL),  # a real one; a point is a number of blocks that are free
     "short memory": ({}, "[Mm]emory"),  # a point is a number of `MEMORY` that are free
 }
-BLOCK: Final = 4096  # bytes
 MEMORY: Final = 1 << 19  # bytes
 MOST: Final = 1000  # points of a size: each program has room enough before
-OWN_DISKS: Final = ("unshare", "--user", "--map-root-user", "--mount")  # starts a process that can mount
 REFERENCES: Final[dict[tuple[object, ...], tuple[list[str], object]]] = {}  # of runs without a fault
 Ended = subprocess.CompletedProcess[str]
 RANDOM: Final = re.compile(r"(?<=\.tmp)\w{6}|[0-9a-f]{12,}|(?<=-)\d{5}|^\d+")
@@ -80,23 +76,19 @@ class Starter:
 
     Args:
         library: Is preloaded.
-        before: A command that starts the process.
     """
 
-    def __init__(self, library: Path, *, before: Sequence[str] = ()) -> None:
+    def __init__(self, library: Path) -> None:
         environment = {"PYTHONPATH": SOURCES, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
         self._folder = Path(tempfile.mkdtemp(prefix="starter-"))
         self._process = subprocess.Popen(
-            [*before, sys.executable, str(Path(__file__).with_name("zygote.py"))],
+            [sys.executable, str(Path(__file__).with_name("zygote.py"))],
             env={**os.environ, **environment, "LD_PRELOAD": str(library)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
-        self.pid = self._process.pid
         self._warm: set[str] = set()  # the commands whose modules are imported
-        # An answer says that `before` has ended, which may give it disks of its own.
-        self._ask({"runs": [], "folder": "", "modules": [], "report": None})
 
     def __enter__(self) -> Self:
         return self
@@ -155,64 +147,28 @@ class Bench:
     def __post_init__(self) -> None:
         """Run the program to list its points."""
         self.here = self.folder / "here"
-        # A disk of our own is not in our own tree of folders.
-        self.seen = (
-            Path(f"/proc/{self.starter.pid}/root{self.here}") if self.how == "small disk" else self.here
-        )
         self.afresh()
         key = (self.program.words, *FAULTS[self.how][0].items())
         if key not in REFERENCES:
             log = self.folder / "calls.log"
             ended = self.run({**self.variables, "CRASH_LOG": str(log)})
             assert ended.returncode == 0, ended.stdout
-            REFERENCES[key] = log.read_text().splitlines(), self.program.result(self.found())
+            REFERENCES[key] = log.read_text().splitlines(), self.program.result(self.here)
         elif self.how == "short memory":  # what a run imports does not count, if another was there before
             self.run()
         calls, self.wanted = REFERENCES[key]
-        unit = {"small disk": "blocks free", "short memory": "times 512 KiB free"}.get(self.how)
-        sizes = [f"{size + 1} {size} {unit}" for size in range(MOST)]
-        self.calls = sizes if unit else calls
+        sizes = [f"{size + 1} {size} times 512 KiB free" for size in range(MOST)]
+        self.calls = sizes if self.how == "short memory" else calls
 
     @property
     def variables(self) -> dict[str, str]:
         """What makes the fault, without its place."""
         return {"CRASH_UNDER": f"{self.here}/", **FAULTS[self.how][0]}
 
-    def afresh(self, *, free: int | None = None) -> None:
-        """Start from the prepared folder.
-
-        Args:
-            free: Blocks that a disk of its own has free; None: many.
-        """
-        if self.how != "small disk":
-            shutil.rmtree(self.here, ignore_errors=True)
-            shutil.copytree(self.ready, self.here)
-            return
-        if self.here.exists():
-            self.mounting("umount", str(self.here))
-        self.here.mkdir(exist_ok=True)
-        self.mounting("mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", str(self.here))
-        shutil.copytree(self.ready, self.seen, dirs_exist_ok=True)
-        if free is not None:
-            self.resize(max(used(self.seen) + free * BLOCK, BLOCK))  # 0 is a disk without a limit
-
-    def found(self) -> Path:
-        """The folder as a program leaves it; a copy of a disk of its own."""
-        if self.seen == self.here:
-            return self.here
-        copy = self.folder / "copy"
-        shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(self.seen, copy)
-        return copy
-
-    def resize(self, size: int) -> None:
-        """Give the disk another size, in bytes."""
-        self.mounting("mount", "-o", f"remount,size={size}", str(self.here))
-
-    def mounting(self, *command: str) -> None:
-        """Run a command where the programs run."""
-        where = ("nsenter", f"--target={self.starter.pid}", "--user", "--mount", "--preserve-credentials")
-        subprocess.run([*where, *command], check=True)
+    def afresh(self) -> None:
+        """Start from the prepared folder."""
+        shutil.rmtree(self.here, ignore_errors=True)
+        shutil.copytree(self.ready, self.here)
 
     def run(self, variables: Mapping[str, str] | None = None, memory: int | None = None) -> Ended:
         """Run the program."""
@@ -226,37 +182,28 @@ class Bench:
     def points(self, numbers: Iterable[int]) -> Iterator[Point]:
         """Try some points, from 1; sizes until the program has room enough."""
         for number in numbers:
-            self.afresh(free=number - 1 if self.how == "small disk" else None)
-            if self.how == "small disk":
-                first = self.run()
-                self.resize(1 << 28)
-            elif self.how == "short memory":
+            self.afresh()
+            if self.how == "short memory":
                 first = self.run(memory=MEMORY * (number - 1))
             else:
                 first = self.run({**self.variables, "CRASH_AT": str(number)})
             wrong = fault_of(self.how, first) or self.wrong_again()
             yield Point(number=number, call=self.calls[number - 1].split(" ", 1)[1], wrong=wrong)
-            if first.returncode == 0 and self.how in ("small disk", "short memory"):
+            if first.returncode == 0 and self.how == "short memory":
                 return
 
     def wrong_again(self) -> str:
         """What is wrong after the same command again; each state of the folder is tried once."""
-        found = state(self.found())
+        found = state(self.here)
         if found not in self.known:
             again = self.run()
             if again.returncode:
                 self.known[found] = f"the next run fails: {again.stdout.strip()[-300:]}"
             else:
                 is_same = self.program.same_in_short_memory if self.how == "short memory" else eq
-                same = is_same(self.program.result(self.found()), self.wanted)
+                same = is_same(self.program.result(self.here), self.wanted)
                 self.known[found] = "" if same else "another result"
         return self.known[found]
-
-
-def used(folder: Path) -> int:
-    """The bytes that are taken on the disk of a folder."""
-    disk = os.statvfs(folder)
-    return (disk.f_blocks - disk.f_bfree) * disk.f_frsize
 
 
 def state(folder: Path) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 
 from tests.conftest import ROOT
-from tests.crash.harness import FAULTS, OWN_DISKS, Bench, Point, Starter, compiled
+from tests.crash.harness import FAULTS, Bench, Point, Starter, compiled
 from tests.crash.programs import PROGRAMS, prepared, wiki
 
 LIST = ROOT / "build" / "crash" / "points.tsv"
@@ -26,10 +26,9 @@ LIST = ROOT / "build" / "crash" / "points.tsv"
 def tried(name: str, how: str, ready: Path, library: Path, api: str) -> list[Point]:
     """All points of a program with a fault; each is added to the list."""
     started, points = time.monotonic(), []
-    before = OWN_DISKS if how == "small disk" else ()
     with (
         tempfile.TemporaryDirectory() as folder,
-        Starter(library, before=before) as starter,
+        Starter(library) as starter,
         LIST.open("a", buffering=1) as file,
     ):
         bench = Bench(

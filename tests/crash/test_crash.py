@@ -3,15 +3,12 @@
 One point of each fault for each program; `make crash` tries all of them.
 """
 
-import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from tests.crash.conftest import MakeBench
-from tests.crash.harness import OWN_DISKS, Run, Starter
+from tests.crash.harness import Run
 from tests.crash.programs import PROGRAMS, nearly_the_same
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -49,20 +46,6 @@ def test_a_clock_that_jumps_changes_nothing(name: str, bench: MakeBench) -> None
     tried.afresh()
     assert tried.run({"CRASH_CLOCK": "1"}).returncode == 0
     assert tried.program.result(tried.here) == tried.wanted
-
-
-@pytest.fixture
-def starter_with_disks(library: Path) -> Iterator[Starter]:
-    if subprocess.run([*OWN_DISKS, "true"], check=False, capture_output=True).returncode:
-        pytest.skip("needs a system that lets a user mount a disk in memory")
-    with Starter(library, before=OWN_DISKS) as starter:
-        yield starter
-
-
-@pytest.mark.parametrize("name", ["import", "build"])
-def test_a_small_disk_can_be_made_larger(name: str, starter_with_disks: Starter, bench: MakeBench) -> None:
-    tried = bench(name, "small disk", starter_with_disks)
-    assert not [point for point in tried.points([20]) if point.wrong]
 
 
 @pytest.mark.parametrize("names", PAIRS, ids="+".join)
