@@ -1,20 +1,16 @@
 """Samples and dry runs, from servers that count what they are asked for."""
 
 import json
-from collections import Counter
-from collections.abc import Collection, Mapping, Set
-from functools import partial
+from collections.abc import Collection, Set
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
-import wikitext_builder as wb
 from tests.command import done, refused
 from tests.mediawiki.asking import ask, stored
 from tests.mediawiki.load import LoadedWiki
 from tests.mediawiki.loopback import SITE, send, server
-from tests.mediawiki.wiki import Wiki
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.fetching.expansions import expand_calls
 from wikitext_builder.wiki.client import Wikipedia
@@ -126,28 +122,6 @@ def test_a_dry_run_lists_what_nobody_listed_and_says_the_most_for_templates(tmp_
     assert wiki.requests == 1 + 2
     assert "  requests  700 for pages, at most 700 for templates, 1 per 50 names of templates in" in out
     assert "  time      43 s to 86 s\n" in out
-
-
-def test_a_real_wiki_is_asked_for_as_many_names_as_a_dry_run_says(
-    wiki: Wiki, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: Counter[str] = Counter()
-    request = Wikipedia.request
-
-    def counted(client: Wikipedia, parameters: Mapping[str, str]) -> object:
-        asked[parameters.get("prop", "")] += 1
-        return request(client, parameters)
-
-    monkeypatch.setattr(Wikipedia, "request", counted)
-    calls = "".join(f"{{{{cvrt {number}}}}}" for number in range(101))
-    with stored(tmp_path) as store:
-        store.add("en", [page(f"It is a page. <!-- {calls} -->", "Names")], origin="test")
-    fetch = partial(wb.fetch, tmp_path / "a.store", api=wiki.api, select="category:Mostly talk")
-    for renew, expected in ((False, 3), (False, 0), (True, 3)):
-        plan = fetch(dry_run=True, renew=renew).plan
-        assert (plan and plan.redirects, asked["redirects"]) == (expected, 0)
-        fetch(renew=renew)
-        assert asked.pop("redirects", 0) == expected
 
 
 def test_a_sample_of_a_fetch(tmp_path: Path) -> None:

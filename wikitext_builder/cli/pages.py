@@ -75,7 +75,6 @@ SELECT_HELP = (
     help="File with your account's OAuth 2 token.  [default: the variable WIKITEXT_BUILDER_TOKEN]",
 )
 @click.option("--expand/--no-expand", default=True, help="Ask the wiki to expand unknown templates.")
-@click.option("--renew", is_flag=True, help="Look up template redirects again.")
 @click.option("--rendered", is_flag=True, help="Also store each page's HTML (one request per page).")
 @click.option("--dry-run", is_flag=True, help="List the pages and estimate requests and time.")
 @json_option
@@ -128,7 +127,6 @@ def _print_plan(pages: PagesReport, plan: FetchPlan) -> None:
     click.echo(f"{pages.selected:,} selected: {todo:,} to fetch, {pages.present:,} already done")
     click.echo(f"  rejected  {listed(pages.rejected)}")
     parts = {"pages": plan.pages, "HTML": plan.html, "conditions": plan.conditions}
-    parts["names of templates"] = plan.redirects
     texts = [f"{count:,} for {name}" for name, count in parts.items() if count]
     texts += [f"at most {plan.expansions:,} for templates"] if plan.expansions else []
     texts += ["1 per 50 names of templates in new pages"] if plan.expansions and todo else []

@@ -63,7 +63,6 @@ def fetch_expansions(
     wikipedia: Wikipedia,
     revision_ids: Sequence[int],
     *,
-    renew: bool = False,
     progress: Progress = no_progress,
 ) -> ExpansionsReport:
     """Fetch where names of templates lead, then the texts of calls that `extract` leaves out, once.
@@ -73,9 +72,9 @@ def fetch_expansions(
     """
     code, requests_before = wikipedia.language.code, wikipedia.requests
     note, looked_through = f"{code} expanded", lines_sha256([code_hash(), *map(str, revision_ids)])
-    if not renew and store.note(note) == looked_through:
+    if store.note(note) == looked_through:
         return ExpansionsReport(pages=len(revision_ids), expanded=0, failed={}, rejected={}, requests=0)
-    fetch_redirects(store, wikipedia, revision_ids, renew=renew)
+    fetch_redirects(store, wikipedia, revision_ids)
     rejected, pages = Counter[str](), len(revision_ids)
     asked = _pages_with_calls(store, stored_language(store, code), revision_ids, rejected)
 
@@ -226,24 +225,15 @@ def failure_of(text: str, template_names: Container[str]) -> str:
 # --- where names of templates lead
 
 
-def fetch_redirects(
-    store: Store, wikipedia: Wikipedia, revision_ids: Sequence[int], *, renew: bool = False
-) -> None:
+def fetch_redirects(store: Store, wikipedia: Wikipedia, revision_ids: Sequence[int]) -> None:
     """Keep where the names lead that pages call; the wiki is asked once for each name, 50 at a time."""
     language = wikipedia.language
-    batches = names_to_ask(store, language, revision_ids, renew=renew)
-    for found in wikipedia.map(lambda some: _lead(wikipedia, some), batches):
-        store.add_template_redirects(language.code, {name: (target, now()) for name, target in found.items()})
-
-
-def names_to_ask(
-    store: Store, language: Language, revision_ids: Sequence[int], *, renew: bool = False
-) -> list[list[str]]:
-    """The names for one request each: those that pages call, we do not know and the wiki did not tell."""
-    asked = set() if renew else {*store.template_redirects(language.code)}
+    asked = {*store.template_redirects(language.code)}
     called = {name for page in store.pages(language.code, revision_ids) for name in names_in(page.wikitext)}
     names = sorted(name for name in called - asked if not is_known(name, language))
-    return [names[start : start + BATCH] for start in range(0, len(names), BATCH)]
+    batches = (names[start : start + BATCH] for start in range(0, len(names), BATCH))
+    for found in wikipedia.map(lambda some: _lead(wikipedia, some), batches):
+        store.add_template_redirects(language.code, {name: (target, now()) for name, target in found.items()})
 
 
 def names_in(wikitext: str) -> Iterator[str]:

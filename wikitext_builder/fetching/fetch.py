@@ -20,7 +20,6 @@ from wikitext_builder.fetching.expansions import (
     HtmlReport,
     fetch_expansions,
     fetch_html,
-    names_to_ask,
 )
 from wikitext_builder.fetching.lookup import (
     FirstRevisions,
@@ -51,14 +50,13 @@ class FetchPlan:
     pages: int
     html: int  # if it was asked for
     conditions: int  # at most: a page that is rejected early needs none
-    expansions: int  # at most: pages without unknown template calls need none
-    redirects: int  # of names of templates, of pages in the store; new pages add one per 50 names
+    expansions: int  # at most: pages without unknown calls need none; names of templates add one per 50
     seconds_per_request: float  # by the pace
 
     @property
     def seconds(self) -> tuple[float, float]:
         """The shortest and the longest time that it takes."""
-        least = self.pages + self.html + self.conditions + self.redirects
+        least = self.pages + self.html + self.conditions
         return least * self.seconds_per_request, (least + self.expansions) * self.seconds_per_request
 
 
@@ -90,7 +88,6 @@ def fetch(
     per_minute: int | None = None,
     token_file: str | Path | None = None,
     expand: bool = True,
-    renew: bool = False,
     rendered: bool = False,
     dry_run: bool = False,
     progress: Progress = no_progress,
@@ -117,7 +114,6 @@ def fetch(
         token_file: File with an OAuth 2 token; None: for Wikimedia's wikis and on this machine the
             environment's `WIKITEXT_BUILDER_TOKEN`.
         expand: Ask the wiki for the texts of template calls that `extract` does not know.
-        renew: Look up template redirects again, which the store keeps.
         rendered: Also store each page's HTML, with one request per page.
         dry_run: Only find the pages, and estimate requests and time.
         progress: Called after each batch and each page, and while the wiki makes us wait.
@@ -154,11 +150,11 @@ def fetch(
             seed=seed,
         )
         if dry_run:
-            return _dry_run(lookup, selected, expand=expand, renew=renew, rendered=rendered)
+            return _dry_run(lookup, selected, expand=expand, rendered=rendered)
         pages = fetch_selected(lookup, selected)
         numbers = revisions_to_build(opened, wikipedia.language.code, selected.locked, date)
         chosen = opened, wikipedia, numbers
-        expansions = fetch_expansions(*chosen, renew=renew, progress=waiting) if expand else None
+        expansions = fetch_expansions(*chosen, progress=waiting) if expand else None
         html = fetch_html(*chosen, progress=waiting) if rendered else None
     return FetchReport(pages=pages, expansions=expansions, html=html)
 
@@ -181,7 +177,7 @@ def _only_fetch(store: Path, progress: Progress) -> Iterator[None]:
         lock.release()
 
 
-def _dry_run(lookup: Lookup, selected: Selected, *, expand: bool, renew: bool, rendered: bool) -> FetchReport:
+def _dry_run(lookup: Lookup, selected: Selected, *, expand: bool, rendered: bool) -> FetchReport:
     """Count the requests of a fetch, and for what the revisions that are here still lack."""
     store, wikipedia = lookup.store, lookup.wikipedia
     code, todo = wikipedia.language.code, _to_ask(store, wikipedia.language.code, selected)
@@ -194,7 +190,6 @@ def _dry_run(lookup: Lookup, selected: Selected, *, expand: bool, renew: bool, r
         html=len(todo) + sum(number not in with_html for number in here) if rendered else 0,
         conditions=len(todo) if any(rule.filter.cost >= ASKS for rule in selected.rules) else 0,
         expansions=len(todo) + sum(number not in expanded for number in here) if expand else 0,
-        redirects=len(names_to_ask(store, wikipedia.language, here, renew=renew)) if expand else 0,
         seconds_per_request=wikipedia.seconds_per_request,
     )
     report = _pages_report(wikipedia, selected, todo, Counter(), Counter())
