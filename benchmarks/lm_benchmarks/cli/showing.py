@@ -10,7 +10,6 @@ from dataclasses import asdict
 from typing import Any, Final
 
 import click
-from click.core import ParameterSource
 
 import lm_benchmarks as lb
 from lm_benchmarks.choices import COMPARE_ONLY, ENOUGH, MUST_AGREE, SIZES, SKEWED, TITLE
@@ -242,10 +241,6 @@ def report(columns: str, **options: Any) -> None:
 
     For the official Penn Treebank and WikiText-2 files, published numbers are shown beside the results.
     """
-    # The settings can say --data for all commands: that is no wish for a chart.
-    typed = click.get_current_context().get_parameter_source("data") is ParameterSource.COMMANDLINE
-    if not (typed or options["figures"] or options["out"].suffix == ".html"):
-        options["data"] = None
     click.echo(lb.report(**options, columns=[name for one in columns.split(",") if (name := one.strip())]))
 
 

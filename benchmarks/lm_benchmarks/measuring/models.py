@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from lm_benchmarks.adapters.gguf import GgufModel
 from lm_benchmarks.adapters.ngrams import ArpaFile, KenlmFile, NGramFile, NGrams
 from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.adapters.transformers import load_causal_model
-from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE, HarnessError, checked
+from lm_benchmarks.choices import HarnessError, checked
 from lm_benchmarks.measuring.loaded_model import (
     Inputs,
     LoadedModel,
@@ -40,7 +40,7 @@ from ps_models.models.add_ons import GRID, MonteCarloDropout, cache_grid, tuned_
 from ps_models.models.baselines import BASELINES, NGram
 from ps_models.models.interpolation import UnigramCache, interpolate
 from ps_models.models.stream import StreamModel
-from ps_models.signature import Signature, hashed_name, signature_value
+from ps_models.signature import hashed_name, signature_value
 from ps_models.training.checkpoint import Checkpoint, check_vocabulary
 from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
@@ -183,9 +183,7 @@ def _users(module: str, name: str, inputs: Inputs) -> LoadedModel:
     with user_code(users):
         model = function(inputs)
     if isinstance(model, LoadedModel):
-        facts = {**model.facts, "code": source_hash(function)[:8]}
-        _expect_fields(users, model.identity, facts)
-        return replace(model, users=users, facts=facts)
+        return replace(model, users=users, facts={**model.facts, "code": source_hash(function)[:8]})
     if not callable(model) or not callable(getattr(model, "initial_state", None)):
         raise HarnessError(
             f"{users} returned {type(model).__name__}; expected a LanguageModel:"
@@ -200,19 +198,6 @@ def _users(module: str, name: str, inputs: Inputs) -> LoadedModel:
         facts={"seed": inputs.seed},
         users=users,
     )
-
-
-def _expect_fields(users: str, identity: str, facts: Mapping[str, object]) -> None:
-    """Refuse what a signature cannot hold: it is written only after all is measured."""
-    if taken := sorted(OWN_FIELDS & facts.keys()):
-        raise HarnessError(
-            f"{users}: facts {', '.join(taken)}; the harness writes these fields of signatures itself: choose"
-            " other names"
-        )
-    try:
-        Signature(model=identity, **{key: signature_value(str(value)) for key, value in facts.items()})
-    except (TypeError, ValueError) as error:
-        raise HarnessError(f"{users}: {error}") from error
 
 
 def _baseline(name: str, inputs: Inputs) -> LoadedModel:
@@ -348,11 +333,6 @@ def _of_pieces(make: Callable[..., PieceModel], own: Sequence[str], what: str, i
     name = model.served if isinstance(model, Endpoint) else Path(what).name
     return of_piece_model(name, model, inputs.vocabulary)
 
-
-OWN_FIELDS: Final = frozenset(
-    {*MUST_AGREE, *COMPARE_ONLY, "model", "precision", "torch", "version", "windows", "windows_every"}
-)
-"""Fields of signatures that are no facts of a model."""
 
 NAMES: Final[dict[str, tuple[str, Maker]]] = {
     name: (baseline.about, _baseline) for name, baseline in BASELINES.items()

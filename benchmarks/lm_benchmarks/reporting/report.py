@@ -104,26 +104,19 @@ def report(
         figures: Also save each chart in this folder, as PNG, SVG and PDF.
 
     Raises:
-        ToolkitError: The ending or a column is unknown, the report would not show what it is given, or a file
-            cannot be read or written.
+        ToolkitError: The ending or a column is unknown, or a file cannot be read or written.
     """
     target = Path(out)
     if target.suffix not in ENDINGS:
         raise HarnessError(f"{out}: unknown report type; expected a name ending in {', '.join(ENDINGS)}")
     has_charts = target.suffix == ".html" or figures is not None
-    unused = {"--data": data and not has_charts, "--log": logs and not has_charts}
-    unused["--title"] = title != TITLE and target.suffix in (".csv", ".tex")
-    if ignored := [name for name, is_unused in unused.items() if is_unused]:
-        raise HarnessError(
-            f"{', '.join(ignored)}: a report in {target.suffix} does not show it; leave it out"
-        )
     paths = [results] if isinstance(results, str | Path) else results
     made = make_report(
         title,
         [result for path in paths for result in read_results(Path(path))],
         published=PUBLISHED if published else (),
         logs=[Path(log) for log in logs],
-        dataset=None if data is None else load_dataset(Path(data)),
+        dataset=load_dataset(Path(data)) if data and has_charts else None,
     )
     tables = arranged(made.tables, columns=columns, sort=sort, csv=target.suffix == ".csv")
     if figures is not None:

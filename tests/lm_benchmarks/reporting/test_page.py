@@ -11,7 +11,6 @@ from itertools import product
 
 import lm_benchmarks as lb
 import pytest
-from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.conventions.rules import CONVENTIONS
 from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.records import Epoch, append_record, read_results
@@ -187,20 +186,6 @@ def test_a_model_can_be_called_like_a_column(name):
     assert list(frequency.frame.columns) == ["frequency", "tokens", name, "KN-5"]
     assert frequency.frame.iloc[0].tolist() == ["1-9", "100", "7.2000", "7.5000"]
     assert table.frame["model"].tolist() == [name, "KN-5"]
-
-
-@pytest.mark.parametrize(
-    ("ending", "options", "named"),
-    [
-        ("md", {"data": "mine"}, "--data"),
-        ("csv", {"title": "Mine", "logs": ["run"]}, "--log, --title"),
-        ("tex", {"title": "Mine"}, "--title"),
-    ],
-)
-def test_what_a_report_would_not_show_is_refused(tmp_path, ending, options, named):
-    append_record(tmp_path / "a.jsonl", result("KN-5", 5.0))
-    with pytest.raises(HarnessError, match=f"^{named}: a report in .{ending} does not show it; leave"):
-        lb.report(tmp_path / "a.jsonl", tmp_path / f"a.{ending}", **options)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "light"), (390, "dark")])
