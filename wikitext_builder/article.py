@@ -40,7 +40,7 @@ class Article:
     timestamp: str
     lines: tuple[str, ...]
     left_out: tuple[str, ...] = ()  # wikitext of each template call without a known text
-    cuts: tuple[str, ...] = ()  # what went with each of them: `extraction.holes.WENT`
+    cuts: tuple[str, ...] = ()  # what went with each of them: `extraction.markers.WENT`
     reasons: tuple[str, ...] = ()  # why each of them could not be expanded; empty if there were no templates
     expanded: int = 0  # how many calls got their text from templates
     plain_lines: tuple[str, ...] = ()

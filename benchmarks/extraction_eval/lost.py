@@ -23,7 +23,7 @@ import regex
 from extraction_eval.compare import anchors
 from wikitext_builder.article import Page
 from wikitext_builder.extraction.blocks import is_removed_by
-from wikitext_builder.extraction.macros.call import template_name
+from wikitext_builder.extraction.macros import template_name
 from wikitext_builder.extraction.markup import BLOCKS, INLINE
 from wikitext_builder.extraction.trim import OPAQUE_TAGS, REMOVED_TAGS, ClosingTags
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of

@@ -19,7 +19,7 @@ from wikitext_builder.dataset.manifest import read_articles
 from wikitext_builder.dumps.xml_dump import read_pages
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.expander import Templates
-from wikitext_builder.extraction.macros.call import template_name
+from wikitext_builder.extraction.macros import template_name
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.markup import BLOCKS, INLINE
 from wikitext_builder.extraction.page import extract

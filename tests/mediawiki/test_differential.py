@@ -8,8 +8,7 @@ from tests.mediawiki.differential.asking import NEW, SETS, Reader, reader, visib
 from tests.mediawiki.differential.comparing import compare, generated_calls
 from tests.mediawiki.differential.families import FAMILIES
 from tests.mediawiki.wiki import Wiki
-from wikitext_builder.extraction.macros import registry
-from wikitext_builder.extraction.macros.call import Call
+from wikitext_builder.extraction.macros import Call, registry
 
 CALLS = 100  # per family; python -m tests.mediawiki.differential makes thousands
 SEED = 7

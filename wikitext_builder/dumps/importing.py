@@ -16,8 +16,8 @@ from wikitext_builder.dumps.decompress import THREADS
 from wikitext_builder.dumps.snapshot import DumpedPage
 from wikitext_builder.dumps.xml_dump import Dump
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.extraction.macros.call import NAMESPACE, template_name
-from wikitext_builder.extraction.nodes import redirect_target
+from wikitext_builder.extraction.expander import redirect_target
+from wikitext_builder.extraction.macros import NAMESPACE, template_name
 from wikitext_builder.fetching.page_filters import (
     ASKS,
     FILTERS,

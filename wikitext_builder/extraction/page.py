@@ -19,12 +19,12 @@ from wikitext_builder.article import INCOMPLETE, SECTIONS, Article, Page
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.blocks import Block, cut_lists, select_sections, split_blocks
 from wikitext_builder.extraction.expander import Expander, Templates
-from wikitext_builder.extraction.holes import close_calls
-from wikitext_builder.extraction.macros.call import Macro
+from wikitext_builder.extraction.macros import Macro
 from wikitext_builder.extraction.markers import (
     FORMULA_MARK,
     UNKNOWN_START,
     LeftOut,
+    close_calls,
     latex_of,
     with_latex,
     without_latex,

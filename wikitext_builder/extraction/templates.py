@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
-from wikitext_builder.extraction.macros.call import Call, Macro, template_name
+from wikitext_builder.extraction.macros import Call, Macro, template_name
 from wikitext_builder.extraction.macros.parser_functions import (
     PARSER_FUNCTIONS,
     VARIABLES,

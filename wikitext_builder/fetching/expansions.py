@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import UNANSWERED, BuilderError, RejectedError
-from wikitext_builder.extraction.macros.call import template_name
+from wikitext_builder.extraction.macros import template_name
 from wikitext_builder.extraction.macros.parser_functions import VARIABLES
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.templates import UserMacro, is_known, without_authority

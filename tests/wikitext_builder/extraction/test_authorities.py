@@ -12,10 +12,9 @@ import pytest
 from tests.cases import cases, read
 from tests.conftest import data
 from tests.wikitext_builder.extraction.pages import page
-from wikitext_builder.extraction.macros import read_table
-from wikitext_builder.extraction.macros.call import Call
+from wikitext_builder.extraction.expander import included
+from wikitext_builder.extraction.macros import Call, read_table
 from wikitext_builder.extraction.macros.registry import MACROS, REDIRECTS, UNREAD, authorities
-from wikitext_builder.extraction.nodes import included
 
 CALLS = [case["arguments"] for case in cases("extract/calls")]
 HARMLESS = {name: set(names.split("|")) for name, names in read("extract/harmless")["parameters"].items()}

@@ -13,11 +13,10 @@ from tests.cases import cases, each, read
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction import expander
-from wikitext_builder.extraction.expander import Expander
-from wikitext_builder.extraction.macros.call import template_name
+from wikitext_builder.extraction.expander import Braced, Expander, Nodes, included, parse
+from wikitext_builder.extraction.macros import template_name
 from wikitext_builder.extraction.macros.dates import parsed_time
 from wikitext_builder.extraction.macros.php import equal, expression
-from wikitext_builder.extraction.nodes import Braced, Nodes, included, parse
 from wikitext_builder.extraction.page import extract
 
 TEMPLATES = {template_name(name): text for name, text in read("expansion")["templates"].items()}

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.cases import each
 from tests.wikitext_builder.extraction.pages import page
-from wikitext_builder.extraction.holes import WENT, close_calls
 from wikitext_builder.extraction.macros.parser_functions import call_name
+from wikitext_builder.extraction.markers import WENT, close_calls
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.wiki.languages import LANGUAGES

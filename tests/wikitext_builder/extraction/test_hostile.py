@@ -9,8 +9,8 @@ from tests.wikitext_builder.extraction.pages import has_only_visible_characters,
 from wikitext_builder.article import heading_level
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction import preprocessor
+from wikitext_builder.extraction.expander import redirect_target
 from wikitext_builder.extraction.macros.php import ERROR
-from wikitext_builder.extraction.nodes import redirect_target
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.languages import LANGUAGES

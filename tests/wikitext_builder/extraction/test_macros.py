@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.cases import each
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.macros.call import Call
+from wikitext_builder.extraction.macros import Call
 from wikitext_builder.extraction.macros.parser_functions import PARSER_FUNCTIONS
 from wikitext_builder.extraction.macros.registry import MACROS
 from wikitext_builder.extraction.markers import LeftOut

@@ -14,9 +14,8 @@ import pytest
 from tests.cases import cases, each
 from tests.conftest import ROOT
 from tests.wikitext_builder.extraction.pages import page
-from wikitext_builder.extraction.macros import call as calls
-from wikitext_builder.extraction.macros import read_table, registry
-from wikitext_builder.extraction.macros.call import Call, macro, template_name
+from wikitext_builder.extraction import macros
+from wikitext_builder.extraction.macros import Call, macro, read_table, registry, template_name
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.macros.registry import (
     COPIED,
@@ -140,7 +139,7 @@ def test_every_name_of_the_namespace_is_known(language):
 
 
 def test_names_longer_than_a_title_are_not_kept_in_memory():
-    for function, memo in ((template_name, calls._template_name), (is_removed, registry._is_removed)):
+    for function, memo in ((template_name, macros._template_name), (is_removed, registry._is_removed)):
         before = memo.cache_info().currsize
         function("Infobox " + "x" * 1_000_000)
         assert memo.cache_info().currsize == before

@@ -5,8 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from wikitext_builder.extraction.macros import convert_arguments, convert_rounding, convert_units
-from wikitext_builder.extraction.macros.call import Call, changed, macro
+from wikitext_builder.extraction.macros import (
+    Call,
+    changed,
+    convert_arguments,
+    convert_rounding,
+    convert_units,
+    macro,
+)
 from wikitext_builder.extraction.macros.convert_arguments import Between, Options, Rest, Value, value_of
 from wikitext_builder.extraction.macros.convert_rounding import Result, Source, Task
 from wikitext_builder.extraction.macros.convert_units import Output, Several, Unit, find_unit

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from wikitext_builder.extraction.macros import read_table, words
-from wikitext_builder.extraction.macros.call import Call
+from wikitext_builder.extraction.macros import Call, read_table, words
 from wikitext_builder.extraction.macros.php import thousands
 
 ABBREVIATED = frozenset(["Cvt", "Convert abbreviated"])

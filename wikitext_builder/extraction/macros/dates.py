@@ -9,8 +9,7 @@ import re
 from calendar import monthrange
 from datetime import UTC, date, datetime
 
-from wikitext_builder.extraction.macros import words
-from wikitext_builder.extraction.macros.call import Call, Macro, macro, series
+from wikitext_builder.extraction.macros import Call, Macro, macro, series, words
 from wikitext_builder.extraction.macros.php import whole_number
 
 MONTHS = words("months")

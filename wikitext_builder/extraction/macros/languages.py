@@ -1,12 +1,15 @@
-"""Text in other languages, with the name of the language if the template shows it; pronunciations."""
+"""Text in other languages, with the name of the language if the template shows it; pronunciations.
+
+Also what joins or surrounds texts: names of ships and verses, references, lists.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-from wikitext_builder.extraction.macros import lookup, read_table
-from wikitext_builder.extraction.macros.call import Call, changed, macro
+from wikitext_builder.extraction.macros import Call, Macro, changed, lookup, macro, read_table, series
+from wikitext_builder.extraction.macros.php import at_most
 from wikitext_builder.extraction.markers import GONE
 
 # English names of languages by their codes, as {{lang-…}} shows them; and those of Module:Lang by tags.
@@ -174,3 +177,118 @@ def audio(call: Call) -> str | None:
     """The word that the sound is for; a mark if the label only says that one can listen."""
     label = call.get("2")
     return GONE if label.lower() in {"", "listen", "pronunciation", "pronounced", "play", "audio"} else label
+
+
+# --- names, references, lists
+
+
+@macro("Ship", "USS", "GS")
+def ship(call: Call) -> str | None:
+    """`USS Enterprise (CVN-65)`: the last argument chooses the parts; `{{ship}}` has a prefix first."""
+    prefix = {"Ship": [], "GS": ["German submarine"]}.get(call.name, [call.name])
+    return shown_parts(*prefix, *call.numbered(4 - len(prefix)))
+
+
+def shown_parts(prefix: str, name: str, number: str, shown: str) -> str:
+    """The parts chosen by a sum of 4 (prefix), 2 (name) and 1 (number); all by default.
+
+    From copies of the documentation of {{USAT}} and {{SS}}, read on 2026-11-21.
+
+    >>> [shown_parts("USS", "Hornet", "CV-12", shown) for shown in ("", "6", "3", "1")]
+    ['USS Hornet (CV-12)', 'USS Hornet', 'Hornet (CV-12)', 'CV-12']
+    """
+    bits = int(shown) if shown in {"1", "2", "3", "5", "6"} else 7
+    named = name if bits & 2 else ""
+    numbered = number if bits & 1 else ""
+    if named and numbered:
+        numbered = f"({numbered})"
+    return " ".join(part for part in (prefix if bits & 4 else "", named, numbered) if part)
+
+
+@macro("Bibleverse", "Bibleref", "Bibleref2", "Bibleref2c")
+def bible(call: Call) -> str | None:
+    """`1 Corinthians 13:1`: number, book and verses (which begin with a digit), or their label.
+
+    Older calls have the number as an argument of its own. The translation and the label follow the verses.
+    """
+    values = call.positional()
+    verses = next((place for place, value in enumerate(values) if place and value[:1].isdecimal()), 2)
+    label = values[verses + 2 : verses + 3]
+    return "".join(label) or " ".join(value for value in values[: verses + 1] if value)
+
+
+@macro("Bibleverse-nb", "Bibleref2-nb", "Bibleref2c-nb")
+def bible_verses(call: Call) -> str | None:
+    """`13:1`: the verses alone."""
+    return next((value for value in call.positional()[1:3] if value[:1].isdecimal()), call.get("2"))
+
+
+@macro("Nbsp", shared=True)
+def _spaces(call: Call) -> str:
+    count = at_most(20, call.get("1"))
+    return "&nbsp;" * (1 if count is None else count)
+
+
+@macro("Interlanguage link", shared=True)
+def interlanguage(call: Call) -> str | None:
+    """The label of a link to an article of another Wikipedia."""
+    if label := call.get("lt", "display"):
+        return label
+    values = call.positional()
+    # In an older order the language code comes first.
+    is_code = len(values) > 1 and len(values[0]) == 2 and values[0].islower() and not values[1].islower()
+    return values[is_code] if values else None
+
+
+@macro("Tag", shared=True)
+def tag(call: Call) -> str | None:
+    """`<ref>...</ref>`, or the part of it that the first letter of the kind asks for."""
+    name, kind = call.get("1"), call.get("2")[:1] or "p"
+    start = " ".join(filter(None, (f"&lt;{name}", call.get("params", "attribs"))))
+    inner = call.arguments.get("content", "..." if kind == "p" else "")
+    ending = f"{inner}&lt;/{name}&gt;"
+    shown = {"p": f"{start}&gt;{ending}", "o": f"{start}&gt;{inner}", "c": ending}
+    return (shown | dict.fromkeys("esv", f"{start} /&gt;")).get(kind) if name else None
+
+
+@macro("Sic", shared=True)
+def sic(call: Call) -> str | None:
+    """The error as written, and `[sic]` unless the call hides it; a question mark comes before the error."""
+    doubted = call.arguments.get("1", "?") == "?"
+    words = "".join(call.arguments.get(number, "") for number in (("2", "3") if doubted else ("1", "2")))
+    mark = "?" if doubted and "1" in call.arguments else ""
+    return words if call.get("hide") else f"{words} &#91;sic{mark}&#93;".strip()
+
+
+def harvard_reference(form: str, *, colon: bool = False) -> Macro:
+    """Authors, a year and pages in a form: `{names} ({year})` gives `Smith & Jones (1990, p. 5)`."""
+
+    def macro(call: Call) -> str | None:
+        values = call.given()
+        if not values:
+            return None
+        *authors, year = values if len(values) > 1 else [values[0], ""]
+        names = f"{authors[0]} et al." if len(authors) > 3 else series(authors, " & ")
+        page, pages = call.get("p", "page"), call.get("pp", "pages").replace("-", "–")
+        label = "" if colon else "p. " if page else "pp. "
+        places = filter(None, (f"{label}{page or pages}" if page or pages else "", call.get("loc", "at")))
+        for place in places:
+            year += f"{':' if colon and year and ':' not in year else ', '}{place}"
+        shown = form.format(names=names, year=year).replace("()", "").strip()
+        return shown + call.get("ps")
+
+    return macro
+
+
+@macro("Unbulleted list", shared=True)
+def one_per_line(call: Call) -> str | None:
+    """Each item on a line of its own."""
+    items = call.given()
+    if len(items) == 1 and items[0].startswith(("*", "#", ":")):
+        return "\n" + items[0] + "\n"
+    return "".join(f"\n* {item}" for item in items) + "\n" if items else ""
+
+
+for _name, _form in (("txt", "{names} ({year})"), ("nb", "{names} {year}"), ("", "({names} {year})")):
+    macro(f"Harv{_name}", shared=True)(harvard_reference(_form))
+    macro(f"Harvcol{_name}", shared=True)(harvard_reference(_form, colon=True))

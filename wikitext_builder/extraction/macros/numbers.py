@@ -1,12 +1,14 @@
-"""Numbers, money, prices of another year; symbols of sciences."""
+"""Numbers, money, prices of another year; symbols of sciences; coordinates, heights, seasons of sports."""
 
 from __future__ import annotations
 
 import re
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from math import floor
 
-from wikitext_builder.extraction.macros import lookup, words
-from wikitext_builder.extraction.macros.call import Call, changed, macro
+from wikitext_builder.extraction.macros import Call, changed, lookup, macro, words
+from wikitext_builder.extraction.macros.php import whole_number
+from wikitext_builder.extraction.markers import GONE
 
 MAX_CHARACTERS = 1_000  # of a number: far more digits than articles have
 EXPONENT = re.compile(r"[eE]([-+−]?[0-9]{1,4})$")
@@ -213,3 +215,96 @@ def millions_of_years(call: Call) -> str | None:
     if end := age_of(second, call.get("round")):
         return f"{start} to {end} million years ago"
     return f"{start} {second or 'million years ago'}"
+
+
+# --- places and sports
+
+DEGREES = re.compile(r"-?[0-9]{1,9}(?:\.[0-9]{1,40})?")
+MARKS = ("°", "′", "″")
+ZERO = {"S": "N", "W": "E"}
+
+
+@macro("Coord", "Coor dms", "Coor dm", "Coor d")
+def coordinates(call: Call) -> str | None:
+    """`57°53′N 11°32′E`; a mark if they are only beside the title.
+
+    >>> arguments = {"1": "57", "2": "53", "3": "N", "4": "11", "5": "32", "6": "E"}
+    >>> coordinates(Call(name="Coord", arguments=arguments, page=None))
+    '57°53′N 11°32′E'
+    """
+    display = call.get("display").replace(" ", "")
+    if display and not any(one in {"i", "it", "ti"} or "inline" in one for one in display.split(",")):
+        return GONE
+    values = call.given()
+    ends = [index for index, value in enumerate(values) if value.upper() in {"N", "S", "E", "W"}][:2]
+    if len(ends) == 2:
+        sides = [values[: ends[0] + 1], values[ends[0] + 1 : ends[1] + 1]]
+    else:
+        pairs = zip(values, ("NS", "EW"), strict=False)
+        sides = [[value.removeprefix("-"), letters[value[0] == "-"]] for value, letters in pairs]
+    if len(sides) < 2 or not all(side[1:] and all(map(DEGREES.fullmatch, side[:-1])) for side in sides):
+        return None
+    whole = all(len(side) == 2 for side in sides) and (len(ends) < 2 or any("." in side[0] for side in sides))
+    if call.get("format") == "dms" and whole:
+        parts = 1 + max(_parts(side[0]) for side in sides)
+        return " ".join(_in_parts(side, parts) for side in sides)
+    return None if call.get("format") == "dec" else " ".join(map(_marked, sides))
+
+
+def _marked(values: list[str]) -> str:
+    """Degrees, minutes and seconds, with the digits of the page, as Module:Coordinates shows them."""
+    pairs = zip(values[:-1], MARKS, strict=False)
+    return "".join(value + mark for value, mark in pairs) + values[-1].upper()
+
+
+def _parts(value: str) -> int:
+    """How many parts of a degree a decimal degree is exact to: 0, minutes or seconds too."""
+    decimals = len(value.partition(".")[2])
+    return 2 if decimals > 2 else 1 if decimals else 0
+
+
+def _in_parts(values: list[str], parts: int) -> str:
+    """Whole degrees, or with minutes and seconds, of a decimal degree."""
+    rest = floor(abs(float(values[0])) * 60 ** (parts - 1) + 0.5)
+    shown = ""
+    for mark in MARKS[parts - 1 : 0 : -1]:
+        rest, part = divmod(rest, 60)
+        shown = f"{part:02d}{mark}{shown}"
+    letter = values[1].upper()
+    return f"{rest}°{shown}{letter if float(values[0]) else ZERO.get(letter, letter)}"
+
+
+@macro("Höhe")
+def height_above_sea(call: Call) -> str | None:
+    """`1,493 m above sea level (NHN)`; without a reference level `1,415 m`."""
+    value, reference = call.get("1"), call.get("2")
+    before, point, decimals = value.replace(",", ".").partition(".")
+    metres = whole_number(before)
+    if metres is None or (point and not decimals.isdecimal()):
+        return None
+    level = reference.rpartition("-")[2]
+    return f"{metres:,}{point}{decimals} m" + (f" above sea level ({level})" if level else "")
+
+
+@macro("Winning percentage")
+def winning_percentage(call: Call) -> str | None:
+    """`.625` of wins and losses."""
+    games = [call.get(name) or "0" for name in ("1", "2", "3")]
+    if not all(re.fullmatch(r"[0-9]{1,6}", count) for count in games):
+        return None
+    wins, losses, ties = map(int, games)
+    if not wins + losses + ties:
+        return None
+    return f"{(wins + ties / 2) / (wins + losses + ties):.3f}".removeprefix("0")
+
+
+@macro("NBA Year", "NHL Year")
+def winter_season(call: Call) -> str | None:
+    """`1987–88`, its first or its last year, and the words after it."""
+    year, part = call.get("1"), call.get("2", "type")
+    if not re.fullmatch(r"[0-9]{4}", year):
+        return year or None
+    last = str(int(year) + 1)
+    season = f"{year}–{last if last.endswith('00') else last[2:]}"
+    shown = {"start": year, "end": last}.get(part, season)
+    return f"{shown} {call.get('app')}".strip()

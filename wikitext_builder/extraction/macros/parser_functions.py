@@ -12,8 +12,7 @@ from urllib.parse import quote
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.macros import php, words
-from wikitext_builder.extraction.macros.call import COMMENT, template_name
+from wikitext_builder.extraction.macros import COMMENT, php, template_name, words
 from wikitext_builder.extraction.macros.dates import parsed_time
 from wikitext_builder.extraction.trim import CONTROLS
 from wikitext_builder.wiki.classify import title_fault

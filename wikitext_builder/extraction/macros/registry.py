@@ -11,22 +11,19 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 
 from wikitext_builder.extraction.macros import (  # noqa: F401 - each declares its macros as it is imported
-    convert,
-    dates,
-    languages,
-    lookup,
-    numbers,
-    read_table,
-    various,
-)
-from wikitext_builder.extraction.macros.call import (
     DECLARED,
     LONGEST_KEY,
     SHARED,
     Call,
     Macro,
     changed,
+    convert,
+    dates,
+    languages,
+    lookup,
     macro,
+    numbers,
+    read_table,
     template_name,
     text,
 )
