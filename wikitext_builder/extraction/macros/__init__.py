@@ -181,8 +181,3 @@ def macro(*names: str, shared: bool = False) -> Callable[[AnyMacro], AnyMacro]:
         return function
 
     return register
-
-
-def text(value: str) -> Macro:
-    """A macro that always gives this text."""
-    return lambda _call: value

@@ -51,15 +51,9 @@ class Options:
         return "adjective" in self.flags
 
 
-WITHOUT_NAMED = {name: Options(asked="on", abbreviated="on") for name in ABBREVIATED}
-NO_OPTIONS = Options()
-
-
 def parse_options(call: Call) -> Options | None:
     """The options of one call; unknown ones are ignored, as the module does. None if it has a rare one."""
     named = tuple(item for item in call.arguments.items() if not item[0].isdecimal())
-    if not named:  # the most frequent case
-        return WITHOUT_NAMED.get(call.name, NO_OPTIONS)
     return _parsed(call.name in ABBREVIATED, named)
 
 
@@ -164,11 +158,6 @@ IN_ONE_ARGUMENT = ("+/-", "to(-)", "xx", "x", "*", "to", "or", "by", "&ndash;", 
 SPACED = re.compile(r"(\S+)\s+([^\s\d]+)\s+(\S.*)")
 
 
-def between(word: str) -> Between | None:
-    """The text that a word between two values stands for; None if it is another argument."""
-    return BETWEEN.get(word)
-
-
 def parse_values(
     arguments: list[str], options: Options
 ) -> tuple[list[Value], list[Between], list[str]] | None:
@@ -184,7 +173,7 @@ def parse_values(
         if texts and texts[-1].change:
             value = value._replace(change=True)
         values.append(value)
-        word = between(arguments[position + 1].strip()) if position + 1 < len(arguments) else None
+        word = BETWEEN.get(arguments[position + 1].strip()) if position + 1 < len(arguments) else None
         if word is None or len(texts) == MAX_VALUES:
             return values, texts, arguments[position + 1 :]
         texts.append(word)
@@ -294,10 +283,6 @@ class Rest(NamedTuple):
 
 def parse_rest(arguments: list[str], options: Options) -> Rest:
     """Outputs, precision and words that follow the unit, in this order."""
-    if len(arguments) < 2 and not ("mid" in options.flags or options.display == "x"):
-        last = arguments[0].strip() if arguments else ""
-        if not PRECISION.fullmatch(last.replace(",", "")):
-            return Rest(outputs=last)
     left = list(arguments)
 
     def take() -> str:

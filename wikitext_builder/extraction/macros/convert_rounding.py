@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from math import floor, gcd, isfinite, log10, modf
+from math import floor, gcd, log10, modf
 from typing import NamedTuple
 
 from wikitext_builder.extraction.macros.convert_arguments import (
@@ -47,20 +47,16 @@ class Result(NamedTuple):
 def converted(value: Value, unit: Unit, target: Unit) -> float | None:
     """A value in the output unit; None if it is too large or too small to compute with."""
     try:
-        result = _simply(value, unit, target)
+        ratio, result = unit.size / target.size, 0.0
+        if (unit.inverse or 1) * (target.inverse or 1) < 0:
+            result = 1 / (value.number * unit.size * target.size)
+        elif unit.zero is not None and not value.change:
+            result = (value.number - unit.zero) * ratio + (target.zero or 0.0)
+        else:
+            result = value.number * ratio
     except (OverflowError, ZeroDivisionError):
         return None
-    size = abs(result)
-    return result if not size or (isfinite(size) and 1 / LARGEST < size < LARGEST) else None
-
-
-def _simply(value: Value, unit: Unit, target: Unit) -> float:
-    if unit.inverse or target.inverse:
-        if (unit.inverse or 1) * (target.inverse or 1) < 0:
-            return 1 / (value.number * unit.size * target.size)
-    elif unit.zero is not None and not value.change:
-        return (value.number - unit.zero) * (unit.size / target.size) + (target.zero or 0.0)
-    return value.number * (unit.size / target.size)
+    return result if not result or 1 / LARGEST < abs(result) < LARGEST else None
 
 
 def default_decimals(size: float, value: Value, source: Source, target: Unit) -> int:
@@ -113,34 +109,28 @@ def results_of(task: Task, target: Unit, denominator: int = 0) -> list[Result] |
     sizes = [size for value in values if (size := converted(value, source.unit, target)) is not None]
     if len(sizes) < len(values):
         return None
-    decimals: list[int | None] = [precision] * len(sizes)
+    decimals = precision
     if precision is None and not (denominator or options.digits or options.flags & TO_STEPS.keys()):
-        needed = [
-            default_decimals(size, value, source, target) for size, value in zip(sizes, values, strict=True)
-        ]
-        decimals = [max(needed)] * len(needed)
-    results = [
-        _result(size, options, digits, denominator) for size, digits in zip(sizes, decimals, strict=True)
-    ]
-    found = [result for result in results if result]
-    return found if len(found) == len(values) else None
+        pairs = zip(sizes, values, strict=True)
+        decimals = max(default_decimals(size, value, source, target) for size, value in pairs)
+    if not denominator and decimals is not None and decimals > MAX_PRECISION:
+        return None
+    return [_result(size, options, decimals, denominator) for size in sizes]
 
 
-def _result(size: float, options: Options, decimals: int | None, denominator: int) -> Result | None:
+def _result(size: float, options: Options, decimals: int | None, denominator: int) -> Result:
     negative, value = size < 0, abs(size)
     if denominator:
         return _in_fractions(value, options, denominator, negative=negative)
     exponent = None
     if decimals is not None:
-        if decimals > MAX_PRECISION:
-            return None
         shown, exponent = _with_decimals(value, decimals)
     elif options.digits:
         shown, exponent = _with_digits(value, options.digits)
     else:
         step = TO_STEPS[min(options.flags & TO_STEPS.keys())]
         stepped = floor(value / step + 0.5) * step
-        shown = f"{stepped:g}" if step < 1 else f"{stepped:.0f}"
+        shown = f"{stepped:.1f}".removesuffix(".0")
     return _formatted(shown, exponent, value, options, negative=negative)
 
 

@@ -65,10 +65,6 @@ def today(call: Call) -> date:
     return date.fromisoformat(timestamp[:10]) if timestamp else datetime.now(UTC).date()
 
 
-def _plural(count: int, unit: str) -> str:
-    return f"{count} {unit}{'' if count == 1 else 's'}"
-
-
 def two_dates(call: Call) -> tuple[date, date] | None:
     """Two dates, in three arguments each or in one; None unless all parts of both are known.
 
@@ -156,7 +152,7 @@ def age_in(letters: str, joint: str = "") -> Macro:
             return sign + (str(number) if call.get("3", "day1", "day") else f"{number:,}")
         last = letters[-1]
         shown = [
-            _plural(count, UNITS[unit])
+            f"{count} {UNITS[unit]}{'' if count == 1 else 's'}"
             for unit, count in counts.items()
             if count or (unit == last and (letters == "yd" or not any(counts.values())))
         ]

@@ -196,11 +196,8 @@ def age_of(name: str, places: str) -> str | None:
     value = name if NUMBER.fullmatch(name) else STARTS.get(SAME.get(first, first) + space + rest)
     if value is None or not places:
         return value
-    if not re.fullmatch(r"-?\d", places):
-        return None
-    step = Decimal(1).scaleb(-int(places))
-    rounded = (Decimal(value) / step).quantize(Decimal(1), rounding=ROUND_HALF_UP) * step
-    return f"{rounded.normalize():f}"
+    rounded = round_half_up(Decimal(value), places)
+    return None if rounded is None else f"{rounded.normalize():f}"
 
 
 @macro("Ma")

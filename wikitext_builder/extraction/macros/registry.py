@@ -7,7 +7,7 @@ A macro comes from a function of a family's module (`@macro("Convert")`), or fro
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 
 from wikitext_builder.extraction.macros import (  # noqa: F401 - each declares its macros as it is imported
@@ -25,7 +25,6 @@ from wikitext_builder.extraction.macros import (  # noqa: F401 - each declares i
     numbers,
     read_table,
     template_name,
-    text,
 )
 from wikitext_builder.extraction.markers import GONE, formula
 from wikitext_builder.wiki.languages import with_first
@@ -73,7 +72,7 @@ def pattern(written: str) -> Macro:
     """
     *alternatives, last = (_visible(one) for one in written.split(" ¦ "))
     if not alternatives and not REFERENCE.search(last):
-        return text(last)
+        return lambda _call: last
     keeps_spaces = "␣" in (written[0], written[-1])
 
     def filled(call: Call) -> str | None:
@@ -137,13 +136,14 @@ def _value(written: str, change: str | None) -> Value:
         return lambda call: GIVEN if given(call) in wanted else ""
     if change is not None:
         table = languages.LANGUAGE_NAMES if change == "language" else lookup(change)
-        return lambda call: next(filter(None, map(table.get, _spellings(given(call)))), "")
+        return lambda call: _looked_up(table, given(call))
     return given
 
 
-def _spellings(key: str) -> tuple[str, ...]:
-    """How a table may write a key: as given, in lower case, without spaces."""
-    return key, key.lower(), key.lower().replace(" ", "")
+def _looked_up(table: Mapping[str, str], key: str) -> str:
+    """The value of a key, which a table may write as given, in lower case, or without spaces."""
+    lower = key.lower()
+    return table.get(key) or table.get(lower) or table.get(lower.replace(" ", ""), "")
 
 
 def _declare_tables() -> None:
