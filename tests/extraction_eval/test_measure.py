@@ -4,7 +4,6 @@ import json
 import random
 import sqlite3
 from collections import Counter
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -26,16 +25,14 @@ from tests.cases import cases, each
 from tests.conftest import data
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.article import Article
-from wikitext_builder.building.extracting import Extraction, articles_in, make_shard
 from wikitext_builder.building.plan import Plan, source_of
-from wikitext_builder.dataset.recipes import RECIPES, Recipe
+from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
-from wikitext_builder.store.reading import StoredTemplates, stored_pages
+from wikitext_builder.store.reading import StoredTemplates
 from wikitext_builder.store.store import Store
 from wikitext_builder.tokens.tokenizer import tokenize_article
-from wikitext_builder.wiki.languages import language_of
 
 LINE = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "."]), min_size=1, max_size=8).map(" ".join)
 LINES = st.lists(LINE, max_size=8)
@@ -176,14 +173,6 @@ def store_path(tmp_path):
     return path
 
 
-def test_html_comes_back_as_it_was(store_path):
-    with Store.open(store_path) as store:
-        assert store.rendered("en", 1) == "<p>It is 10 kilometres (6.2&#160;mi) wide.</p><p>More.</p>"
-        assert store.rendered("en", 2) is store.rendered("en", 3) is store.rendered("de", 1) is None
-        assert store.counts("rendered", "en") == {"": 1, "nosuchrevid": 1}
-        assert (2, "") in store.rendered_sha1s("en")
-
-
 def test_damaged_html_is_an_error(store_path):
     with sqlite3.connect(store_path) as connection:
         connection.execute("UPDATE rendered SET sha1 = 'x' WHERE revision_id = 1")
@@ -207,17 +196,6 @@ def test_red_links_of_html_are_a_warning(tmp_path):
         store.add_rendered("en", 1, f"<p>It is {link} long.</p>")
     shown = CliRunner().invoke(evaluate, ["--store", str(path)]).stdout
     assert "red links in place of 1 template calls, whose text it lacks: 1 Convert" in shown
-
-
-@pytest.mark.parametrize(("source", "word"), [("rendered", "wide"), ("wikitext", "long")])
-def test_a_build_takes_its_lines_from_where_the_recipe_says(store_path, tmp_path, source, word):
-    recipe = replace(RECIPES["demo"], source=source)
-    with Store.open(store_path) as store:
-        pages = list(stored_pages(store, "en", (1, 2), html=source == "rendered"))
-    shard = make_shard(pages, Extraction(recipe=recipe, language=language_of("en")))
-    first, second = articles_in(shard, tmp_path)
-    assert first.lines[3] == f"It is 10 kilometres ( 6 @.@ 2 mi ) {word} ."
-    assert second.lines[3] == "Plain ."  # of its wikitext: the wiki gave no HTML
 
 
 def test_a_dataset_of_html_is_another_than_one_of_wikitext(store_path, tmp_path):

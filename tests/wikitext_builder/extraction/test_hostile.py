@@ -123,8 +123,3 @@ def test_controls_and_surrogates_leave_the_rest():
     assert lines[3].startswith("before after")
     assert lines[3].endswith("right end")
     assert_clean(lines)
-
-
-def test_headings_cannot_be_forged_by_a_paragraph():
-    lines = extract(page(": = Forged =\n\n<nowiki>== Forged ==</nowiki>\n\n&#61; Forged &#61;")).lines
-    assert [line for line in lines if heading_level(line)] == ["= Tokyo ="]

@@ -41,13 +41,6 @@ def test_what_is_no_running_text_goes(removed):
     assert body(f"<p>a</p>{removed}<p>b</p>") == ["a", "b"]
 
 
-def test_a_list_item_that_is_a_citation_is_a_source():
-    cited = '<cite class="citation book">A, B (2001). <i>C</i>.</cite>'
-    items = f"<li>{cited}; {cited}.</li><li>{cited}&#160;(French)</li><li><cite>D</cite></li>"
-    shown = ["== Works ==", "A, B (2001). C. (French)", "D", "A, B (2001). C."]
-    assert body(f"<h2>Works</h2><ul>{items}</ul><p>{cited}</p>") == shown
-
-
 def test_sections_and_layout_are_those_of_the_wikitext_way():
     page_html = (
         '<p>Lead.</p><h2><span class="mw-headline">A</span><span class="mw-editsection">[edit]</span></h2>'
@@ -58,10 +51,6 @@ def test_sections_and_layout_are_those_of_the_wikitext_way():
         "", "=== Journals ===", "", "b", "",
     )  # fmt: skip
     assert body(page_html, sections="clean") == ["Lead.", "== A ==", "=== B ===", "Text."]
-
-
-def test_headings_of_level_one_are_no_titles():
-    assert body("<h1>x</h1><p>a</p>") == ["== x ==", "a"]
 
 
 def test_other_languages_have_names_of_their_own():
