@@ -16,7 +16,7 @@ from wikitext_builder.article import Page
 from wikitext_builder.dumps.importing import TEMPLATE
 from wikitext_builder.dumps.xml_dump import read_pages
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.macros.call import template_name
+from wikitext_builder.extraction.macros import template_name
 from wikitext_builder.extraction.preprocessor import Part, resolve
 from wikitext_builder.extraction.trim import trim
 
