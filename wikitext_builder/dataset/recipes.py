@@ -25,7 +25,7 @@ class Recipe:
     test_words: int | None = None  # of a test set alone, instead of `test_articles`
     min_count: int = 3  # section 4.3: words that occur fewer than 3 times become <unk>
     sections: str = "official"  # or "clean": see extraction/blocks.py
-    incomplete: str = "cut"  # or "keep": sentences that lack words, see extraction/holes.py
+    incomplete: str = "cut"  # or "keep": sentences that lack words, see extraction/markers.py
     source: str = "wikitext"  # or "rendered": the HTML of the page, where the store has it
     language: str = "en"
     seed: str = "wikitext"  # of the split; ours, because the paper does not say how articles were chosen
