@@ -6,7 +6,6 @@ What each statistic is, and where it comes from, stands in `statistics.toml`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -48,23 +47,6 @@ def absent(total: float, counts: Places, draws: int) -> Reals:
     return np.asarray(hypergeom.pmf(0, total, counts, draws))
 
 
-def jackknife(text: Text, estimate: Callable[[Places], Reals]) -> tuple[Reals, Reals]:
-    """An estimate from the sorted counts of the types, and half of its interval of 95 %.
-
-    Words of a text depend on each other, so stretches of it are left out, not words.
-    """
-    size = max(1, math.ceil(len(text) / STRETCHES))
-    fewer = []
-    for part in blocks(len(text), size):
-        counts = (text.counts - np.bincount(text.ids[part], minlength=len(text.words)))[1:]
-        if counts.any():
-            fewer.append(estimate(np.sort(counts[counts > 0])[::-1]))
-    count = len(fewer)
-    spread = np.sqrt((count - 1) * np.var(fewer, axis=0)) if count > 1 else np.nan
-    whole = estimate(text.frequencies)
-    return whole, np.broadcast_to(1.96 * spread, whole.shape)
-
-
 @np.errstate(all="ignore")
 def zipf_mandelbrot(frequencies: Places) -> Reals:
     """Exponent a and offset b of f ∝ 1 / (r + b)^a by maximum likelihood, by Fisher's scoring.
@@ -92,14 +74,29 @@ def zipf_mandelbrot(frequencies: Places) -> Reals:
     return np.array([np.nan, np.nan])
 
 
+def jackknife(text: Text) -> Reals:
+    """Half of the 95 % intervals of exponent and offset of a text's law; the text has three types or more.
+
+    Words of a text depend on each other, so stretches of it are left out, not words.
+    """
+    size = max(1, math.ceil(len(text) / STRETCHES))
+    fewer = []
+    for part in blocks(len(text), size):
+        counts = (text.counts - np.bincount(text.ids[part], minlength=len(text.words)))[1:]
+        if counts.any():
+            fewer.append(zipf_mandelbrot(np.sort(counts[counts > 0])[::-1]))
+    return np.asarray(1.96 * np.sqrt((len(fewer) - 1) * np.var(fewer, axis=0)))
+
+
 def zipf(text: Text) -> Measured:
     """Zipf–Mandelbrot of the types."""
     frequencies = text.frequencies
     if len(frequencies) < 3:
         return {}
-    (a, b), (a_half, b_half) = jackknife(text, zipf_mandelbrot)
+    a, b = zipf_mandelbrot(frequencies)
     if not math.isfinite(a):
         return {}
+    a_half, b_half = jackknife(text)
     expected = (np.arange(1, len(frequencies) + 1) + b) ** -a
     expected *= frequencies.sum() / expected.sum()
     distance = np.abs(np.cumsum(frequencies - expected)).max() / frequencies.sum()
