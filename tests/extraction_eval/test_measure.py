@@ -33,6 +33,7 @@ from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.store.reading import StoredTemplates
 from wikitext_builder.store.store import Store
 from wikitext_builder.tokens.tokenizer import tokenize_article
+from wikitext_builder.wiki.languages import language_of
 
 LINE = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "."]), min_size=1, max_size=8).map(" ".join)
 LINES = st.lists(LINE, max_size=8)
@@ -204,7 +205,10 @@ def test_a_dataset_of_html_is_another_than_one_of_wikitext(store_path, tmp_path)
 
     def digest(source):
         recipe = Recipe(name="x", train_articles=None, source=source)
-        plan = Plan(recipe=recipe, store=store_path, out=tmp_path / "out", revisions=revisions)
+        language = language_of(recipe.language)
+        plan = Plan(
+            recipe=recipe, language=language, store=store_path, out=tmp_path / "out", revisions=revisions
+        )
         return source_of(plan)
 
     before = digest("wikitext"), digest("rendered")

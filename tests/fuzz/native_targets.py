@@ -6,7 +6,6 @@ result says it, `ENDED` counts. A target is there if its library is.
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import signal
@@ -24,7 +23,6 @@ import pyarrow.parquet as pq
 from lm_benchmarks.adapters.gguf import GgufModel
 from lm_benchmarks.adapters.ngrams import KenlmFile
 
-from tests.fuzz.file_targets import DATASET
 from tests.fuzz.target import HERE, Target, target, written
 from tests.lm_benchmarks.tiny_llama import weights, write_gguf
 from wikitext_builder.dataset.load import parquet_rows
@@ -90,9 +88,20 @@ def _parquet(path: Path) -> None:
             pass
 
 
+ARTICLE: Final = {  # a row of the export
+    "title": "Tea",
+    "page_id": 1,
+    "wikidata_id": None,
+    "sections": [{"heading": "Tea", "level": 1, "text": ""}],
+    "categories": ["Drinks"],
+    "left_out": [],
+    "text": "Tea",
+}
+
+
 def _table(**options: Any) -> bytes:
     path = HERE / "seed.parquet"
-    rows = [json.loads(DATASET["articles/train.jsonl"]), {"text": None}]
+    rows = [ARTICLE, {"text": None}]
     pq.write_table(pa.Table.from_pylist(rows), path, **options)
     return path.read_bytes()
 

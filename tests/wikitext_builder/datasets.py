@@ -14,6 +14,7 @@ from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.processes import Runner, Serial
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.store import Store
+from wikitext_builder.wiki.languages import language_of
 
 SPLITS = ("train", "valid", "test")
 WORDS = ["the", "of", "and", "a", "river", "rises", "{{convert|5|km}}", "north-east", "about", "1,234.5"]
@@ -51,7 +52,8 @@ def plan_of(store: Path, out: Path, *, recipe: Recipe = RECIPES["demo"], **field
     """The plan to make a dataset of all pages of a store."""
     with Store.open(store) as opened:
         revisions = opened.revisions("en")
-    return Plan(recipe=recipe, store=store, out=out, revisions=revisions, **fields)
+    language = language_of(recipe.language)
+    return Plan(recipe=recipe, language=language, store=store, out=out, revisions=revisions, **fields)
 
 
 def built(

@@ -48,5 +48,5 @@ def test_the_demo_stops_at_the_first_error_with_its_status(tmp_path: Path) -> No
     (tmp_path / "demo" / "wikitext-demo" / "wiki.test.tokens").unlink()
     found = demo(tmp_path)
     assert found.returncode == 1
-    assert "wiki.test.tokens is missing" in found.stderr
+    assert "its files were changed" in found.stderr
     assert "$ wikitext-builder verify" not in found.stdout

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import re
 import shutil
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Unpack
 
 from filelock import FileLock, Timeout
-from rich.filesize import decimal
 
 from wikitext_builder.building import card
 from wikitext_builder.building.card import reasons_of, write_left_out, write_licence
@@ -38,7 +36,6 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.processes import Runner, Serial
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.lock import read_attribution
-from wikitext_builder.store.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +101,6 @@ def carry_out(plan: Plan, progress: Progress = no_progress, *, runner: Runner | 
         warnings = tuple(warnings_of(plan, built.splits))
         return BuildReport(manifest=built, already_built=True, older=plan.older, warnings=warnings)
     with disk_errors(plan.out), working_folder(plan, source) as folder:
-        state_disk(plan)
         return _build(plan, source, folder, runner or Serial(), progress)
 
 
@@ -192,7 +188,6 @@ def _finish(
     return manifest
 
 
-LOG = logging.getLogger(__name__)
 RESULTS = re.compile(r"[0-9a-f]{24}")  # a folder of results, named by the source of its dataset
 LOCK = "lock"
 
@@ -239,25 +234,6 @@ def disk_errors(out: Path) -> Iterator[None]:
             f"{error.filename or out}: {error.strerror or error}; check disk space and permissions, then run"
             " it again to resume"
         ) from error
-
-
-def state_disk(plan: Plan) -> None:
-    """Say how much disk a large build needs while it works, or one that may not have enough.
-
-    A compressed page of 16 kB becomes 8 times its size: shards, and then text, tokens, archives and Parquet.
-    Whole articles add 1.5 times (`benchmarks/speed/build.py`, English pages).
-    """
-    with Store.open(plan.store) as store:
-        pages = len(plan.revisions) * store.average_size(plan.recipe.language)
-    needed = round(pages * (8 + 1.5 * plan.recipe.articles))
-    free = shutil.disk_usage(plan.out.parent).free
-    if needed > min(free, 10**9):
-        LOG.warning(
-            "the build needs about %s of disk beside %s; %s are free",
-            decimal(needed),
-            plan.out,
-            decimal(free),
-        )
 
 
 def sync(folder: Path) -> None:

@@ -268,7 +268,6 @@ class Extraction:
 class ShardReport:
     """What happened to the pages of a shard."""
 
-    pages: int
     wikitext_bytes: int
     rejected: tuple[Rejected, ...]
     words: Mapping[int, int]  # by page id, of its article, without `<eos>`; empty if the recipe counts none
@@ -289,7 +288,6 @@ def make_shard(pages: Iterable[StoredPage], extraction: Extraction) -> bytes:
                 rejected.append(result)
     counted = articles if extraction.recipe.test_words is not None else []
     report = ShardReport(
-        pages=len(articles) + len(rejected),
         wikitext_bytes=size,
         rejected=tuple(rejected),
         words={one.page_id: sum(len(line.split()) for line in one.lines) for one in counted},

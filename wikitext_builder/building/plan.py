@@ -29,7 +29,7 @@ from wikitext_builder.store.reading import language_in, stored_language, templat
 from wikitext_builder.store.schema import Revision
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.dates import parse_date
-from wikitext_builder.wiki.languages import Language, language_of, names_said
+from wikitext_builder.wiki.languages import Language, names_said
 
 # The others of `BuildOptions` are fields of a recipe.
 PAGE_OPTIONS = ("as_of", "lock", "include", "exclude", "valid_titles", "test_titles")
@@ -41,6 +41,7 @@ class Plan:
     """What to build, from what, and into which folder."""
 
     recipe: Recipe
+    language: Language  # the Wikipedia that the pages come from, with what the wiki says of itself
     store: Path
     out: Path
     revisions: Sequence[Revision]  # to choose from, one per page
@@ -49,17 +50,11 @@ class Plan:
     given: Mapping[str, frozenset[int]] = field(
         default_factory=dict
     )  # page ids of splits that are not chosen
-    names: Language | None = None  # with what the wiki says of itself; None: nothing
 
     def __post_init__(self) -> None:
         """Refuse a path that cannot be the name of a new folder."""
         if self.out.name in ("", "..") or (self.out.is_symlink() and not self.out.exists()):
             raise BuilderError(f"--out: {self.out} is not a name of a new folder; name another one")
-
-    @property
-    def language(self) -> Language:
-        """The Wikipedia that the pages come from."""
-        return self.names or language_of(self.recipe.language)
 
     @property
     def work(self) -> Path:
@@ -136,7 +131,7 @@ def make_plan(recipe: str | Path | Recipe, store: Path, out: Path, **options: Un
         )
     return Plan(
         recipe=changed,
-        names=language,
+        language=language,
         store=store,
         out=out,
         revisions=revisions,

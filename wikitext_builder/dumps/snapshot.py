@@ -68,13 +68,6 @@ class DumpedPage:
 FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
 HELD = (tarfile.DIRTYPE, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME)  # in memory
 ARTICLES = "take a snapshot of articles, such as enwiki_namespace_0.tar.gz of /v2/snapshots, or an XML dump"
-OTHER_KINDS = {  # a field of the first record: what such a file is
-    "index": "a CirrusSearch dump, whose text is made for search and has no headings",
-    "sections": "a Structured Contents snapshot, which has no HTML",
-    "infoboxes": "a Structured Contents snapshot, which has no HTML",
-    "labels": "a dump of Wikidata",
-}
-
 Id = Annotated[int, msgspec.Meta(ge=1, lt=10**18)]
 
 
@@ -166,13 +159,8 @@ class SnapshotReader:
         try:
             record = self._decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            fields = self._fields(line)
-            if self._number == 1:
-                _check_kind(fields)
-            name, identifier = fields.get("name"), fields.get("identifier")
-            number = identifier if type(identifier) is int and 0 < identifier < 10**18 else 0
-            detail = f"record {self._number}: {error}"
-            return self._rejected("malformed", detail, name if type(name) is str else "", number)
+            self._expect_json(line)
+            return self._rejected("malformed", f"record {self._number}: {error}")
         wiki, site = _code(record.is_part_of) or _code(record.in_language), self._site
         if not site.base:
             site.base, site.dbname = record.url, _code(record.is_part_of)
@@ -198,18 +186,17 @@ class SnapshotReader:
             categories=tuple(category.name for category in record.categories or ()),
         )
 
-    def _fields(self, line: bytes) -> dict[str, Any]:
-        """The fields of a record that is not one of an article."""
+    def _expect_json(self, line: bytes) -> None:
+        """Refuse a line that is no JSON: the file is damaged, or of another kind."""
         try:
-            record = json.loads(line, parse_int=lambda digits: int(digits[:30]))
+            json.loads(line, parse_int=len)
         except RecursionError:
-            return {}
+            return
         except ValueError as error:  # JSON or UTF-8
             raise BuilderError(
                 f"record {self._number} is not JSON ({error}); expected a JSON object per line, as in"
                 " snapshots of Wikimedia Enterprise; download it again and run the import again to resume it"
             ) from error
-        return record if isinstance(record, dict) else {}
 
     def _rejected(self, reason: str, detail: str, title: str = "", page_id: int = 0) -> DumpedPage:
         self._rejections += 1
@@ -224,15 +211,6 @@ class SnapshotReader:
 
 def _code(code: _Code | None) -> str:
     return code.identifier if code else ""
-
-
-def _check_kind(fields: dict[str, Any]) -> None:
-    """Refuse a file whose first record is not of an article at all."""
-    if "article_body" in fields or {"name", "version"} <= fields.keys():
-        return
-    kind = next((text for name, text in OTHER_KINDS.items() if name in fields), None)
-    what = kind or f"JSON with the fields {', '.join(map(repr, fields))[:80] or 'none'}"
-    raise BuilderError(f"expected a snapshot of Wikimedia Enterprise, found {what}; {ARTICLES}")
 
 
 def _page_of(record: _Record, as_of: str) -> Page:

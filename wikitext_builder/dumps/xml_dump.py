@@ -33,7 +33,6 @@ from wikitext_builder.store.schema import Rejected, sha1_of
 from wikitext_builder.wiki.dates import is_timestamp
 
 TAR = slice(257, 262)  # where the head of a tar archive says so
-SQL = re.compile(rb"\s*(?:-- (?:MySQL|MariaDB)|/\*[M!]|CREATE |DROP |INSERT )")
 TEXT = "/page/revision/text"
 PAGE_FIELDS = frozenset({"/page/title", "/page/ns", "/page/id"})
 REVISION_FIELDS = frozenset(
@@ -100,11 +99,6 @@ class Dump:
 
     def _reader(self, head: bytes) -> _Parser | SnapshotReader:
         """What reads a file that begins so, whatever its name is."""
-        if SQL.match(head):
-            raise BuilderError(
-                "the SQL dump of a table, which has no page texts; use the dump named"
-                " pages-articles-multistream.xml.bz2"
-            )
         if head[TAR] == b"ustar" or head.lstrip()[:1] == b"{":
             return SnapshotReader(self.site, self._as_of)
         return _Parser(self.site, self._as_of)
@@ -305,20 +299,17 @@ class _Parser:
         )
 
 
-def _refuse_doctype(name: str, *_rest: object) -> None:
-    if name.lower() == "html":
-        raise BuilderError(
-            "an HTML page, perhaps a server's answer in place of the dump; open it to see, and download again"
-        )
-    raise BuilderError("it declares a document type; MediaWiki exports have none, and it can do harm")
+def _refuse_doctype(*_declaration: object) -> None:
+    raise BuilderError(
+        "it declares a document type, as web pages do; MediaWiki exports have none, and it can do harm"
+    )
 
 
 def _check_root(name: str) -> None:
     if name.rpartition(":")[2] != "mediawiki":
-        what = "an HTML page" if name.lower() == "html" else f"XML with <{name[:40]}>"
         raise BuilderError(
-            f"expected XML with <mediawiki>, found {what}; take a dump named pages-articles, or the output of"
-            " Special:Export or dumpBackup.php"
+            f"expected XML with <mediawiki>, found XML with <{name[:40]}>; take a dump named"
+            " pages-articles, or the output of Special:Export or dumpBackup.php"
         )
 
 

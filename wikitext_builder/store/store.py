@@ -131,11 +131,6 @@ class Store(StoreFile):
         query = "SELECT title, target FROM redirects WHERE language = ? ORDER BY title"
         return dict(self.read(query, (language,)))
 
-    def average_size(self, language: str) -> float:
-        """Return the average size of a revision as it is stored, compressed, in bytes."""
-        query = "SELECT total(length(body)) / max(count(*), 1) FROM revisions WHERE language = ?"
-        return float(self.read(query, (language,))[0][0])
-
     def languages(self) -> list[str]:
         """Return the codes of the Wikipedias that have something here or were asked."""
         tables = ("revisions", "wanted", "rejected", "templates")

@@ -35,7 +35,7 @@ from tests.wikitext_builder.datasets import (
     verified,
 )
 from wikitext_builder.article import Page
-from wikitext_builder.building.build import carry_out, state_disk
+from wikitext_builder.building.build import carry_out
 from wikitext_builder.dataset.manifest import read_articles
 from wikitext_builder.dataset.recipes import RECIPES
 from wikitext_builder.errors import BuilderError
@@ -295,17 +295,6 @@ def test_memory_that_runs_out_rejects_no_page(
     assert not (tmp_path / "out").exists()
     built(small / "pages.store", tmp_path / "out")
     assert digests(tmp_path / "out") == digests(small / "demo")
-
-
-def test_a_large_build_says_how_much_disk_it_needs(
-    small: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A hundred pages, of which 360 bytes each are stored, times 8."""
-    plan = plan_of(small / "pages.store", tmp_path / "out")
-    state_disk(plan)
-    assert not caplog.text
-    state_disk(replace(plan, revisions=list(plan.revisions) * 10**4))
-    assert re.search(r"needs about 2\.[0-9] GB of disk beside .*out; [0-9.]+ .?B are free", caplog.text)
 
 
 def test_what_is_built_is_not_built_again_and_nothing_else_is_overwritten(

@@ -18,6 +18,7 @@ from wikitext_builder.dataset.counts import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.store.lock import ATTRIBUTION, ATTRIBUTION_HEAD, Attribution, read_attribution
 from wikitext_builder.store.schema import Rejected
+from wikitext_builder.wiki.languages import language_of
 
 COUNTS = SplitCounts(articles=3, lines=40, tokens=1000, unknown=25, types=300)
 HOSTILE = ["a\tb", "a\nb", "a\r\nb", "a\u2028b", "a\x0bb", "a | b", "*a*", "`a`", "<b>"]
@@ -80,7 +81,8 @@ def test_the_pages_of_left_out_calls_add_up_in_whatever_batches(
 @pytest.mark.parametrize("name", ["wikitext-2", "on", "1e3", "2016.04", "null", "~x", "wikitext_103-v2"])
 def test_the_head_of_the_card_is_yaml_that_says_what_was_meant(tmp_path: Path, name: str) -> None:
     recipe = Recipe(name=name, train_articles=None, language="no", seed="{seed} # *: {name}")
-    plan = Plan(recipe=recipe, store=tmp_path, out=tmp_path / "out", revisions=[])
+    language = language_of(recipe.language)
+    plan = Plan(recipe=recipe, language=language, store=tmp_path, out=tmp_path / "out", revisions=[])
     splits = dict.fromkeys(("train", "valid", "test"), COUNTS)
     card.write_card(tmp_path, plan, splits, 200, [])
     text = (tmp_path / "README.md").read_text("utf-8")
