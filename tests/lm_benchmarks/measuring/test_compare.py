@@ -1,5 +1,6 @@
 """Differences with intervals: chance gives no clear difference; results of different things are refused."""
 
+import dataclasses
 import math
 import re
 from collections.abc import Sequence
@@ -10,7 +11,6 @@ import pytest
 from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE, HarnessError
 from lm_benchmarks.measuring.compare import (
     Chance,
-    ModelDifference,
     chance_of,
     combined,
     compare,
@@ -285,24 +285,8 @@ def test_results_of_a_file_are_compared_as_results_are(tmp_path):
     ],
 )
 def test_a_difference_is_clear_if_neither_zero_nor_rounding_reaches_it(interval, rounding, clear):
-    found = ModelDifference(
-        first_model="a",
-        second_model="b",
-        first_broken=(),
-        second_broken=(),
-        metric="perplexity",
-        first=9.0,
-        second=8.0,
-        interval=interval,
-        p_one_sided=0.01,
-        degrees=8.0,
-        passages=9,
-        level=0.95,
-        no_interval="",
-        rounding=rounding,
-        first_runs=(9.0,),
-        second_runs=(8.0,),
-    )
+    found = compare_results(*sample(np.random.default_rng(0)))
+    found = dataclasses.replace(found, first=9.0, second=8.0, interval=interval, rounding=rounding)
     assert found.is_clear == clear
     assert found.is_rounding == (rounding == 1.0)
 

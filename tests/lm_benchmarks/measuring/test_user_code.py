@@ -157,22 +157,21 @@ def test_a_function_or_an_import_that_fails(module, inputs, ending, message, lin
     assert type(error.value.__cause__).__name__ == message.partition(":")[0]
 
 
-def test_the_name_of_a_file_is_told_to_be_a_module(module, inputs, tmp_path, monkeypatch):
+def test_the_name_of_a_file_and_a_function_of_nothing_are_told_what_is_expected(
+    module, inputs, tmp_path, monkeypatch
+):
+    """An error that the user raises for the user is as it is."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(HarnessError, match=rf"; expected {module}:late, without \.py$"):
-        open_model(f"{module}.py:late", inputs)
-
-
-def test_a_function_without_an_argument_is_told_what_it_gets(module, inputs):
-    with pytest.raises(
-        HarnessError, match=rf"^{module}:of_nothing: .*; expected a function of one argument, `Inputs`$"
+    for name, message in (
+        (f"{module}.py:late", rf"; expected {module}:late, without \.py$"),
+        (
+            f"{module}:of_nothing",
+            r":of_nothing: .*; expected a function of one argument, `Inputs`$",
+        ),
+        (f"{module}:on_purpose", r"^my own words$"),
     ):
-        open_model(f"{module}:of_nothing", inputs)
-
-
-def test_an_error_that_the_user_raises_for_the_user_is_as_it_is(module, inputs):
-    with pytest.raises(HarnessError, match=r"^my own words$"):
-        open_model(f"{module}:on_purpose", inputs)
+        with pytest.raises(HarnessError, match=message):
+            open_model(name, inputs)
 
 
 def test_other_code_is_another_model_in_signatures(module, inputs, tmp_path):

@@ -58,12 +58,7 @@ def report():
     return make_report(
         "Cost",
         [
-            result(
-                name,
-                nats,
-                seconds=10.0,
-                trained=(trained(seconds, ONE),),
-            )
+            result(name, nats, seconds=10.0, trained=(trained(seconds, ONE),))
             for name, (nats, seconds) in hours.items()
         ],
     )
@@ -87,10 +82,7 @@ def test_costs_are_columns_if_one_asks_for_them(report):
 def test_charts_show_quality_against_each_cost_that_two_models_have(report):
     titles = [title for title, _ in report.charts if title != "Training"]
     start = "Perplexity on test of wikitext-2 against"
-    assert titles == [
-        f"{start} core-hours of training",
-        "Training by core-hours",
-    ]
+    assert titles == [f"{start} core-hours of training", "Training by core-hours"]
     chart = report.charts[0][1]
     assert re.findall(r'<g class="curve"><title>([^<]*)', chart) == ["a &lt;b&gt;", "b"]
     assert "against core-hours" in report_text(report, ".html")
