@@ -48,10 +48,6 @@ def program_name(words: Sequence[str], data: Path) -> str:
 
     >>> program_name("awk -W interactive -f unigram.awk ptb/ptb.train.txt -".split(), Path("ptb"))
     'awk unigram.awk'
-    >>> program_name("/usr/bin/python3 score.py --order 5".split(), Path("ptb"))
-    'python3 score.py --order 5'
-    >>> program_name(["./lm", "--size", "large"], Path("ptb"))
-    'lm --size large'
     """
     rest = list(words[1:])
     scripts = (place for place, word in enumerate(rest) if re.fullmatch(r"[^-].*\.[A-Za-z]\w*", word))

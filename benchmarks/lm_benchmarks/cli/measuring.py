@@ -28,13 +28,7 @@ from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records import finite
 from ps_models.cli import context_option, precision_option, split_option
 from wikitext_builder.article import SPLITS
-from wikitext_builder.cli.command_line import (
-    ANY,
-    COUNT,
-    OUTPUT_FILE,
-    WholeRange,
-    json_option,
-)
+from wikitext_builder.cli.command_line import ANY, COUNT, OUTPUT_FILE, WholeRange, json_option
 from wikitext_builder.progress import shown_progress
 
 if TYPE_CHECKING:

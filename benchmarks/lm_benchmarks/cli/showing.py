@@ -13,11 +13,7 @@ import click
 
 import lm_benchmarks as lb
 from lm_benchmarks.choices import COMPARE_ONLY, ENOUGH, MUST_AGREE, SIZES, SKEWED, TITLE
-from lm_benchmarks.cli.options import (
-    ModelCommand,
-    data_option,
-    level_option,
-)
+from lm_benchmarks.cli.options import ModelCommand, data_option, level_option
 from lm_benchmarks.metrics import METRICS
 from ps_models.cli import split_option
 from wikitext_builder.cli.command_line import (

@@ -15,15 +15,7 @@ from inspect import isfunction
 from typing import Any, Final
 
 from lm_benchmarks.choices import HarnessError
-from lm_benchmarks.conventions import (
-    Convention,
-    Lengths,
-    Prepared,
-    Rule,
-    Scored,
-    Tokenizer,
-    Window,
-)
+from lm_benchmarks.conventions import Convention, Lengths, Prepared, Rule, Scored, Tokenizer, Window
 from lm_benchmarks.lm_eval import pages_of, plain_text, word_count
 from ps_models.signature import Score
 

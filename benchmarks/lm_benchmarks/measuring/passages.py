@@ -23,16 +23,7 @@ from torch import Tensor
 
 from lm_benchmarks import lm_eval
 from lm_benchmarks.choices import GROUPINGS, LM_EVAL, PAPER, HarnessError
-from lm_benchmarks.conventions import (
-    Convention,
-    Lengths,
-    Prepared,
-    Reader,
-    Rule,
-    Scored,
-    Tokenizer,
-    Window,
-)
+from lm_benchmarks.conventions import Convention, Lengths, Prepared, Reader, Rule, Scored, Tokenizer, Window
 from lm_benchmarks.conventions.rules import CONVENTIONS
 from lm_benchmarks.lm_eval import read_text
 from lm_benchmarks.metrics import Sums, lines_of

@@ -19,13 +19,7 @@ from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.cli import commands
 from lm_benchmarks.conventions import Window
-from lm_benchmarks.measuring.checks import (
-    LAWS,
-    SUMMED,
-    Checks,
-    check,
-    raise_if_broken,
-)
+from lm_benchmarks.measuring.checks import LAWS, SUMMED, Checks, check, raise_if_broken
 from lm_benchmarks.measuring.loaded_model import PLACES, LoadedModel, WatchedReader
 from lm_benchmarks.measuring.models import NAMES, open_model
 from lm_benchmarks.records import Tried

@@ -12,11 +12,7 @@ from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.measuring.loaded_model import LoadedModel
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.measuring.models import make_inputs, open_model
-from lm_benchmarks.measuring.passages import (
-    groups_of,
-    read_passages,
-    vocabulary_of,
-)
+from lm_benchmarks.measuring.passages import groups_of, read_passages, vocabulary_of
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
 from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.records import from_json, to_line
