@@ -197,12 +197,8 @@ def _dry_run(lookup: Lookup, selected: Selected, *, expand: bool, rendered: bool
 
 
 def _to_ask(store: Store, language: str, selected: Selected) -> list[Wanted]:
-    """Return the selected pages that a fetch would ask for."""
-    query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND settled"
-    settled = set(store.records(Wanted, query, (language,)))
-    if (store.note(f"{language} conditions") or "") != _conditions(selected):  # see `Store.ask_again`
-        rejected = {(page.title, page.revision_id) for page in store.rejected(language)}
-        settled = {page for page in settled if (page.title, page.revision_id) not in rejected}
+    """Return the selected pages that are neither here nor rejected under the same conditions."""
+    settled = store.settled(language, _conditions(selected))
     return [page for page in selected.wanted if page not in settled]
 
 
@@ -237,9 +233,8 @@ def fetch_selected(lookup: Lookup, selected: Selected) -> PagesReport:
     code = wikipedia.language.code
     store.add(code, [], origin=wikipedia.api, rejected=selected.rejected)
     store.want(code, selected.wanted)
+    todo = _to_ask(store, code, selected)
     store.ask_again(code, _conditions(selected))
-    missing = set(store.missing(code))
-    todo = [page for page in selected.wanted if page in missing]
     counts, rejected = _fetch_missing(store, wikipedia, todo, selected, lookup.progress)
     return _pages_report(wikipedia, selected, todo, counts, rejected)
 

@@ -11,6 +11,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.schema import Rejected, Revision, Row, StoreFile, Wanted, sha1_of
 
 LATEST: Final = "~"  # after every timestamp
+REJECTED: Final = "(language, title, revision_id) IN (SELECT language, title, revision_id FROM rejected)"
 
 
 class Store(StoreFile):
@@ -32,17 +33,21 @@ class Store(StoreFile):
         query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND NOT settled"
         return sorted(self.records(Wanted, query, (language,)))
 
+    def settled(self, language: str, conditions: str) -> set[Wanted]:
+        """Return what was asked for and is here, or was rejected under these conditions."""
+        query = "SELECT title, as_of, revision_id FROM wanted WHERE language = ? AND settled"
+        if (self.note(f"{language} conditions") or "") != conditions:
+            query += f" AND NOT {REJECTED}"
+        return set(self.records(Wanted, query, (language,)))
+
     def ask_again(self, language: str, conditions: str) -> None:
         """Mark as missing all that was rejected before, if that was under other conditions than these."""
         key = f"{language} conditions"
         with self.transaction():
             if (self.note(key) or "") == conditions:
                 return
-            self.connection.execute(
-                "UPDATE wanted SET settled = 0 WHERE language = ? AND (language, title, revision_id)"
-                " IN (SELECT language, title, revision_id FROM rejected)",
-                (language,),
-            )
+            statement = f"UPDATE wanted SET settled = 0 WHERE language = ? AND {REJECTED}"  # noqa: S608 - a constant
+            self.connection.execute(statement, (language,))
             self.connection.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (key, conditions))
 
     # --- pages
