@@ -15,7 +15,7 @@ from tests.command import done
 from tests.conftest import ROOT
 from tests.crash.harness import Program
 from tests.mediawiki.loopback import server
-from tests.wikitext_builder.wiki.test_hostile_answers import ANSWERS, HostileWiki
+from tests.wikitext_builder.wiki.test_hostile_answers import HostileWiki
 
 SAMPLE = ROOT / "wikitext_builder" / "sample" / "sample.xml"
 PAGES = 8  # three articles each for valid and test
@@ -124,7 +124,5 @@ def prepared(name: str, folder: Path) -> Path:
 @contextmanager
 def wiki() -> Iterator[str]:
     """The address of a wiki on loopback."""
-    answers = HostileWiki()
-    answers.answers = {kind: answer for kind, answer in ANSWERS.items() if kind != "error"}
-    with server(answers) as address:
+    with server(HostileWiki()) as address:
         yield address
