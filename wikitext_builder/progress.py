@@ -11,9 +11,9 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TextIO, TypeVar
+from typing import Protocol, TextIO
 
 import click
 from rich.console import Console
@@ -21,8 +21,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, Tim
 from rich.progress import Progress as RichProgress
 
 from wikitext_builder.tables import spelled_out
-
-Result = TypeVar("Result")
 
 CONNECTING = "connecting"  # the stage of a fetch before the first answer
 PACKAGES = ("wikitext_builder", "ps_models", "lm_benchmarks")
@@ -68,18 +66,6 @@ class WaitingProgress:
         """Report a wait; called from any thread. Before the first report it is a stage of its own."""
         self._waits_to_connect = self._last[0] == CONNECTING
         self._progress(*self._last, why)
-
-
-def reported(
-    results: Iterable[Result], stage: str, progress: Progress, total: int, *, before: int = 0
-) -> Iterator[Result]:
-    """Yield the results of tasks, and report each when the caller is done with it.
-
-    Of `total` tasks of the stage `before` are done already.
-    """
-    for done, result in enumerate(results, start=before + 1):
-        yield result
-        progress(stage, done, total)
 
 
 def duration(seconds: float) -> str:

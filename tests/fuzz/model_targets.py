@@ -39,7 +39,6 @@ from ps_models.training.checkpoint import Checkpoint, read_checkpoint, save_chec
 from ps_models.training.logs import EPOCHS
 from ps_models.training.loop import _restored
 from ps_models.training.update import Training
-from tests.cases import read
 from tests.fuzz.target import HERE, Target, target, text_of, written
 from tests.lm_benchmarks.results import RESULT
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -47,7 +46,6 @@ from wikitext_builder.errors import ToolkitError
 
 RECORDS: Final = (f"{to_line(RESULT)}\n".encode(),)
 REFUSES: Final = (ToolkitError,)
-CURVE: Final = read("fuzz")["targets"]["curve"]["seeds"][0].encode()
 WORDS: Final = Vocabulary(("<unk>", "<eos>", "the"))
 CONFIG: Final = asdict(LSTMConfig(vocab_size=3, hidden_size=2, layers=1))
 HOSTILE: Final[tuple[object, ...]] = (
