@@ -133,9 +133,9 @@ def list_models(*, model: str | None, as_json: bool) -> None:
 @click.option("--compile", is_flag=True, help="Use torch.compile; on a GPU, with CUDA graphs.")
 @click.option(
     "--log-to",
-    type=click.Choice(("tensorboard", "wandb", "mlflow")),
+    type=click.Choice(("tensorboard",)),
     multiple=True,
-    help="Also log to this tracker, if it is installed; repeatable.",
+    help="Also log to this tracker, if it is installed.",
 )
 @device_option
 def train(

@@ -75,7 +75,7 @@ def train(
         preset: One of the model's presets (of your own class: in my_model.toml); None: the model's defaults.
         settings: Hyperparameters that override the preset: `{"epochs": 3}`, or `key=value` texts.
         device: auto, cpu, cuda or cuda:1.
-        log_to: Also log to these trackers: tensorboard, wandb, mlflow.
+        log_to: Also log to these trackers: tensorboard.
         limits: When to save, log and stop.
         compile: Compile the updates with torch.compile: minutes at the start, then faster updates, whose
             numbers differ in the last digits. On a GPU it uses CUDA graphs.

@@ -23,7 +23,6 @@ from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSent
 from ps_models.signature import Signature
 from tests.conftest import ROOT, data
 from tests.lm_benchmarks.reporting.test_page import NASTY, PUBLISHED, RESULTS
-from tests.ps_models.analysis.test_page import CONTRAST
 from wikitext_builder.article import SPLITS
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.stats import describe
@@ -36,6 +35,28 @@ FRAME = pd.DataFrame(
     columns=["model", "number", "word"],
 )
 
+CONTRAST = """
+() => {
+  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const luminance = (colour) => parts(colour).slice(0, 3).map((c) => c / 255)
+    .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const found = parts(getComputedStyle(at).backgroundColor);
+      if (found.length === 3 || found[3] === 1) return getComputedStyle(at).backgroundColor;
+    }
+    return matchMedia("(prefers-color-scheme: dark)").matches ? "rgb(18, 18, 18)" : "rgb(255, 255, 255)";
+  };
+  return [...document.querySelectorAll("body *")]
+    .filter((one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+    .filter((one) => one.getClientRects().length)
+    .map((one) => {
+      const [a, b] = [getComputedStyle(one).color, behind(one)].map(luminance).sort((x, y) => y - x);
+      return [(a + 0.05) / (b + 0.05), `${one.tagName} ${one.className}`];
+    });
+}
+"""
 SCROLLING = "[...document.querySelectorAll('.wide')].filter(one => one.scrollWidth > one.clientWidth)"
 
 

@@ -7,9 +7,8 @@ import fcntl
 import io
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final, Protocol, TextIO
 
@@ -111,56 +110,15 @@ def _writing(file: TextIO) -> Iterator[None]:
 
 
 @contextmanager
-def _tensorboard(folder: Path) -> Iterator[Events]:
-    from torch.utils.tensorboard import SummaryWriter
-
+def events_to(names: Collection[str], folder: Path) -> Iterator[Events | None]:
+    """What takes the numbers of a run besides its logs: TensorBoard if it is named."""
+    if not names:
+        yield None
+        return
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise ModelError(f"{error}; install the package tensorboard, or train without it") from error
     # Its thread writes the last numbers when it is closed.
     with SummaryWriter(str(folder / "tensorboard")) as writer:
         yield writer
-
-
-@dataclass(frozen=True)
-class _Scalars:
-    """What takes numbers by a function of tag, number and step."""
-
-    add_scalar: Callable[[str, float, int], object]
-
-
-@contextmanager
-def _wandb(folder: Path) -> Iterator[Events]:
-    import wandb
-
-    with wandb.init(project=folder.parent.name or "ps-models", name=folder.name, dir=str(folder)) as run:
-        for axis in ("update", "epoch"):
-            run.define_metric(f"{axis}/*", step_metric=axis)
-        yield _Scalars(lambda tag, value, step: run.log({tag: value, tag.partition("/")[0]: step}))
-
-
-@contextmanager
-def _mlflow(folder: Path) -> Iterator[Events]:
-    import mlflow
-
-    with mlflow.start_run(run_name=folder.name):
-        yield _Scalars(lambda tag, value, step: mlflow.log_metric(tag, value, step=step))
-
-
-EVENTS: Final[dict[str, Callable[[Path], AbstractContextManager[Events]]]] = {
-    "tensorboard": _tensorboard,
-    "wandb": _wandb,
-    "mlflow": _mlflow,
-}
-
-
-@contextmanager
-def events_to(names: Collection[str], folder: Path) -> Iterator[Events]:
-    """What hands numbers on to trackers, by their names in EVENTS."""
-    with ExitStack() as stack:
-        trackers = []
-        for name in dict.fromkeys(names):
-            if name not in EVENTS:
-                raise ModelError(f"--log-to {name}: expected {', '.join(EVENTS)}")
-            try:
-                trackers.append(stack.enter_context(EVENTS[name](folder)))
-            except ImportError as error:
-                raise ModelError(f"{error}; install the package {name}, or train without it") from error
-        yield _Scalars(lambda *number: [tracker.add_scalar(*number) for tracker in trackers])

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ps_models.dataset import Chunk, Rows, even_ends, random_ends
 from ps_models.devices import DistributedContext, not_averaged, use_products
 from ps_models.errors import ModelError
-from ps_models.hyperparameters import TrainingConfig, averaging_starts, finished, learning_rate
+from ps_models.hyperparameters import TrainingConfig, averaging_starts, finished
 from ps_models.language_model import AnyState, join_states, map_state, tensors_of
 from ps_models.signature import Score
 from ps_models.training.optimizers import load_optimizer, make_optimizer, set_learning_rate
@@ -286,10 +286,7 @@ def _check_names(saved: Mapping[str, Any], kind: type[Any]) -> None:
 
 
 def _check_settings(saved: Mapping[str, Any], wanted: TrainingConfig, position: Position) -> None:
-    """A run can be resumed for more epochs, or by a schedule that would have given its learning rates.
-
-    All other settings must be the same. The result is that of the wanted settings from the start of the run.
-    """
+    """A run can be resumed for more epochs; all other settings must be the same."""
     ended = next(
         (epoch for epoch in range(1, position.begun) if finished(wanted, position.losses[:epoch])), None
     )
@@ -300,12 +297,8 @@ def _check_settings(saved: Mapping[str, Any], wanted: TrainingConfig, position: 
         )
     _check_names(saved, TrainingConfig)
     before = msgspec.convert(saved, TrainingConfig)
-    free = {"epochs", "patience"}
-    epochs = [position.losses[:epoch] for epoch in range(position.begun)]
-    if "cosine" in (before.schedule, wanted.schedule):  # the end of the epochs decides each rate
-        free = {"patience"}
-    elif all(learning_rate(before, losses) == learning_rate(wanted, losses) for losses in epochs):
-        free |= {"schedule", "decay", "decay_after"}
+    # The end of the epochs decides each rate of a cosine.
+    free = {"patience"} if wanted.schedule == "cosine" else {"epochs", "patience"}
     changes = [
         f"{field.name} {getattr(before, field.name)} → {getattr(wanted, field.name)}"
         for field in fields(wanted)

@@ -53,13 +53,6 @@ def test_evaluate_prints_the_perplexity_with_its_signature(trained):
     assert Signature.parse(other["signature"])["context"] == "article"
 
 
-def test_a_file_can_be_evaluated(trained):
-    dataset, plain, _ = trained
-    whole = json.loads(run("evaluate", plain, dataset, "--json"))
-    alone = json.loads(run("evaluate", plain, dataset / "wiki.test.tokens", "--json"))
-    assert alone["nats"] == whole["nats"]
-
-
 def test_generate_prints_words(trained):
     _, _, pointer = trained
     printed = run("generate", pointer, "--words", 30, "--seed", 4)

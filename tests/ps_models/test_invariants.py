@@ -1,6 +1,5 @@
 """Every model keeps the laws, and models that are wrong on purpose are caught."""
 
-import dataclasses
 import math
 from dataclasses import asdict, replace
 from itertools import count
@@ -17,7 +16,6 @@ from ps_models.invariants import (
     sum_law,
 )
 from ps_models.language_model import map_state, tensors_of
-from ps_models.models import MODELS
 from ps_models.models.add_ons import MonteCarloDropout, NeuralCache, NeuralCacheConfig
 from ps_models.models.awd_lstm import (
     AWDLSTM,
@@ -162,17 +160,6 @@ def test_gradients_end_at_the_state_that_a_training_step_hands_on(make):
 @pytest.mark.parametrize("make", ADD_ONS.values(), ids=ADD_ONS)
 def test_add_ons_keep_the_laws(make):
     check_language_model(make(), V, tolerance=1e-5)
-
-
-def test_models_of_the_registry_are_made_from_their_configs():
-    smaller = {"embedding_size": 4, "features": (3,), "widths": (2,), "inner_size": 4, "depth": 2}
-    smaller |= {"window": 3, "pointer_window": 3}
-    for config, module in MODELS.values():
-        names = {field.name for field in dataclasses.fields(config)}
-        fields = {key: value for key, value in smaller.items() if key in names}
-        model = module(config(vocab_size=V, hidden_size=4, **fields)).eval()
-        check_language_model(model, V)
-        check_trainable(model, V)
 
 
 class Wrong(LSTM):

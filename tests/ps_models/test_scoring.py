@@ -14,7 +14,7 @@ from ps_models.language_model import tensors_of
 from ps_models.models import MODELS
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
-from ps_models.scoring import each_evaluating, evaluating, read_up_to, score_texts, token_nats
+from ps_models.scoring import read_up_to, score_texts, token_nats
 from ps_models.signature import Score
 from ps_models.trained_model import draw_words
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -104,22 +104,6 @@ def test_nothing_is_dropped_while_texts_are_scored(context):
     assert found == score_texts(model.eval(), texts([9, 7]), context=context)
 
 
-def test_a_small_model_is_evaluated_by_one_thread(monkeypatch):
-    """Of the number of threads that torch had, which it has again afterwards."""
-    small = LSTM(LSTMConfig(vocab_size=V, hidden_size=6))
-    monkeypatch.setattr("ps_models.processor._given", False)  # the number of threads, by an earlier test
-    torch.set_num_threads(2)
-    try:
-        with evaluating(small):
-            inside = [torch.get_num_threads()]
-        for item in each_evaluating(small, iter([1])):
-            assert item == 1
-            inside.append(torch.get_num_threads())
-        assert (inside, torch.get_num_threads()) == ([1, 1], 2)
-    finally:
-        torch.set_num_threads(1)  # as for all tests
-
-
 def test_an_unknown_context_is_refused(model):
     with pytest.raises(ModelError, match="carried or article"):
         score_texts(model, texts([3]), context="window")
@@ -151,15 +135,6 @@ def test_a_call_has_at_most_as_many_tokens_and_rows_as_chunk_and_batch_say(model
     score_texts(model, texts([5, 2, 3]), context=context, chunk=3, batch=2)
     handle.remove()
     assert seen == shapes
-
-
-@pytest.mark.parametrize("score", [score_texts, token_nats])
-def test_16_articles_are_scored_at_once_unless_told_otherwise(model, score):
-    seen = []
-    handle = model.register_forward_pre_hook(lambda _, inputs: seen.append(len(inputs[0])))
-    assert len(list(score(model, texts([2] * 33), context="article"))) == 33
-    handle.remove()
-    assert seen == [16, 16, 1]
 
 
 def test_the_progress_counts_the_tokens_and_shows_the_perplexity_so_far(model):

@@ -225,38 +225,6 @@ def test_a_phone_shows_the_panel_after_a_tap(pointer, opened, scheme):
     assert tab.evaluate("document.documentElement.scrollWidth") == 390
 
 
-CONTRAST = """
-() => {
-  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
-  const luminance = (colour) => parts(colour).slice(0, 3).map((c) => c / 255)
-    .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-  const behind = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const found = parts(getComputedStyle(at).backgroundColor);
-      if (found.length === 3 || found[3] === 1) return getComputedStyle(at).backgroundColor;
-    }
-    return matchMedia("(prefers-color-scheme: dark)").matches ? "rgb(18, 18, 18)" : "rgb(255, 255, 255)";
-  };
-  return [...document.querySelectorAll("body *")]
-    .filter((one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
-    .filter((one) => one.getClientRects().length)
-    .map((one) => {
-      const [a, b] = [getComputedStyle(one).color, behind(one)].map(luminance).sort((x, y) => y - x);
-      return [(a + 0.05) / (b + 0.05), `${one.tagName} ${one.className}`];
-    });
-}
-"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_text_can_be_read(pointer, lstm, opened, scheme):
-    for model in (pointer, lstm):
-        found = opened(made(model)[0], color_scheme=scheme).evaluate(CONTRAST)
-        assert len(found) > 50
-        assert [(ratio, name) for ratio, name in found if ratio < 4.5] == []
-
-
 def test_a_model_without_a_pointer_has_a_page_too(lstm, opened):
     text, found = made(lstm)
     tab = opened(text)

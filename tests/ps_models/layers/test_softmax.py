@@ -124,18 +124,6 @@ def test_clusters_without_a_target_have_gradients_of_zeros():
     assert all(gradient is not None and not gradient.any() for gradient in gradients)
 
 
-def test_the_adaptive_softmax_is_float32_under_autocast():
-    softmax = AdaptiveSoftmax(V, 16, (3, 8), bias=True)
-    hidden, targets = torch.randn(N, 16), torch.randint(V, (N,))
-    exact = softmax(hidden, targets)
-    with torch.autocast("cpu", torch.bfloat16):
-        assert torch.equal(
-            softmax(hidden.bfloat16().float(), targets).float(), softmax(hidden.bfloat16(), targets)
-        )
-        assert softmax(hidden, targets).dtype == torch.float32
-    assert exact.shape == (N,)
-
-
 def sampling(vocabulary: int, sampled: int) -> Any:
     softmax: Any = Softmax(nn.Parameter(torch.randn(vocabulary, H)), bias=True, sampled=sampled).double()
     nn.init.normal_(softmax.bias)
@@ -161,13 +149,6 @@ def test_chances_are_numbers_also_for_a_model_on_the_meta_device():
 def test_a_sample_of_all_words_is_the_softmax(sampled: int):
     softmax, hidden, targets = sampling(V, sampled), torch.randn(N, H).double(), torch.randint(V, (N,))
     assert torch.equal(softmax.train()(hidden, targets), softmax.eval()(hidden, targets))
-
-
-def test_evaluation_takes_all_words_and_draws_nothing():
-    softmax, hidden, targets = sampling(V, 2).eval(), torch.randn(N, H).double(), torch.randint(V, (N,))
-    before = torch.get_rng_state()
-    torch.testing.assert_close(softmax(hidden, targets), softmax.log_probs(hidden)[torch.arange(N), targets])
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.parametrize(("vocabulary", "sampled"), [(200, 20), (V, 10 * V), (40, 1)])

@@ -10,9 +10,6 @@ from ps_models.models.rnn import RecurrentHighway, RecurrentHighwayConfig
 from tests.ps_models.tiny import assert_same, chance_of_a_word_by_heart
 
 SURE: dict[str, Any] = {"input_dropout": 0.0, "layer_dropout": 0.0, "output_dropout": 0.0, "zoneout": 0.1}
-KEPT: dict[str, Any] = dict.fromkeys(
-    ("type_dropout", "input_dropout", "recurrent_dropout", "output_dropout"), 0.0
-)
 
 
 def test_tied_weights_are_one_tensor_after_loading():
@@ -47,21 +44,6 @@ def test_dropout_that_is_not_locked_has_no_mask_for_a_text():
     model = LSTM(LSTMConfig(vocab_size=9, hidden_size=4, locked=False))
     with pytest.raises(ValueError, match="locked=False"):
         model.locked_masks(2, torch.Generator())
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: LSTM(LSTMConfig(vocab_size=7, hidden_size=32, **SURE, init=0.2)),
-        lambda: RecurrentHighway(
-            RecurrentHighwayConfig(vocab_size=7, hidden_size=32, depth=3, **KEPT, init=0.2)
-        ),
-    ],
-    ids=["lstm", "rhn"],
-)
-def test_learns_a_text_by_heart(make):
-    torch.manual_seed(0)
-    assert chance_of_a_word_by_heart(make(), torch.randint(7, (1, 20))) > 0.8
 
 
 def test_transform_gates_of_a_highway_start_nearly_closed():

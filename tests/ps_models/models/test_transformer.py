@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import Tensor
-from torch.nn import functional
 
 from ps_models.models.transformer import BLOCK, Transformer, TransformerConfig
 from tests.ps_models.tiny import with_norms
@@ -47,24 +45,3 @@ def test_context_is_one_window_per_layer(layers: int):
     as_it_is, changed_within, changed_before = last
     assert abs(changed_within - as_it_is) > 1e-12
     assert changed_before == as_it_is
-
-
-def test_learns_to_repeat_what_is_in_the_window():
-    """A text of period 9: within the window each word determines the next."""
-    torch.manual_seed(0)
-    config = replace(CONFIG, hidden_size=32, layers=2, inner_size=64, window=12, init=0.1, dropout=0.1)
-    model, generator = Transformer(config), torch.Generator().manual_seed(1)
-    optimizer = torch.optim.AdamW(model.parameters(), 0.01)
-
-    def batch() -> Tensor:
-        return torch.randint(V, (8, 9), generator=generator).repeat(1, 4)
-
-    for _ in range(70):
-        optimizer.zero_grad()
-        nats, _ = model.loss(batch(), model.initial_state(8))
-        nats.mean().backward()
-        optimizer.step()
-    with torch.no_grad():
-        scores, _ = model.eval()(batch(), model.initial_state(8))
-    assert scores[:, 12:].mean().exp().item() > 0.6
-    assert functional.relu(scores).max() == 0
