@@ -47,7 +47,6 @@ class TransformerConfig(SoftmaxConfig):
     window: Window = 100  # W, as far as the paper's pointer looks back
     type_dropout: Rate = 0.0  # of the embedding, all occurrences of a type
     dropout: Rate = 0.2  # of the embedding, of what each block adds, of its inner units, of the output
-    attention_dropout: Rate = 0.0  # of the attention's weights
     locked: bool = False  # the same masks of `dropout` at each step of a call
     init: Amount = 0.02  # standard deviation of weights
 
@@ -95,7 +94,6 @@ class TransformerLayer(nn.Module):
             turned(query_BNTA, cos_SA[W - 1 :], sin_SA[W - 1 :]),
             turned(key_BNSA, cos_SA, sin_SA),
         )
-        rate = self.config.attention_dropout if self.training else 0.0
         parts = []
         for begin in range(0, query_BNTA.shape[2], BLOCK):
             query = query_BNTA[:, :, begin : begin + BLOCK]
@@ -103,7 +101,7 @@ class TransformerLayer(nn.Module):
             visible_BNTS = visible(seen_BS[:, seen], query.shape[2], W)[:, None]
             parts.append(
                 functional.scaled_dot_product_attention(
-                    query, key_BNSA[:, :, seen], value_BNSA[:, :, seen], visible_BNTS, dropout_p=rate
+                    query, key_BNSA[:, :, seen], value_BNSA[:, :, seen], visible_BNTS
                 )
             )
         return self.output(torch.cat(parts, dim=2).transpose(1, 2).flatten(2))  # type: ignore[no-any-return]

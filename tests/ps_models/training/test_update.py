@@ -30,7 +30,7 @@ from ps_models.training.update import ChunkLoss, Training, gradient_norm
 from tests.ps_models.tiny import SETTINGS, make_dataset
 
 RECURRENT = ("zoneout_cell=0.2", "type_dropout=0.2", "recurrent_dropout=0.2")
-TRANSFORMER = ("layers=1", "heads=2", "inner_size=12", "window=4", "attention_dropout=0.2")
+TRANSFORMER = ("layers=1", "heads=2", "inner_size=12", "window=4")
 TINY = {  # with all that is drawn at random
     "awd-lstm": ("layers=2", "embedding_size=4"),
     "char-cnn": ("layers=1", "character_size=3", "widths=1,2", "features=4,4", "word_length=6"),
