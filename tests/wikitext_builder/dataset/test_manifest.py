@@ -46,7 +46,10 @@ def test_a_stored_manifest_is_read(tmp_path: Path) -> None:
 
 def test_a_manifest_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     outside = {"../x": {"sha256": "", "bytes": 0}}
-    cases = [({"format": 2}, r"format 2.*the version that wrote it"), ({"files": outside}, "leads out")]
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"format": 2}, r"format 2.*the version that wrote it"),
+        ({"files": outside}, "leads out"),
+    ]
     wrong = [(stored() | changes, words) for changes, words in cases]
     for name in ("recipe", "source", "files", "given", "types"):  # a field without a default is missing
         wrong.append((stored(), name))
