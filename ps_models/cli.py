@@ -38,7 +38,6 @@ from wikitext_builder.cli.command_line import (
     version_option,
 )
 from wikitext_builder.dataset.vocabulary import EOS
-from wikitext_builder.errors import nearest
 from wikitext_builder.progress import shown_progress
 from wikitext_builder.tables import spelled_out
 
@@ -76,16 +75,6 @@ def commands(threads: int | None) -> None:
     use_processor(threads)
 
 
-def model_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """The name of a model, if there is one; models are imported only when a command names one."""
-    if value and ":" not in value and value not in (names := pm.list_models()):
-        known = f"{', '.join(names)}, nor a class of yours as my_model.py:GPT"
-        raise click.BadParameter(
-            f"{value!r} is not one of {known}{nearest(value, names)}", context, parameter
-        )
-    return value
-
-
 def passage_start(context: click.Context, parameter: click.Parameter, value: str) -> int | str:
     """A number of a token, or `best`."""
     if value != "best" and not (value.isascii() and value.isdecimal()):
@@ -99,7 +88,7 @@ def split_option(default: str) -> Callable[[Any], Any]:
 
 
 @commands.command("list")
-@click.argument("model", callback=model_name, required=False)
+@click.argument("model", required=False)
 @json_option
 def list_models(*, model: str | None, as_json: bool) -> None:
     """List the models and their presets, or those of MODEL, which may be a class of yours."""
@@ -116,7 +105,7 @@ def list_models(*, model: str | None, as_json: bool) -> None:
 
 
 @commands.command()
-@click.argument("model", callback=model_name, metavar="MODEL")
+@click.argument("model", metavar="MODEL")
 @click.argument("data", type=ANY)
 @click.option("--out", type=FOLDER, required=True, help="Folder for checkpoints and logs.")
 @click.option("--preset", help="Named hyperparameters, see `ps-models list` (default: the model's own).")

@@ -103,6 +103,7 @@ def test_compare_by_frequency_prints_buckets(trained, tmp_path):
 
 CLASH = "other settings (clip 1.0 → 7.0); give the same ones to resume it, or use another --out"
 ERRORS = {  # of a command, and what its message contains
+    "list lstn": "lstn: no such model; did you mean 'lstm'?",
     "train rnn {data} --out {plain}": "a different model (model lstm → rnn",
     f"train lstm {{data}} --out {{plain}} {' '.join(TRAINED)} --set clip=7": CLASH,
     "train lstm {data} --out {new} --set eos=99999": "expected the id of one of the ",
