@@ -4,10 +4,13 @@ A text of many repetitions is written as `{"pieces": [["(", 1000], "x"]}`: a tho
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from wikitext_builder.errors import BuilderError
 
 FOLDER = Path(__file__).parent
 
@@ -31,6 +34,24 @@ def each(name: str, fields: str, table: str = "cases") -> pytest.MarkDecorator:
         for case in cases(name, table)
     ]
     return pytest.mark.parametrize(keys, rows)
+
+
+def wrong(
+    name: str, table: str, expected: str, gives: Callable[[dict[str, Any]], object]
+) -> list[tuple[dict[str, Any], object]]:
+    """The cases for which a function gives another value than the expected field, each with that value."""
+    results = [(case, gives(case)) for case in cases(name, table)]
+    assert results
+    return [(case, result) for case, result in results if result != case[expected]]
+
+
+def refusal(function: Callable[..., object], *arguments: Any, **options: Any) -> str:
+    """The error with which a function refuses what it gets; empty if it takes it."""
+    try:
+        function(*arguments, **options)
+    except BuilderError as error:
+        return str(error)
+    return ""
 
 
 def whole(value: Any) -> Any:

@@ -6,14 +6,16 @@ Every value of every kind of answer is replaced by each of some hostile ones, an
 import copy
 import json
 from collections.abc import Iterator
+from functools import reduce
 from http.server import BaseHTTPRequestHandler
 from itertools import product
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cases import each, read
+from tests.cases import cases, read
 from tests.mediawiki.asking import GOOD, ask, fetch_pages, titles
 from tests.mediawiki.loopback import send, server
 from wikitext_builder.errors import BuilderError
@@ -42,17 +44,16 @@ def places(value: object, path: Path_ = ()) -> Iterator[Path_]:
         yield from places(inner, (*path, key))
 
 
-def changed(answer: dict[str, Any], path: Path_, new: object) -> Any:
+def changed(answer: Any, path: Path_, new: object) -> Any:
     if not path:
         return new
     answer = copy.deepcopy(answer)
-    inner: Any = answer
-    for key in path[:-1]:
-        inner = inner[key]
+    *outer, last = path
+    inner = reduce(getitem, outer, answer)
     if new is REMOVED:
-        del inner[path[-1]]
+        del inner[last]
     else:
-        inner[path[-1]] = new
+        inner[last] = new
     return answer
 
 
@@ -114,13 +115,11 @@ def by_time() -> list[Selection]:
 def test_the_wiki_without_a_change_is_fetched(hostile: tuple[HostileWiki, str], tmp_path: Path) -> None:
     wiki, api = hostile
     wiki.answers = dict(ANSWERS)
-    runs: dict[str, tuple[list[Selection], str]] = {
-        "x": ([GOOD], ""),
-        "y": (by_time(), "2019-06-01T00:00:00Z"),
-    }
-    for name, (selections, created) in runs.items():
-        assert run(api, tmp_path / name, selections) == ""
-        with Store.open(tmp_path / name / "a.store") as store:
+    runs: dict[str, list[Selection]] = {"": [GOOD], "2019-06-01T00:00:00Z": by_time()}
+    for created, selections in runs.items():
+        folder = tmp_path / f"at {created}"
+        assert run(api, folder, selections) == ""
+        with Store.open(folder / "a.store") as store:
             found = [(revision.title, revision.created) for revision in store.all_revisions("en")]
             assert found == [("Good", created)]
 
@@ -153,17 +152,11 @@ def test_any_value_can_be_wrong(hostile: tuple[HostileWiki, str], tmp_path: Path
         assert "Traceback" not in error
 
 
-@each("wiki", "kind, path, value, said", "places of a wrong answer")
-def test_the_error_says_where_the_answer_is_wrong(
-    hostile: tuple[HostileWiki, str],
-    tmp_path: Path,
-    kind: str,
-    path: list[str | int],
-    value: object,
-    said: str,
-) -> None:
+def test_the_error_says_where_the_answer_is_wrong(hostile: tuple[HostileWiki, str], tmp_path: Path) -> None:
     wiki, api = hostile
-    wiki.answers = {**ANSWERS, kind: changed(ANSWERS[kind], tuple(path), value)}
-    error = run(api, tmp_path / "x", [GOOD])
-    assert "not as MediaWiki does" in error
-    assert said in error
+    for number, row in enumerate(cases("wiki", "places of a wrong answer")):
+        kind = row["kind"]
+        wiki.answers = {**ANSWERS, kind: changed(ANSWERS[kind], tuple(row["path"]), row["value"])}
+        error = run(api, tmp_path / str(number), [GOOD])
+        assert "not as MediaWiki does" in error
+        assert row["said"] in error

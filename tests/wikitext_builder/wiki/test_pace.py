@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wikitext_builder.errors import BuilderError
+from tests.cases import refusal
 from wikitext_builder.wiki.http import FASTER, MARGIN, PER_MINUTE, SLOWER, SLOWEST, Pace, pace_of
 
 
@@ -94,20 +94,14 @@ def test_a_wiki_that_allows_less_refuses_few() -> None:
     assert len([one for one in refusals if one > 1000]) < 2000 / 150
 
 
-@pytest.mark.parametrize(
-    ("api", "given_one", "expected"),
-    [
+def test_the_usual_pace() -> None:
+    for api, given_one, expected in (
         ("https://en.wikipedia.org/w/api.php", None, PER_MINUTE),
         ("https://wiki.example/api.php", None, PER_MINUTE),
         ("http://127.0.0.1:80/api.php", None, None),
         ("http://localhost/api.php", 400, 400),
         ("https://en.wikipedia.org/w/api.php", 2000, 2000),
-    ],
-)
-def test_the_usual_pace(api: str, given_one: int | None, expected: int | None) -> None:
-    assert pace_of(api, given_one) == expected
-
-
-def test_no_pace_is_refused() -> None:
-    with pytest.raises(BuilderError, match="--per-minute 0: give 1 or more; 200 is usual"):
-        pace_of("http://127.0.0.1/api.php", 0)
+    ):
+        assert pace_of(api, given_one) == expected
+    error = refusal(pace_of, "http://127.0.0.1/api.php", 0)
+    assert "--per-minute 0: give 1 or more; 200 is usual" in error
