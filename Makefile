@@ -7,7 +7,7 @@
 # make package builds what is published into build/dist, and runs its demo in an empty environment without torch
 # make fuzz    fuzzes each reader of foreign bytes for an hour in all, guided by coverage if atheris installs
 # make crash   stops each command at each call that changes a file, and more, in less than an hour; CI tries a few calls
-# make mutants changes the modules that decide numbers, one place at a time, and looks whether a test fails: an hour
+# make mutants changes the functions that decide numbers, one place at a time, and looks whether a test fails: an hour
 # make coverage prints which lines and branches of these modules the tests reach
 # make figures prints how long modules and functions are, and what is exempt from checks
 # All of them set up what they need in .venv first; PYTHON=python3.12 names another Python.

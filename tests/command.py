@@ -193,7 +193,7 @@ def forked(do: Callable[[], object], place: Path, **environment: str) -> subproc
         shown = []
         for file in (output, errors):
             file.seek(0)
-            shown.append(file.read().decode())
+            shown.append(file.read().decode(errors="replace"))
     return subprocess.CompletedProcess([], status, *shown)
 
 

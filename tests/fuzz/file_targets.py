@@ -107,11 +107,7 @@ TARGETS: Final[dict[str, Target]] = {
     "dataset": target(
         "dataset", _dataset, *(bytes((n,)) + t.encode() for n, t in enumerate(DATASET.values()))
     ),
-    "other": target(
-        "other",
-        _other,
-        b"Tea is a drink.\n",
-    ),
+    "other": target("other", _other, b"Tea is a drink.\n"),
     "names": target("names", _names),
     "store": target("store", _store, _small_store(), longest=1 << 16),
 }

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -44,8 +44,6 @@ from tests.lm_benchmarks.results import RESULT
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import ToolkitError
 
-RECORDS: Final = (f"{to_line(RESULT)}\n".encode(),)
-REFUSES: Final = (ToolkitError,)
 WORDS: Final = Vocabulary(("<unk>", "<eos>", "the"))
 CONFIG: Final = asdict(LSTMConfig(vocab_size=3, hidden_size=2, layers=1))
 HOSTILE: Final[tuple[object, ...]] = (
@@ -220,25 +218,21 @@ def _command(content: bytes) -> str:
 
 
 SEED: Final = b"\n".join([b"lstm", json.dumps(CONFIG).encode(), b"{}", b"<unk>\n<eos>\nthe"])
-OPTION: Final = [key for _, key in _places(_snapshot())].index(
-    "maximize"
-)  # any value of it is replaced by ours
+# Any value of it is replaced by ours.
+OPTION: Final = [key for _, key in _places(_snapshot())].index("maximize")
+STATE: Final = json.dumps(checkpoints._plain(_snapshot(), checkpoints.TRAINING, {})).encode()
+_target: Final = partial(target, refuses=(ToolkitError,))
 TARGETS: Final[dict[str, Target]] = {
-    "results": target("results", _results, *RECORDS, refuses=REFUSES),
-    "curve": target("curve", _curve, refuses=REFUSES),
-    "log": target("curve", _log, refuses=REFUSES),
-    "arpa": target("arpa", _arpa, refuses=REFUSES),
-    "checkpoint": target("checkpoint", _checkpoint, _whole(), refuses=REFUSES),
-    "config": target("config", _config, SEED, refuses=REFUSES),
-    "training": target(
-        "training",
-        _training,
-        b"\1" + json.dumps(checkpoints._plain(_snapshot(), checkpoints.TRAINING, {})).encode(),
-        *(bytes((2, OPTION, number)) for number in range(2)),
-        longest=1 << 15,
-        refuses=REFUSES,
+    "results": _target("results", _results, f"{to_line(RESULT)}\n".encode()),
+    "curve": _target("curve", _curve),
+    "log": _target("curve", _log),
+    "arpa": _target("arpa", _arpa),
+    "checkpoint": _target("checkpoint", _checkpoint, _whole()),
+    "config": _target("config", _config, SEED),
+    "training": _target(
+        "training", _training, b"\1" + STATE, *(bytes((2, OPTION, n)) for n in range(2)), longest=1 << 15
     ),
-    "completions": target("completions", _completions, refuses=REFUSES),
-    "models": target("models", _models, refuses=REFUSES),
-    "command": target("command", _command, words=(b"\xff",), refuses=REFUSES),
+    "completions": _target("completions", _completions),
+    "models": _target("models", _models),
+    "command": _target("command", _command, words=(b"\xff",)),
 }
