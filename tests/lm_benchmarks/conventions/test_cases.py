@@ -1,11 +1,4 @@
-"""Numbers that the tools gave for a model that is the same everywhere; the case file says how.
-
-LLAMA_PERPLEXITY=PROGRAM also runs llama.cpp's own program, for its numbers here and for one on another text.
-"""
-
-import os
-import re
-import subprocess
+"""Numbers that the tools gave for a model that is the same everywhere; the case file says how."""
 
 import pytest
 from lm_benchmarks.adapters.transformers import load_causal_model
@@ -13,13 +6,11 @@ from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.measuring.passages import measure_windows
 
 from tests.cases import cases
-from tests.lm_benchmarks.tiny_llama import write_folder, write_gguf
+from tests.lm_benchmarks.tiny_llama import write_folder
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.progress import no_progress
 
 CASES = cases("perplexities")
-OF_LLAMA = [case for case in CASES if case["convention"] == "llama.cpp"]
-EXACT = ("-t", "1", "-fa", "off", "-ctk", "f32", "-ctv", "f32")
 
 
 def label(case):
@@ -66,20 +57,3 @@ def test_a_rule_that_is_slightly_different_has_another_number(readers, raw):
                 continue  # the mark has no effect there, or is always added
             number = ours(readers, {**case, **other}, path).number
             assert number != pytest.approx(case["number"], abs=0.51 * 10 ** -case["digits"]), label(case)
-
-
-@pytest.mark.skipif("LLAMA_PERPLEXITY" not in os.environ, reason="needs LLAMA_PERPLEXITY: the program")
-@pytest.mark.parametrize("lines", [140, 151])
-@pytest.mark.parametrize("case", OF_LLAMA, ids=label)
-def test_the_program_prints_it_now(readers, case, lines, raw, tmp_path):
-    model, path = write_gguf(tmp_path / "model.gguf", adds_bos=case["marks"] == "bos-added"), raw(lines)
-    process = subprocess.run(
-        [os.environ["LLAMA_PERPLEXITY"], "-m", model, "-f", path, *EXACT, *case["arguments"].split()],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    printed = float(re.findall(r"\[\d+\]([\d.]+),", process.stdout + process.stderr)[-1])
-    assert ours(readers, case, path).number == pytest.approx(printed, abs=1e-4)
-    if lines == case["lines"]:
-        assert printed == pytest.approx(case["number"], abs=1e-4)

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import tracemalloc
@@ -63,13 +64,18 @@ def test_all_conventions_of_one_model_have_a_number_and_bits_of_the_bytes_that_w
 
 
 def test_the_signature_says_what_decides_the_number(found, kind):
-    by_name = {one.convention.name: one.result.signature for one in found}
+    by_name = {one.convention.name: dict(one.result.signature) for one in found}
+    expected = {
+        "convention": CONVENTIONS["gptq"],
+        "windows": "64",
+        "text": "joined-rows",
+        "device": "cpu",
+        "dtype": "float32",
+        "bos": {"no-bos": "no", "bos-not-added": "not-added", "bos-added": "added"}[kind],
+    }
     signature = by_name["gptq"]
-    assert signature["convention"] == CONVENTIONS["gptq"]
-    assert (signature["windows"], signature["text"]) == ("64", "joined-rows")
-    assert (signature["device"], signature["dtype"]) == ("cpu", "float32")
+    assert expected.items() <= signature.items()
     assert signature["attention"] in ("sdpa", "eager")
-    assert signature["bos"] == {"no-bos": "no", "bos-not-added": "not-added", "bos-added": "added"}[kind]
     assert not {"window", "stride"} & set(signature)
     assert by_name["hf-stride"]["windows_every"] == "64"
     assert by_name["paper"]["data"] != signature["data"]  # it reads the file of tokens
@@ -77,12 +83,18 @@ def test_the_signature_says_what_decides_the_number(found, kind):
 
 def test_run_gives_the_number_of_the_table(found, dataset, folders, kind, tmp_path):
     gptq, path = found[2], tmp_path / "r.jsonl"
-    words = ["run", f"transformers:{folders[kind]}", "--data", str(dataset), "--convention", "gptq"]
-    assert f"{gptq.number:.4f}" in invoke(commands, *words, "--results", path)
+    words = [f"transformers:{folders[kind]}", "--data", dataset, "--convention", "gptq"]
+    assert f"{gptq.number:.4f}" in invoke(commands, "run", *words, "--results", path)
     (stored,) = lb.read_results(path)
     assert (stored.number, stored.signature) == (gptq.number, gptq.result.signature)
     report = lb.report([path], tmp_path / "report.md", published=False).read_text()
     assert all(text in report for text in (f"{gptq.number:,.2f}", "Number of gptq", "number test"))
+    words += ["--convention", "llama.cpp"]
+    head, *rows = invoke(commands, "conventions", *words).splitlines()
+    assert head.split() == ["convention", "number", "bits", "per", "byte", "window"]
+    assert [row.split()[0] for row in rows] == ["gptq", "llama.cpp"]
+    invoke(commands, "conventions", *words, "--format", "csv", "--out", tmp_path / "t.csv")
+    assert len((tmp_path / "t.csv").read_text().splitlines()) == 3
 
 
 def test_a_window_and_attention_of_the_users(dataset, model):
@@ -103,15 +115,22 @@ def test_shared_windows_are_read_once(dataset, model, counted):
     assert max(gptq, stride) <= cost("gptq", "hf-stride") <= gptq + 1
 
 
+class Reads:
+    """A model of letters; its score of a window is a function of it."""
+
+    longest: int | None = None
+    text_pieces: Any = Letters()
+
+    def __init__(self, score):
+        self._score = score
+
+    def window_nats(self, windows):
+        assert len(windows) <= AT_ONCE
+        return [float(self._score(window)) for window in windows]
+
+
 def test_windows_are_told_apart_by_inputs_and_targets():
-    class Counts:
-        longest: int | None = None
-        text_pieces: Any = None
-
-        def window_nats(self, windows):
-            return [sum(one.inputs) * 1000.0 + sum(one.targets) for one in windows]
-
-    cache = ScoreCache(Counts())
+    cache = ScoreCache(Reads(lambda window: sum(window.inputs) * 1000 + sum(window.targets)))
     windows = [Window((1, 2), (3,)), Window((1,), (2, 3)), Window((1, 2), (3,)), Window((2, 1), (3,))]
     assert cache.window_nats(windows) == [3003.0, 1005.0, 3003.0, 3003.0]
     assert cache.shared == 1
@@ -145,66 +164,60 @@ def test_what_a_file_has_is_not_measured_again_unless_something_else_decides_it(
 def test_a_program_and_code_of_the_users_are_measured_again(dataset, tmp_path):
     """Nobody knows whether they still compute the same."""
     model = LoadedModel(name="m", identity="m", model=None, vocabulary=None)  # type: ignore[arg-type]
-    assert model.is_identified
-    assert not replace(model, users="module:function").is_identified
-    assert not replace(model, is_program=True).is_identified
-    script, path, numbers = tmp_path / "model.py", tmp_path / "r.jsonl", []
+    others = (model, replace(model, users="module:function"), replace(model, is_program=True))
+    assert [one.is_identified for one in others] == [True, False, False]
+    script, numbers = tmp_path / "model.py", []
     for log in (1, 2):
         script.write_text(UNIFORM.format(size=math.exp(log)))
-        command = f"command:{sys.executable} {script}"
-        (one,) = lb.measure_conventions(command, dataset, conventions=["paper"], results=path)
-        assert one.number is not None
+        options = {"conventions": ["paper"], "results": tmp_path / "r.jsonl"}
+        (one,) = lb.measure_conventions(f"command:{sys.executable} {script}", dataset, **options)
+        assert one.number
         numbers.append(one.number)
     assert numbers[1] == pytest.approx(numbers[0] ** 2)
 
 
 def test_another_configuration_of_the_same_weights_is_another_model(dataset, folders, tmp_path):
     folder = shutil.copytree(folders["bos-added"], tmp_path / "model")
-    first, again = (open_model(f"transformers:{folder}", make_inputs(dataset, "test")) for _ in range(2))
-    assert first.identity == again.identity
-    config = json.loads((folder / "config.json").read_text("utf-8"))
-    changes = {"layer_norm_epsilon": 0.5, "rms_norm_eps": 0.5}
-    (folder / "config.json").write_text(json.dumps(config | changes))
-    assert open_model(f"transformers:{folder}", make_inputs(dataset, "test")).identity != first.identity
+    config, identities = json.loads((folder / "config.json").read_text("utf-8")), []
+    for changes in ({}, {}, {"layer_norm_epsilon": 0.5, "rms_norm_eps": 0.5}):
+        (folder / "config.json").write_text(json.dumps(config | changes))
+        identities.append(open_model(f"transformers:{folder}", make_inputs(dataset, "test")).identity)
+    assert identities[0] == identities[1] != identities[2]
 
 
 def test_a_number_for_another_vocabulary_is_not_taken(tmp_path):
-    path, numbers = tmp_path / "r.jsonl", set()
+    numbers = set()
     for name, train in (("one", "a b c"), ("two", "a b c d e f")):
         (folder := tmp_path / name / "data").mkdir(parents=True)
-        for split, text in (("train", train), ("test", "a b a")):
-            (folder / f"wiki.{split}.tokens").write_text(f" {text} \n", encoding="utf-8")
-        (one,) = lb.measure_conventions("unigram", folder, conventions=["paper"], results=path)
+        (folder / "wiki.train.tokens").write_text(f" {train} \n", encoding="utf-8")
+        (folder / "wiki.test.tokens").write_text(" a b a \n", encoding="utf-8")
+        options = {"conventions": ["paper"], "results": tmp_path / "r.jsonl"}
+        (one,) = lb.measure_conventions("unigram", folder, **options)
         numbers.add(one.number)
     assert len(numbers) == 2
 
 
 def test_the_table_in_each_format(found):
-    tables = {form: lb.write_conventions(found, form) for form in FORMATS}
-    gptq = found[2]
+    first, _, gptq, *_ = found
+    result = msgspec.structs.replace(first.result, checks={"sum": "", "future": "it peeks"})
+    broken = [replace(first, result=result), *found[1:]]
+    tables = {form: lb.write_conventions(broken, form) for form in FORMATS}
     records = json.loads(tables["json"])
     assert [one["convention"] for one in records] == list(CONVENTIONS)
-    assert records[2]["number"] == gptq.number
+    assert (records[2]["number"], records[0]["broken"]) == (gptq.number, ["future"])
     endless = lb.write_conventions([gptq, replace(gptq, number=math.inf)], "json")
     assert [one["number"] for one in json.loads(endless, parse_constant=pytest.fail)] == [gptq.number, None]
     rows = list(csv.DictReader(io.StringIO(tables["csv"])))
     assert (float(rows[2]["number"]), rows[2]["signature"]) == (gptq.number, str(gptq.result.signature))
+    assert rows[0]["broken"] == "future"
     page = tables["html"]
     parsed = ET.fromstring(page[page.index("<table") : page.index("</table>") + len("</table>")])
     assert [cell.text for cell in parsed.findall(".//tbody/tr/th")] == list(CONVENTIONS)
     assert "&lt;unk&gt;" in page
     assert html.escape(str(gptq.result.signature)) in page
     assert tables["latex"].count(r" \\") == tables["markdown"].count("\n| ") == len(found) + 1
-    assert all(f"{gptq.number:,.4f}" in tables[form] for form in ("text", "markdown", "latex", "html"))
-
-
-def test_a_stored_result_that_breaks_a_law_is_marked(found):
-    first, *others = found
-    result = msgspec.structs.replace(first.result, checks={"sum": "", "future": "it peeks"})
-    tables = {form: lb.write_conventions([replace(first, result=result), *others], form) for form in FORMATS}
-    assert json.loads(tables["json"])[0]["broken"] == ["future"]
-    assert next(csv.DictReader(io.StringIO(tables["csv"])))["broken"] == "future"
     for form in ("text", "markdown", "latex", "html"):
+        assert f"{gptq.number:,.4f}" in tables[form]
         assert tables[form].count(f"{first.number:,.4f} BROKEN") == 1
         assert form == "latex" or "paper: BREAKS future: it peeks" in tables[form]
 
@@ -222,44 +235,27 @@ def test_a_model_of_words_has_two_numbers_and_reasons_for_the_others(data, tmp_p
     (without,) = lb.measure_conventions("unigram", folder, conventions=["lm-eval"])
     assert without.number == found[1].number
     (why,) = {one.why.replace(one.convention.name, "…") for one in found if one.why}
-    assert "unigram predicts words" in why
-    assert "needs a model `transformers:…`" in why
-    for names, message in (
-        (["gptq"], "no convention fits"),
-        (["gtpq"], "convention 'gtpq'; expected paper, lm-eval, gptq"),
-    ):
+    assert re.search("unigram predicts words.*needs a model `transformers:…`", why)
+    for name, message in (("gptq", "no convention fits"), ("gtpq", "'gtpq'; expected paper, lm-eval, gptq")):
         with pytest.raises(HarnessError, match=message):
-            lb.measure_conventions("unigram", folder, conventions=names)
+            lb.measure_conventions("unigram", folder, conventions=[name])
     with pytest.raises(HarnessError, match="predicts words"):
         lb.measure("unigram", folder, convention="gptq")
 
 
 def test_a_convention_whose_file_is_missing_says_so_and_the_others_are_measured(dataset, model, tmp_path):
-    (tmp_path / "wiki.test.tokens").write_bytes((dataset / "wiki.test.tokens").read_bytes())
+    tokens = tmp_path / "wiki.test.tokens"
+    shutil.copy(dataset / tokens.name, tokens)
     paper, without = lb.measure_conventions(model, tmp_path, conventions=["gptq", "paper"])
     assert paper.number is not None  # it reads the file of tokens
     assert without.number is None
     assert "needs the raw file" in without.why
     with pytest.raises(HarnessError, match=r"no convention fits.*needs the raw file"):
         lb.measure_conventions(model, tmp_path, conventions=["gptq"])
-
-
-def test_the_command_prints_and_writes(dataset, model, tmp_path):
-    words = [
-        "conventions",
-        model,
-        "--data",
-        str(dataset),
-        "--convention",
-        "gptq",
-        "--convention",
-        "llama.cpp",
-    ]
-    head, *rows = invoke(commands, *words).splitlines()
-    assert head.split() == ["convention", "number", "bits", "per", "byte", "window"]
-    assert [row.split()[0] for row in rows] == ["gptq", "llama.cpp"]
-    invoke(commands, *words, "--format", "csv", "--out", tmp_path / "t.csv")
-    assert len((tmp_path / "t.csv").read_text().splitlines()) == 3
+    for path in (tokens, tmp_path / "wiki.test.raw"):
+        path.write_bytes(" = A = \n café \n".encode("latin-1"))
+    with pytest.raises(ToolkitError, match="UTF-8"):
+        lb.measure(model, tmp_path, convention="gptq", check=False)
 
 
 def test_a_result_that_cannot_be_stored_ends_the_command(dataset, model, tmp_path, monkeypatch):
@@ -273,19 +269,10 @@ def test_a_result_that_cannot_be_stored_ends_the_command(dataset, model, tmp_pat
 
 def test_memory_is_bounded_by_the_window(tmp_path):
     """Windows of 500 letters that move by one: as a list they would be 80 MB."""
-
-    class Reads:
-        longest: int | None = None
-        text_pieces = Letters()
-
-        def window_nats(self, windows):
-            assert len(windows) <= AT_ONCE
-            return [float(len(one.targets)) for one in windows]
-
-    path = tmp_path / "text.raw"
+    path, reader = tmp_path / "text.raw", Reads(lambda window: len(window.targets))
     path.write_text("x" * 20_000)
     tracemalloc.start()
-    found = measure_windows(REGISTRY["hf-stride"], Reads(), path, window=500, stride=1, progress=no_progress)
+    found = measure_windows(REGISTRY["hf-stride"], reader, path, window=500, stride=1, progress=no_progress)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(found.articles) == 19_501
@@ -293,16 +280,8 @@ def test_memory_is_bounded_by_the_window(tmp_path):
     assert peak < 20e6
 
 
-@pytest.mark.parametrize("convention", ["gptq", "lm-eval"])
-def test_a_score_that_is_no_number_is_refused(dataset, model, monkeypatch, convention):
-    whole = CausalModel.window_nats
-    monkeypatch.setattr(CausalModel, "window_nats", lambda self, ws: [float("nan") for _ in whole(self, ws)])
-    with pytest.raises(HarnessError, match="a score is infinite or NaN"):
-        lb.measure(model, dataset, convention=convention, check=False)
-
-
-def test_a_raw_file_of_another_encoding_is_one_error(model, tmp_path):
-    for name in ("wiki.test.raw", "wiki.test.tokens"):
-        (tmp_path / name).write_bytes(" = A = \n café \n".encode("latin-1"))
-    with pytest.raises(ToolkitError, match="UTF-8"):
-        lb.measure(model, tmp_path, convention="gptq", check=False)
+def test_a_score_that_is_no_number_is_refused(dataset, model, monkeypatch):
+    monkeypatch.setattr(CausalModel, "window_nats", lambda _, windows: [math.nan] * len(windows))
+    for convention in ("gptq", "lm-eval"):
+        with pytest.raises(HarnessError, match="a score is infinite or NaN"):
+            lb.measure(model, dataset, convention=convention, check=False)
