@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
-from lm_benchmarks.measuring.loaded_model import Inputs
+from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
 from torch import Tensor
 
 
@@ -26,14 +28,61 @@ class Uniform:
         return scores
 
 
-class Peeks(Uniform):
-    """Words that come again within the next hundred are more likely."""
+class Cheat(Uniform):
+    """Honest at the beginning of a text, whose tokens its state counts; then a function changes scores."""
 
-    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
-        for time in range(tokens.shape[1]):
-            again = (tokens[:, time + 1 : time + 101] == tokens[:, time : time + 1]).any(1)
-            scores[:, time] += 0.5 * again
-        return scores
+    def __init__(self, size: int, change: Callable[[Tensor, Tensor], Tensor], begin: int = 0) -> None:
+        super().__init__(size)
+        self.change, self.begin = change, begin
+
+    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        honest = torch.full(tokens.shape, -math.log(self.size)).double()
+        is_later = state + torch.arange(tokens.shape[1]) >= self.begin
+        return torch.where(is_later, self.change(honest, tokens), honest), state + tokens.shape[1]
+
+
+def comes_again(tokens: Tensor) -> Tensor:
+    """Which words come again within the next hundred."""
+    ahead = [
+        (tokens[:, time + 1 : time + 101] == tokens[:, time : time + 1]).any(1)
+        for time in range(tokens.shape[1])
+    ]
+    return torch.stack(ahead, dim=1)
+
+
+def next_is_even(tokens: Tensor) -> Tensor:
+    return torch.cat([tokens[:, 1:], torch.ones_like(tokens[:, :1])], dim=1) % 2 == 0
+
+
+def raises(scores: Tensor, tokens: Tensor) -> Tensor:
+    raise RuntimeError("out of <order>\nhere")
+
+
+def rounds(scores: Tensor, tokens: Tensor) -> Tensor:
+    """Honest in bf16: rounding changes scores with the number of tokens in a call, up as often as down."""
+    turns = torch.arange(tokens.shape[1]) * 7.3 + tokens * 12.9898 + tokens.shape[1] * 78.233
+    return scores + 0.01 * torch.is_autocast_enabled("cpu") * turns.sin()
+
+
+def cheat(change: Callable[[Tensor, Tensor], Tensor], begin: int = 0) -> Callable[[int], Cheat]:
+    return functools.partial(Cheat, change=change, begin=begin)
+
+
+def longer_is_better(scores: Tensor, tokens: Tensor) -> Tensor:
+    return scores / (1 + tokens.shape[1] / 1000)
+
+
+Peeks = cheat(lambda scores, tokens: scores + 0.5 * comes_again(tokens))
+TooMuch = cheat(lambda scores, tokens: scores + math.log(2))  # all words together have probability two
+Overfull = cheat(lambda scores, tokens: scores + math.log(1.0986))
+Chunks = cheat(longer_is_better)
+Batches = cheat(lambda scores, tokens: scores / (1 + 0.1 * tokens.shape[0]))  # more texts at once are better
+Fails, Rounds = cheat(raises), cheat(rounds)
+NotANumber = cheat(lambda scores, tokens: scores * torch.nan)
+SureLater = cheat(lambda scores, tokens: torch.full_like(scores, math.log(0.6)), 400)
+TooMuchLater = cheat(lambda scores, tokens: scores + 2, 30)
+PeeksLater = cheat(lambda scores, tokens: scores + 0.6 * next_is_even(tokens) - 0.3, 400)
+ChunksLater = cheat(longer_is_better, 400)
 
 
 class FailsAtOnce(Uniform):
@@ -50,13 +99,6 @@ class OneWordLess(Uniform):
         return torch.full((len(state), self.size - 1), -math.log(self.size)).double()
 
 
-class TooMuch(Uniform):
-    """All words together have probability two."""
-
-    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
-        return scores + math.log(2)
-
-
 class Remembers(Uniform):
     """The more it was asked, the better it is."""
 
@@ -67,73 +109,10 @@ class Remembers(Uniform):
         return scores * 0.99**self.calls
 
 
-class Chunks(Uniform):
-    """The more tokens at once, the better."""
-
-    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
-        return scores / (1 + tokens.shape[1] / 1000)
-
-
-class Batches(Uniform):
-    """The more texts at once, the better."""
-
-    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
-        return scores / (1 + 0.1 * tokens.shape[0])
-
-
-class Fails(Uniform):
-    """Raises where it is asked."""
-
-    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
-        raise RuntimeError("out of <order>\nhere")
-
-
-class NotANumber(Uniform):
-    """Its scores are not numbers."""
-
-    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
-        return scores * torch.nan
-
-
-class Later(Uniform):
-    """Honest at the beginning of a text: the state counts tokens."""
-
-    begin = 400
-
-    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        honest = torch.full(tokens.shape, -math.log(self.size)).double()
-        is_later = state + torch.arange(tokens.shape[1]) >= self.begin
-        return torch.where(is_later, self.changed(honest, tokens), honest), state + tokens.shape[1]
-
-
-class SureLater(Later):
-    """From token 401 on every word has probability 0.6."""
-
-    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
-        return torch.full_like(scores, math.log(0.6))
-
-
-class TooMuchLater(Later):
-    """After token 30 every probability is e² times what it should be."""
-
-    begin = 30
-
-    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
-        return scores + 2
-
-
-class PeeksLater(Later):
-    """From token 401 on a word is likelier if the next one has an even number."""
-
-    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
-        following = torch.cat([tokens[:, 1:], torch.ones_like(tokens[:, :1])], dim=1)
-        return scores + 0.3 * (following % 2 == 0) - 0.3 * (following % 2 == 1)
-
-
 class Hoards(Uniform):
     """Honest until it has read so many tokens, of whatever text."""
 
-    begin = math.inf
+    begin = 2_900
     seen = 0
 
     def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
@@ -157,25 +136,6 @@ class Recalls(Uniform):
         return ((self.known + 1) / (self.known + 1).sum()).log()[tokens]
 
 
-class Overfull(Uniform):
-    """All words together have probability 1.0986."""
-
-    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
-        return scores + math.log(1.0986)
-
-
-class Rounds(Uniform):
-    """Honest in bf16: rounding changes scores with the number of tokens in a call, up as often as down."""
-
-    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
-        turns = torch.arange(tokens.shape[1]) * 7.3 + tokens * 12.9898 + tokens.shape[1] * 78.233
-        return scores + 0.01 * torch.is_autocast_enabled("cpu") * turns.sin()
-
-
-class ChunksLater(Later, Chunks):
-    """From token 401 on more tokens at once are better."""
-
-
 class FailsLater(Uniform):
     """From token 401 on it raises where words are asked alone."""
 
@@ -185,10 +145,13 @@ class FailsLater(Uniform):
         return super().__call__(tokens, state)[0], state + tokens.shape[1]
 
 
+def loaded(model: Any, inputs: Inputs, name: str = "x", **options: Any) -> LoadedModel:
+    return LoadedModel(name=name, identity=name, model=model, vocabulary=inputs.vocabulary, **options)
+
+
 def maker(kind: Callable[[int], object]) -> Callable[[Inputs], object]:
     return lambda inputs: kind(len(inputs.vocabulary))
 
 
-uniform, peeks, recalls, sure_later, too_much_later, no_model = map(
-    maker, (Uniform, Peeks, Recalls, SureLater, TooMuchLater, int)
-)
+KINDS: tuple[Callable[[int], object], ...] = (Uniform, Peeks, Recalls, SureLater, TooMuchLater, int)
+uniform, peeks, recalls, sure_later, too_much_later, no_model = map(maker, KINDS)

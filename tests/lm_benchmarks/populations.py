@@ -10,14 +10,12 @@ heavy:   the same lengths; a kurtosis of 9, and levels and gains that correlate 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
-from lm_benchmarks.measuring.compare import Chance, Numbers, chance_of
+from lm_benchmarks.measuring.compare import Numbers, chance_of
 from lm_benchmarks.measuring.power import detectable
-from lm_benchmarks.measuring.ranking import holm
 from lm_benchmarks.metrics import METRICS
 
 LEVEL, SPREAD, GAIN = 4.5, 0.3, -0.03  # nats per token: of the first model, over passages; second minus first
@@ -58,47 +56,38 @@ def number(sums: Numbers) -> float:
     return float(np.exp((totals[:, 0] / totals[:, 1]).mean()))
 
 
-def p_value(chance: Chance | None, difference: float) -> float:
-    """Two-sided; 1 where it is over 5 %, which no adjustment changes."""
-    if chance is None or difference**2 < 1.95**2 * chance.variance:  # no quantile of 95 % is less than 1.96
-        return 1.0
-    return 2 * chance.p_one_sided(difference)
-
-
 def compared(models: Sequence[Numbers], truth: float = 0.0) -> tuple[float, float]:
-    """By how much the second number exceeds the first more than in truth, and the p value of that."""
+    """By how much the second number exceeds the first more than in truth, and the two-sided p of that.
+
+    It is 1 where it is over 5 %.
+    """
     error = number(models[1]) - number(models[0]) - truth
-    return error, p_value(chance_of(models, PERPLEXITY)[0], error)
+    chance, _ = chance_of(models, PERPLEXITY)
+    if chance is None or error**2 < 1.95**2 * chance.variance:  # no quantile of 95 % is less than 1.96
+        return error, 1.0
+    return error, 2 * chance.p_one_sided(error)
 
 
-def pairs(
-    name: str, count: int, runs: tuple[int, int], seeds: float, sets: int
-) -> Iterator[tuple[list[Numbers], float]]:
-    """Sums of two models on the same passages, and by how much their numbers differ in truth."""
+def coverage(name: str, count: int, runs: int = 1, seeds: float = 0.0, sets: int = 1000) -> float:
+    """The fraction of sets of two models' sums whose interval of 95 % holds the truth."""
     population, generator = POPULATIONS[name], np.random.default_rng(count)
     shift = population.by_length * population.lengths  # of the mean over tokens: long passages weigh more
     mean = LEVEL + SPREAD * shift
     truth = float(np.exp(mean + GAIN + OF_GAINS * shift) - np.exp(mean))
+    held = list[bool]()
     for _ in range(sets):
         tokens, longer = population.passages(generator, count)
         level, gain = (population.effects(generator, longer) for _ in range(2))
         noise = generator.normal(size=(2, count)) * OF_TOKENS / np.sqrt(tokens / ALIKE)
         first = LEVEL + SPREAD * level + noise[0]
         models = []
-        for nats, some in zip((first, first + GAIN + OF_GAINS * gain + noise[1] / 5), runs, strict=True):
-            of_runs = nats + generator.normal(0, seeds, (some, 1))
-            if some > 1:
-                of_runs = of_runs + generator.normal(0, 0.01, (some, count))
+        for nats in (first, first + GAIN + OF_GAINS * gain + noise[1] / 5):
+            of_runs = nats + generator.normal(0, seeds, (runs, 1))
+            if runs > 1:
+                of_runs = of_runs + generator.normal(0, 0.01, (runs, count))
             models.append(np.stack([of_runs * tokens, np.broadcast_to(tokens, of_runs.shape)], axis=-1))
-        yield models, truth
-
-
-def coverage(
-    name: str, count: int, runs: tuple[int, int] = (1, 1), seeds: float = 0.0, sets: int = 1000
-) -> float:
-    """The fraction of sets whose interval of 95 % holds the truth."""
-    drawn = pairs(name, count, runs, seeds, sets)
-    return float(np.mean([compared(models, truth)[1] >= 1 - 0.95 for models, truth in drawn]))
+        held.append(compared(models, truth)[1] >= 1 - 0.95)
+    return float(np.mean(held))
 
 
 def centred(
@@ -107,38 +96,6 @@ def centred(
     """Effects whose mean over tokens is expected to be zero."""
     moved = population.by_length * float(longer @ tokens / tokens.sum())
     return population.effects(generator, longer) - moved
-
-
-def family(
-    name: str, generator: np.random.Generator, count: int, models: int, better: float
-) -> tuple[list[Numbers], list[float]]:
-    """Sums of models on the same passages, and the mean nats of each. The first half of them is better."""
-    population = POPULATIONS[name]
-    tokens, longer = population.passages(generator, count)
-    noise = OF_TOKENS / np.sqrt(tokens / ALIKE)
-    text = SPREAD * centred(population, generator, tokens, longer) + noise * generator.normal(size=count)
-    means = [LEVEL - better * (place < models // 2) for place in range(models)]
-    sums = []
-    for place, mean in enumerate(means, start=1):
-        gains = OF_GAINS * place / models * centred(population, generator, tokens, longer)
-        nats = text + mean + gains + noise / 5 * generator.normal(size=count)
-        sums.append(np.stack([nats * tokens, tokens], axis=-1)[None])
-    return sums, means
-
-
-def wrong_families(name: str, count: int, models: int, better: float, families: int) -> tuple[float, float]:
-    """The fraction of families with a wrong difference: without an adjustment, and with Holm's."""
-    generator, wrong = np.random.default_rng(count), []
-    for _ in range(families):
-        sums, means = family(name, generator, count, models, better)
-        ps, lies = [], []
-        for first, second in combinations(range(models), 2):
-            difference, p = compared([sums[first], sums[second]])
-            ps.append(p)
-            lies.append((means[second] - means[first]) * difference <= 0)
-        wrong.append([any(p < 0.05 and lie for p, lie in zip(x, lies, strict=True)) for x in (ps, holm(ps))])
-    unadjusted, adjusted = np.mean(wrong, axis=0)
-    return float(unadjusted), float(adjusted)
 
 
 def found(name: str, count: int, spread: float, sets: int) -> float:

@@ -2,6 +2,7 @@
 
 import re
 
+from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.metrics import Sums
 from lm_benchmarks.records import Epoch, Result, TokenGroup, Trained, Tried
 from lm_benchmarks.reporting.published import FILES, OFFICIAL
@@ -58,6 +59,24 @@ RESULT = Result(
 def signed(result, **fields):
     """A result with other fields in its signature."""
     return replace(result, signature=Signature(**{**result.signature, **fields}))
+
+
+def made(nats, tokens, **fields):
+    """A result of articles of so many nats and tokens each; fields are those of its signature."""
+    articles = tuple(
+        Sums(nats=float(n), tokens=int(t), text_bytes=int(5 * t)) for n, t in zip(nats, tokens, strict=True)
+    )
+    signature = signed(RESULT, **fields).signature
+    return Result(model=signature["model"], signature=signature, articles=articles)
+
+
+def error_of(call, *arguments, **options) -> str:
+    """What is said by the HarnessError that a call ends with; nothing if it ends well."""
+    try:
+        call(*arguments, **options)
+    except HarnessError as error:
+        return str(error)
+    return ""
 
 
 def result(model, nats, split="test", **changes):
