@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -11,29 +12,17 @@ import torch
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
 from torch import Tensor
 
+Change = Callable[[Tensor, Tensor], Tensor]
+
 
 class Uniform:
-    """Honest: every word is as likely. A cheat changes the scores."""
+    """Every word is as likely, until from a token of a text on a function changes the scores."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, size: int, change: Change = lambda scores, tokens: scores, begin: int = 0) -> None:
+        self.size, self.change, self.begin = size, change, begin
 
     def initial_state(self, batch_size: int) -> Tensor:
         return torch.zeros(batch_size, 1)
-
-    def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        return self.changed(torch.full(tokens.shape, -math.log(self.size)).double(), tokens), state
-
-    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
-        return scores
-
-
-class Cheat(Uniform):
-    """Honest at the beginning of a text, whose tokens its state counts; then a function changes scores."""
-
-    def __init__(self, size: int, change: Callable[[Tensor, Tensor], Tensor], begin: int = 0) -> None:
-        super().__init__(size)
-        self.change, self.begin = change, begin
 
     def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         honest = torch.full(tokens.shape, -math.log(self.size)).double()
@@ -64,8 +53,8 @@ def rounds(scores: Tensor, tokens: Tensor) -> Tensor:
     return scores + 0.01 * torch.is_autocast_enabled("cpu") * turns.sin()
 
 
-def cheat(change: Callable[[Tensor, Tensor], Tensor], begin: int = 0) -> Callable[[int], Cheat]:
-    return functools.partial(Cheat, change=change, begin=begin)
+def cheat(change: Change, begin: int = 0) -> Callable[[int], Uniform]:
+    return functools.partial(Uniform, change=change, begin=begin)
 
 
 def longer_is_better(scores: Tensor, tokens: Tensor) -> Tensor:
@@ -99,50 +88,46 @@ class OneWordLess(Uniform):
         return torch.full((len(state), self.size - 1), -math.log(self.size)).double()
 
 
-class Remembers(Uniform):
-    """The more it was asked, the better it is."""
-
-    calls = 0
-
-    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
-        self.calls += 1
-        return scores * 0.99**self.calls
-
-
-class Hoards(Uniform):
-    """Honest until it has read so many tokens, of whatever text."""
-
-    begin = 2_900
-    seen = 0
-
-    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
-        self.seen += tokens.numel()
-        return scores + 0.05 * (self.seen > self.begin)
-
-
-class Recalls(Uniform):
-    """Honest within a text; in the next one it knows how often it has read each word."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__(size)
-        self.counts, self.known = torch.zeros(size), torch.zeros(size)
-
-    def initial_state(self, batch_size: int) -> Tensor:
-        self.known = self.counts.clone()
-        return super().initial_state(batch_size)
-
-    def changed(self, scores: Tensor, tokens: Tensor) -> Tensor:
-        self.counts += torch.bincount(tokens.flatten(), minlength=self.size)
-        return ((self.known + 1) / (self.known + 1).sum()).log()[tokens]
-
-
 class FailsLater(Uniform):
     """From token 401 on it raises where words are asked alone."""
 
     def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         if float(state.max()) >= 400 and tokens.shape[1] == 1:
             raise RuntimeError("one word is too little")
-        return super().__call__(tokens, state)[0], state + tokens.shape[1]
+        return super().__call__(tokens, state)
+
+
+class Recalls(Uniform):
+    """Honest within a text; in the next one it knows how often it has read each word."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size, self.recalled)
+        self.counts, self.known = torch.zeros(size), torch.zeros(size)
+
+    def initial_state(self, batch_size: int) -> Tensor:
+        self.known = self.counts.clone()
+        return super().initial_state(batch_size)
+
+    def recalled(self, scores: Tensor, tokens: Tensor) -> Tensor:
+        self.counts += torch.bincount(tokens.flatten(), minlength=self.size)
+        return ((self.known + 1) / (self.known + 1).sum()).log()[tokens]
+
+
+def remembers(size: int) -> Uniform:
+    """The more it was asked, the better it is."""
+    calls = itertools.count(1)
+    return Uniform(size, lambda scores, tokens: scores * 0.99 ** next(calls))
+
+
+def hoards(size: int) -> Uniform:
+    """Honest until it has read 2,900 tokens, of whatever text."""
+    sizes = list[int]()
+
+    def hoarded(scores: Tensor, tokens: Tensor) -> Tensor:
+        sizes.append(tokens.numel())
+        return scores + 0.05 * (sum(sizes) > 2_900)
+
+    return Uniform(size, hoarded)
 
 
 def loaded(model: Any, inputs: Inputs, name: str = "x", **options: Any) -> LoadedModel:

@@ -131,7 +131,7 @@ def test_every_kind_of_model_is_measured_and_a_cheat_is_marked(results, data):
     assert all(result.groups and result.written and result.command for result in read)
 
 
-def test_run_prints_what_it_adds_to_the_file(data, tmp_path):
+def test_run_prints_what_it_adds_to_the_file_and_scores_as_ps_models_says(data, checkpoint, tmp_path):
     path = tmp_path / "results.jsonl"
     fields = json.loads(run("run", "unigram", "--data", data, "--results", path, "--json", "--no-check"))
     (result,) = read_results(path)
@@ -141,9 +141,6 @@ def test_run_prints_what_it_adds_to_the_file(data, tmp_path):
     text = run("run", "unigram", "--data", data)
     assert f"{fields['perplexity']:.4f}" in text
     assert fields["signature"] in text
-
-
-def test_the_checkpoint_scores_as_ps_models_says(data, checkpoint):
     expected = json.loads(invoke(training, "evaluate", checkpoint, data, "--json"))
     fields = json.loads(run("run", checkpoint, "--data", data, *FAST, "--json"))
     assert (fields["nats"], fields["tokens"]) == (expected["nats"], expected["tokens"])
@@ -172,14 +169,10 @@ def test_what_is_put_around_a_checkpoint_is_measured_and_keeps_the_laws(data, va
     assert windows == [False, True]
 
 
-def without_train(data, tmp_path):
-    return shutil.copytree(data, tmp_path / "cut", ignore=shutil.ignore_patterns("*.train.*"))
-
-
 def test_where_train_is_missing_models_have_their_own_words_or_those_of_each_split(
     data, variational, tmp_path
 ):
-    cut = without_train(data, tmp_path)
+    cut = shutil.copytree(data, tmp_path / "cut", ignore=shutil.ignore_patterns("*.train.*"))
     models = (f"cache:{variational}", f"mix:{variational},{variational}")
     options = (*FAST, "--window", 20, "--json")
     whole, without = (run("run", *models, "--data", folder, *options).splitlines() for folder in (data, cut))
@@ -276,7 +269,7 @@ RECORDS = ROOT / "benchmarks" / "results" / "ptb.jsonl"
 FEW = ("lstm medium-tied-sgd", "kn-5", "lstm medium-tied-sgd + neural cache")
 
 
-def test_compare_all_shows_ranks_and_pairs_in_80_columns():
+def test_compare_all_shows_ranks_and_pairs_in_80_columns(results):
     text = run("compare", RECORDS, "--all", *FEW)
     assert re.search(r"^1 +1 +64\.6796  lstm medium-tied-sgd \+ neural cache$", text, re.MULTILINE)
     assert re.search(r"^3 +3 +141\.1861  KN-5$", text, re.MULTILINE)
@@ -288,21 +281,22 @@ def test_compare_all_shows_ranks_and_pairs_in_80_columns():
     assert "pair " not in every  # a thousand
     assert "or name fewer models" in every.replace("\n", " ")
     assert "not sure" in run("compare", RECORDS, "--all", "lstm small", "kn-5")
-
-
-def test_compare_all_for_programs(results):
     found = json.loads(run("compare", RECORDS, "--all", *FEW, "--json"))
-    assert [(one["best_rank"], one["worst_rank"]) for one in found["models"]] == [(1, 1), (2, 2), (3, 3)]
+    assert [(model["best_rank"], model["worst_rank"]) for model in found["models"]] == [
+        (1, 1),
+        (2, 2),
+        (3, 3),
+    ]
     rows = list(csv.DictReader(io.StringIO(run("compare", RECORDS, "--all", *FEW, "--csv"))))
     assert [float(row["p_adjusted"]) for row in rows] == [pair["p_adjusted"] for pair in found["pairs"]]
     assert [row["second_ranks"] for row in rows] == ["2", "3", "3"]
-    text = run("compare", results, "--all")
-    assert "left out: tests.lm_benchmarks.cheats:peeks: violates " in text
-    assert "passages: too few for an interval." in text
-    assert "all correct in" not in text
+    short = run("compare", results, "--all")
+    assert "left out: tests.lm_benchmarks.cheats:peeks: violates " in short
+    assert "passages: too few for an interval." in short
+    assert "all correct in" not in short
 
 
-def test_power(tmp_path):
+def test_power(tmp_path, monkeypatch):
     (tmp_path / "wiki.test.tokens").write_text(
         "".join(f" \n = Title {n} = \n \n" + " a b c \n" * 40 for n in range(12)), encoding="utf-8"
     )
@@ -313,11 +307,7 @@ def test_power(tmp_path):
     found = json.loads(run(*words, "--json"))
     (alike,) = re.findall(r"^alike .* (\d\.\d+)%", text, re.MULTILINE)  # rounded up: it has its power
     assert 0 <= float(alike) + 100 * math.expm1(-found["kinds"][0]["detectable"]) < 0.11
-
-
-def test_the_example_of_power_runs(tmp_path, monkeypatch):
-    """On the dataset of the tutorial, whose test split has too few articles."""
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path)  # the example runs on the dataset of the tutorial
     wb.import_dump("sample.store", SAMPLE_DUMP)
     wb.build("demo", "sample.store", "wikitext-demo", workers=1)
     example = (commands.commands["power"].epilog or "").partition("$ lm-benchmarks ")[2]

@@ -11,6 +11,15 @@ from tests.command import NO_TORCH, python
 from tests.conftest import ROOT
 
 STORED = ROOT / "benchmarks" / "results"
+ARGUMENTS = {
+    "list": (),
+    "run": ("kn-5", "--data", "."),
+    "check": ("kn-5", "--data", "."),
+    "conventions": ("kn-5", "--data", "."),
+    "contamination": ("kn-5", "--before", ".", "--after", "."),
+    "lm-eval-task": (".", "--out", "x"),
+    "power": (".", "--difference", "1%"),
+}
 WITHOUT_TORCH = f"""
 import contextlib, io, json
 {NO_TORCH}
@@ -27,43 +36,29 @@ for line in json.loads(sys.argv[1]):
     done.append((status, out.getvalue(), err.getvalue()))
 print(json.dumps(done))
 """
-ARGUMENTS = {
-    "list": (),
-    "run": ("kn-5", "--data", "."),
-    "check": ("kn-5", "--data", "."),
-    "conventions": ("kn-5", "--data", "."),
-    "contamination": ("kn-5", "--before", ".", "--after", "."),
-    "lm-eval-task": (".", "--out", "x"),
-    "power": (".", "--difference", "1%"),
-}
 
 
 def without_torch(*lines: tuple[object, ...]) -> list[tuple[int, str, str]]:
     """Status, output and errors of command lines in one process that has no torch."""
-    words = json.dumps([[str(word) for word in line] for line in lines])
-    done = python(WITHOUT_TORCH, words)
+    done = python(WITHOUT_TORCH, json.dumps([[str(word) for word in line] for line in lines]))
     assert done.returncode == 0, done.stderr
     return [(status, out, err) for status, out, err in json.loads(done.stdout)]
 
 
-def test_help_needs_no_torch():
-    for status, out, err in without_torch(("--help",), ("--version",), ("run", "-h"), ("compare", "-h")):
-        assert (status, err) == (0, "")
-        assert out
-
-
-def test_without_torch_results_can_be_read(tmp_path, monkeypatch):
+def test_without_torch_there_is_help_and_results_can_be_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     few = tmp_path / "few.jsonl"
     few.write_bytes(b"".join((STORED / "ptb.jsonl").read_bytes().splitlines(keepends=True)[:6]))
-    for status, out, err in without_torch(
+    lines = [("--help",), ("--version",), ("run", "-h"), ("compare", "-h")]
+    read = [
         ("compare", few, "unigram", "kn-5", "--split", "test"),
         ("compare", few, "--all"),
         ("report", few, "--out", "report.html"),
         ("reproduce", "--table", "ptb", "--data", STORED, "--out", "runs"),
-    ):
-        assert status == 0, err
-        assert out
+    ]
+    ended = without_torch(*lines, *read)
+    assert [(status, bool(out)) for status, out, _ in ended] == [(0, True)] * 8, ended
+    assert [err for *_, err in ended[: len(lines)]] == [""] * len(lines)
 
 
 def test_without_torch_every_other_command_names_the_extra():
@@ -73,11 +68,8 @@ def test_without_torch_every_other_command_names_the_extra():
         "lm-benchmarks: language models need torch, which is not installed: pip install"
         " 'wikitext-builder[models]'\n"
     )
-    for status, out, err in without_torch(*((name, *words) for name, words in ARGUMENTS.items())):
-        assert (status, out, err) == (1, "", expected)
-
-
-def test_without_torch_the_library_names_the_extra():
+    lines = [(name, *words) for name, words in ARGUMENTS.items()]
+    assert without_torch(*lines) == [(1, "", expected)] * len(lines)
     code = "import sys; sys.modules['torch'] = None; import lm_benchmarks as lb\n"
     done = python(f"{code}try:\n lb.measure\nexcept ImportError as error:\n print(error)")
     assert "pip install 'wikitext-builder[models]'" in done.stdout

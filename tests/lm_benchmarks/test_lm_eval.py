@@ -11,7 +11,7 @@ import pytest
 from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.conventions.rules import CONVENTIONS
 from lm_benchmarks.lm_eval import plain_text, read_pages, word_count
-from lm_benchmarks.measuring.models import make_inputs, open_model
+from lm_benchmarks.measuring.models import open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
 from lm_benchmarks.metrics import METRICS
 
@@ -22,52 +22,40 @@ from tests.ps_models.tiny import make_dataset
 PACKAGE = "LM_EVAL_PYTHON"  # names a Python that has lm_eval, in a virtual environment of its own
 
 
-@pytest.mark.parametrize(
-    ("name", "pages", "words"),
-    [
-        ("wikitext-2/wiki.test.tokens", 62, 241_335),  # 241,211 words, and two ends of 62 pages
-        ("wikitext-2/wiki.valid.tokens", 60, 214_006),
-        ("wikitext-2-raw/wiki.valid.raw", 60, 214_006),
-    ],
-)
-def test_the_official_files_have_the_tasks_pages_and_words(name, pages, words):
-    read = list(read_pages(real_data(name)))
-    assert len(read) == pages
-    assert sum(map(word_count, read)) == words
+def test_the_official_files_have_the_tasks_pages_and_words():
+    expected = {
+        "wikitext-2/wiki.test.tokens": (62, 241_335),  # 241,211 words, and two ends of 62 pages
+        "wikitext-2/wiki.valid.tokens": (60, 214_006),
+        "wikitext-2-raw/wiki.valid.raw": (60, 214_006),
+    }
+    read = {name: list(read_pages(real_data(name))) for name in expected}
+    assert {name: (len(pages), sum(map(word_count, pages))) for name, pages in read.items()} == expected
 
 
-@pytest.mark.parametrize(
-    ("page", "expected"),
-    [
-        ("the ship 's crew", "the ship's crew"),
-        ("the ships ' crews", "the ships' crews"),
-        ("was ' monitors '", "was'monitors'"),  # one of its defects
-        ("vitamin N is", "vitamin 1 is"),  # another, made for the Penn Treebank
-        ("well @-@ known , 1 @,@ 000 and 1 @.@ 5", "well-known, 1,000 and 1.5"),
-        ('( x ) [ y ] { z } " q "', '(x) [y] {z} "q"'),
-        (" = = Life = = \n a : b ; c . d ! e ? ", " == Life ==\na: b; c. d! e? "),
-        ("20 ° C", "20°C"),
-        ("a /' 5/ b /' x/", "a /'[0-9]/ b /' x/"),  # its regular expression, with its defect
-    ],
-)
-def test_the_tasks_rules(page, expected):
-    assert plain_text(page) == expected
+def test_the_tasks_rules():
+    expected = {
+        "the ship 's crew": "the ship's crew",
+        "the ships ' crews": "the ships' crews",
+        "was ' monitors '": "was'monitors'",  # one of its defects
+        "vitamin N is": "vitamin 1 is",  # another, made for the Penn Treebank
+        "well @-@ known , 1 @,@ 000 and 1 @.@ 5": "well-known, 1,000 and 1.5",
+        '( x ) [ y ] { z } " q "': '(x) [y] {z} "q"',
+        " = = Life = = \n a : b ; c . d ! e ? ": " == Life ==\na: b; c. d! e? ",
+        "20 ° C": "20°C",
+        "a /' 5/ b /' x/": "a /'[0-9]/ b /' x/",  # its regular expression, with its defect
+    }
+    assert {page: plain_text(page) for page in expected} == expected
 
 
 def test_pages_begin_at_whatever_looks_like_a_title(tmp_path):
     path = tmp_path / "x.raw"
     path.write_text(" \n = A = \n \n x \n = y is = \n z \n \n = B = \n \n = = C = = \n w \n")
-    assert [re.findall(r"\w+", page) for page in read_pages(path)] == [
-        ["A", "x"],
-        ["y", "is", "z"],
-        ["B", "C", "w"],
-    ]
-    path.write_text(" \n \n")
-    with pytest.raises(HarnessError, match="is blank"):
-        list(read_pages(path))
-    path.write_bytes(b" \n = A = \r\n x\n")
-    with pytest.raises(HarnessError, match="carriage returns"):
-        list(read_pages(path))
+    pages = [re.findall(r"\w+", page) for page in read_pages(path)]
+    assert pages == [["A", "x"], ["y", "is", "z"], ["B", "C", "w"]]
+    for text, why in ((b" \n \n", "is blank"), (b" \n = A = \r\n x\n", "carriage returns")):
+        path.write_bytes(text)
+        with pytest.raises(HarnessError, match=why):
+            list(read_pages(path))
 
 
 @pytest.fixture
@@ -81,60 +69,32 @@ def raw_data(tmp_path):
     return data
 
 
-def measured(data, make, folder):
-    """A causal model, and its sums by this project."""
-    pytest.importorskip("transformers", reason="needs the package transformers")
-    folder.mkdir()
-    causal = make(folder, data / "wiki.train.tokens", window=32)
-    inputs = make_inputs(data, "test", device="cpu")
-    loaded = open_model(f"transformers:{causal}", inputs)
-    return causal, measure_loaded(loaded, inputs, Protocol(convention="lm-eval"))
-
-
-def run_package(folder, *words):
-    """Run the Python that has lm_eval.
-
-    The package is large, so that it is not one of ours: `python -m venv X`, `X/bin/pip install lm-eval[hf]`,
-    then LM_EVAL_PYTHON=X/bin/python. Version 0.4.13 did.
-    """
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf"), "PYTHONPATH": ""}
-    process = subprocess.run(
-        [os.environ[PACKAGE], *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-        cwd=folder,
-    )
-    assert process.returncode == 0, process.stderr[-2000:]
-    return process.stdout
-
-
-needs_package = pytest.mark.skipif(
+@pytest.mark.skipif(
     PACKAGE not in os.environ,
     reason=f"needs {PACKAGE}, a Python with lm-evaluation-harness (pip install lm-eval[hf])",
 )
-
-
-@needs_package
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [make_causal_model, make_sentence_model])
 def test_its_own_program_runs_our_task_to_the_same_numbers(tmp_path, raw_data, make):
-    causal, found = measured(raw_data, make, tmp_path / "causal")
+    """The package is large, so that it is not one of ours: `python -m venv X`, and in it `lm-eval[hf]`.
+
+    Then LM_EVAL_PYTHON=X/bin/python. Version 0.4.13 did.
+    """
+    causal = make(tmp_path / "causal", raw_data / "wiki.train.tokens", window=32)
+    (found,) = lb.measure(f"transformers:{causal}", raw_data, convention="lm-eval", device="cpu")
     task = lb.lm_eval_task(raw_data, tmp_path / "tasks")
     moved = (tmp_path / "tasks").rename(tmp_path / "moved")  # a task names no path
     words = ["--model", "hf", "--model_args", f"pretrained={causal}", "--device", "cpu", "--batch_size", "1"]
     where = ["--tasks", task.name, "--include_path", str(moved), "--output_path", str(tmp_path / "out")]
-    run_package(tmp_path, "-m", "lm_eval", *words, *where)
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hf"), "PYTHONPATH": ""}
+    line = [os.environ[PACKAGE], "-m", "lm_eval", *words, *where]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
     (file,) = (tmp_path / "out").rglob("results_*.json")
     stored = json.loads(file.read_text())
-    numbers = stored["results"][task.name]
-    for ours, theirs in (
-        ("lm-eval-word-perplexity", "word_perplexity"),
-        ("lm-eval-byte-perplexity", "byte_perplexity"),
-        ("lm-eval-bits-per-byte", "bits_per_byte"),
-    ):
-        assert METRICS[ours].of(found.total) == pytest.approx(numbers[f"{theirs},none"], rel=1e-6)
+    for name in ("word_perplexity", "byte_perplexity", "bits_per_byte"):
+        ours = METRICS[f"lm-eval-{name.replace('_', '-')}"].of(found.total)
+        assert ours == pytest.approx(stored["results"][task.name][f"{name},none"], rel=1e-6)
     assert stored["configs"][task.name]["metadata"]["data"] == found.signature["data"]
     assert stored["versions"][task.name] == int(CONVENTIONS["lm-eval"].rpartition(".")[2])
 

@@ -4,20 +4,19 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.adapters.command import program_name
-from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.measuring.measure import MeasuringError
 from lm_benchmarks.records import Result, read_results
 
+from tests.command import run_program
 from tests.lm_benchmarks.adapters.test_command import UNIFORM
 from tests.lm_benchmarks.adapters.test_ngrams import written
+from tests.lm_benchmarks.results import error_of
 from tests.lm_benchmarks.tiny_causal import make_causal_model
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
@@ -29,21 +28,17 @@ def uniform(data):
     return "command:" + shlex.join([sys.executable, "-c", UNIFORM.format(size=size)])
 
 
-@pytest.mark.parametrize(
-    ("line", "name"),
-    [
-        ("awk -W interactive -f unigram.awk {data}/wiki.train.tokens -", "awk unigram.awk"),
-        ("awk -W interactive -f bigram.awk {data}/wiki.train.tokens -", "awk bigram.awk"),
-        ("/usr/bin/python3 -u my/score.py --order 5", "python3 score.py --order 5"),
-        ("./lm --size large --data {data}", "lm --size large --data"),
-        ("./lm weights/a.bin", "lm a.bin"),
-        ("./lm --rate 0.5", "lm --rate 0.5"),
-        ("cat", "cat"),
-        ("./lm " + 30 * "ab ", "lm ab ab ab ab ab ab ab ab ab ab ab ab …"),
-    ],
-)
-def test_a_program_is_called_by_its_script_and_options(data, line, name):
-    assert program_name(line.format(data=data).split(), data) == name
+def test_a_program_is_called_by_its_script_and_options(data):
+    expected = {
+        "awk -W interactive -f unigram.awk {data}/wiki.train.tokens -": "awk unigram.awk",
+        "/usr/bin/python3 -u my/score.py --order 5": "python3 score.py --order 5",
+        "./lm --size large --data {data}": "lm --size large --data",
+        "./lm weights/a.bin": "lm a.bin",
+        "./lm --rate 0.5": "lm --rate 0.5",
+        "cat": "cat",
+        "./lm " + 30 * "ab ": "lm ab ab ab ab ab ab ab ab ab ab ab ab …",
+    }
+    assert {line: program_name(line.format(data=data).split(), data) for line in expected} == expected
 
 
 def test_a_programs_record_and_errors_have_no_secret_and_no_folder(data, tmp_path, caplog):
@@ -58,14 +53,10 @@ def test_a_programs_record_and_errors_have_no_secret_and_no_folder(data, tmp_pat
     says = f"command:{sys.executable} -c 'import sys; sys.exit(sys.argv[1])' {address}"
     wrong = [says, f"command:no-such-program {address}", f"command:a 'b {address}", f"modul:{address}"]
     for models in (*wrong, wrong, f"mix:unigram,command:cat 'x {address}"):
-        with pytest.raises(HarnessError) as error:
-            lb.measure(models, data, **FAST)
-        texts.append(str(error.value))
-    with pytest.raises(HarnessError) as error:
-        lb.measure_conventions(says, data)
-    for text in (*texts, str(error.value), caplog.text):
-        assert "SECRET" not in text, text
-        assert "PASSWD" not in text, text
+        texts.append(error_of(lb.measure, models, data, **FAST))
+    texts.append(error_of(lb.measure_conventions, says, data))
+    assert all(texts)
+    assert [text for text in (*texts, caplog.text) if "SECRET" in text or "PASSWD" in text] == []
 
 
 def test_a_folder_whose_name_is_no_utf_8_costs_no_measurement(data, inputs, tmp_path):
@@ -94,17 +85,17 @@ def test_a_name_of_the_users_stands_in_record_and_signature(data, tmp_path):
     assert lb.compare(path, "counts", "My uniform (v2)").passages == 3
 
 
-@pytest.mark.parametrize("names", [["one"], ["one", "two", "three"], ["one", " "]])
-def test_names_are_one_per_model(data, names):
-    with pytest.raises(HarnessError, match=r"expected --name once per model, in order"):
-        lb.measure(["unigram", "kn-5"], data, names=names)
+def test_names_are_one_per_model(data):
+    for names in (["one"], ["one", "two", "three"], ["one", " "]):
+        why = error_of(lb.measure, ["unigram", "kn-5"], data, names=names)
+        assert "expected --name once per model, in order" in why
 
 
 def test_what_a_file_has_is_not_measured_again(data, tmp_path):
-    path, shown = tmp_path / "results.jsonl", list[Result]()
+    path, reported = tmp_path / "results.jsonl", list[Result]()
     first = lb.measure(["unigram", uniform(data)], data, results=path)
-    again = lb.measure(["unigram", uniform(data)], data, results=path, on_result=shown.append)
-    assert shown == again
+    again = lb.measure(["unigram", uniform(data)], data, results=path, on_result=reported.append)
+    assert reported == again
     assert again[0].written == first[0].written
     lines = [result.model for result in read_results(path)]
     assert lines == ["unigram", first[1].model, first[1].model]  # a program can change behind its name
@@ -114,10 +105,9 @@ def test_what_a_file_has_is_not_measured_again(data, tmp_path):
         {"seed": 2},
         {"context": "article"},
     ]
-    for other in others:
-        before = len(read_results(path))
+    for count, other in enumerate(others, start=4):
         lb.measure("unigram", data, results=path, **other)
-        assert len(read_results(path)) == before + 1
+        assert len(read_results(path)) == count
 
 
 def test_a_result_without_checks_or_groups_is_measured_again_if_they_are_wanted(data, tmp_path):
@@ -125,36 +115,28 @@ def test_a_result_without_checks_or_groups_is_measured_again_if_they_are_wanted(
     steps: list[dict[str, Any]] = [FAST, {"check": False}, {}, FAST, {"check": False}, {}]
     for options in steps:
         lb.measure("unigram", data, results=path, **options)
-    read = read_results(path)
-    assert [(one.checks is not None, bool(one.groups)) for one in read] == [
-        (False, False),
-        (False, True),
-        (True, True),
-    ]
+    kept = [(result.checks is not None, bool(result.groups)) for result in read_results(path)]
+    assert kept == [(False, False), (False, True), (True, True)]
 
 
-def test_results_outlive_a_last_model_that_fails_in_any_way(data, tmp_path):
+def test_results_outlive_what_fails_after_them(data, tmp_path):
     """A configuration without heads is an error of division inside of transformers."""
     pytest.importorskip("transformers", reason="needs the package transformers")
-    folder, shown = make_causal_model(tmp_path / "causal", data / "wiki.train.tokens"), list[Result]()
+    folder, reported = make_causal_model(tmp_path / "causal", data / "wiki.train.tokens"), list[Result]()
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "n_head": 0}))
     with pytest.raises(MeasuringError, match="ZeroDivisionError") as error:
-        lb.measure(["unigram", f"transformers:{folder}"], data, on_result=shown.append, **FAST)
-    assert [one.model for one in error.value.results] == ["unigram"]
-    assert shown == error.value.results
-
-
-def test_results_outlive_a_file_that_cannot_be_written_and_a_split_that_is_missing(data, tmp_path):
-    path, shown = tmp_path / "results.jsonl", list[Result]()
-    with pytest.raises(HarnessError, match="expected a file to add results to"):
-        lb.measure("unigram", data, results=path / "none" / "x", on_result=shown.append, **FAST)
-    assert [one.model for one in shown] == ["unigram"]
-    cut = tmp_path / "cut"
-    cut.mkdir()
-    (cut / "wiki.test.tokens").write_bytes(Path(data / "wiki.test.tokens").read_bytes())
+        lb.measure(["unigram", f"transformers:{folder}"], data, on_result=reported.append, **FAST)
+    assert [result.model for result in error.value.results] == ["unigram"]
+    assert reported == error.value.results
+    missing = folder / "none" / "x"
+    why = error_of(lb.measure, "unigram", data, results=missing, on_result=reported.append, **FAST)
+    assert "expected a file to add results to" in why
+    assert len(reported) == 2
+    (tmp_path / "cut").mkdir()
+    shutil.copy(data / "wiki.test.tokens", tmp_path / "cut")
     with pytest.raises(MeasuringError, match="valid") as error:
-        lb.measure(uniform(data), cut, splits=["test", "test", "valid"], **FAST)  # test once
+        lb.measure(uniform(data), tmp_path / "cut", splits=["test", "test", "valid"], **FAST)  # test once
     assert len(error.value.results) == 1
 
 
@@ -162,15 +144,7 @@ def test_quiet_silences_the_bars_of_other_libraries(data, tmp_path):
     pytest.importorskip("transformers", reason="needs the package transformers")
     folder = make_causal_model(tmp_path / "causal", data / "wiki.train.tokens")
     words = ("run", f"transformers:{folder}", "--data", data, "--no-check", "--no-groups")
-    loud, quiet = (
-        subprocess.run(
-            [sys.executable, "-m", "lm_benchmarks", *map(str, words), *more],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        for more in ((), ("-q",))
-    )
+    loud, quiet = (run_program("lm-benchmarks", *words, *more) for more in ((), ("-q",)))
     assert "Loading weights" in loud.stderr
     assert quiet.stderr == ""
     assert quiet.stdout == loud.stdout

@@ -73,7 +73,7 @@ def test_cheats_are_found_at_the_beginning(inputs, stream):
     for law, kinds in {
         "future": (cheats.Peeks,),
         "sum": (cheats.TooMuch, cheats.FailsAtOnce, cheats.OneWordLess),
-        "memory": (cheats.Remembers,),
+        "memory": (cheats.remembers,),
         "chunks": (cheats.Chunks,),
         "batch": (cheats.Batches,),
         "contract": (cheats.Fails, cheats.NotANumber),
@@ -124,7 +124,7 @@ def test_what_a_model_remembers_of_a_whole_run_is_found(inputs, long):
     """Scores of the run are not those that the articles have after it."""
     assert re.fullmatch(
         r"scores differ by up to 0\.05 nats when they are scored again after 3,000 tokens, in article \d+",
-        measured(inputs, long, cheats.Hoards(len(inputs.vocabulary)))["memory"],
+        measured(inputs, long, cheats.hoards(len(inputs.vocabulary)))["memory"],
     )
 
 
