@@ -2,11 +2,10 @@
 
 import re
 from dataclasses import replace
-from functools import cache
 
 import pytest
 
-from tests.cases import each
+from tests.cases import cases, wrong
 from tests.conftest import data
 from tests.wikitext_builder.extraction.pages import body, page, text
 from wikitext_builder.extraction.page import extract
@@ -14,25 +13,17 @@ from wikitext_builder.tokens.tokenizer import tokenize_line
 from wikitext_builder.wiki.languages import LANGUAGES
 
 
-@each("extract/markup", "wikitext, lines")
-def test_markup(wikitext, lines):
-    assert body(wikitext) == lines
+@pytest.mark.parametrize("table", ["markup", "templates", "conversions"])
+def test_lines(table):
+    assert wrong(f"extract/{table}", "cases", "lines", lambda case: body(case["wikitext"])) == []
 
 
-@each("extract/templates", "wikitext, lines")
-def test_templates(wikitext, lines):
-    assert body(wikitext) == lines
+def test_other_languages():
+    def lines(case):
+        article = extract(page(case["wikitext"]), language=case["language"], incomplete="keep")
+        return [line for line in article.lines[3:] if line]
 
-
-@each("extract/conversions", "wikitext, lines")
-def test_conversions(wikitext, lines):
-    assert body(wikitext) == lines
-
-
-@each("extract/languages", "language, wikitext, lines")
-def test_other_languages(language, wikitext, lines):
-    shown = extract(page(wikitext), language=language, incomplete="keep").lines[3:]
-    assert [line for line in shown if line] == lines
+    assert wrong("extract/languages", "cases", "lines", lines) == []
 
 
 @pytest.mark.parametrize("language", sorted({*LANGUAGES} - {"en"}))
@@ -43,29 +34,30 @@ def test_english_words_do_not_stand_in_other_languages(language):
     assert article.left_out[-1] == "{{Zyzzyva|1}}"
 
 
-@each("extract/dated", "date, wikitext, lines")
-def test_templates_of_a_date(date, wikitext, lines):
-    article = extract(replace(page(wikitext), timestamp=f"{date}T00:00:00Z"), incomplete="keep")
-    assert list(article.lines[3:-1]) == lines
+def test_templates_of_a_date():
+    def lines(case):
+        dated = replace(page(case["wikitext"]), timestamp=f"{case['date']}T00:00:00Z")
+        return list(extract(dated, incomplete="keep").lines[3:-1])
+
+    assert wrong("extract/dated", "cases", "lines", lines) == []
 
 
-@cache
-def official() -> str:
-    """Train and test of WikiText-2."""
-    return "".join(data(f"wikitext-2/wiki.{split}.tokens").read_text("utf-8") for split in ("train", "test"))
+def test_a_sum_is_the_printed_one() -> None:
+    """In the train and the test file of WikiText-2."""
+    files = (data(f"wikitext-2/wiki.{split}.tokens") for split in ("train", "test"))
+    official = "".join(file.read_text("utf-8") for file in files)
+    for case in cases("extract/prices"):
+        shown = tokenize_line(text(f"sum {case['call']}")).removeprefix("sum ")
+        assert case["stretch"].format(shown) in official
 
 
-@each("extract/prices", "stretch, call")
-def test_a_sum_is_the_printed_one(stretch: str, call: str) -> None:
-    assert stretch.format(tokenize_line(text(f"sum {call}")).removeprefix("sum ")) in official()
-
-
-@pytest.mark.parametrize(
-    "timestamp", ["2015-12-31T23:59:59Z", "2017-01-01T00:00:00Z", "2018-06-01T00:00:00Z"]
-)
-def test_prices_of_other_years_are_unknown(timestamp: str) -> None:
-    calls = ("{{Inflation|US|5|1950}}", "{{Inflation-year|US}}", "{{Format price|{{Inflation|US|500|1950}}}}")
-    for call in calls:
+def test_prices_of_other_years_are_unknown() -> None:
+    for call in (
+        "{{Inflation|US|5|1950}}",
+        "{{Inflation-year|US}}",
+        "{{Format price|{{Inflation|US|500|1950}}}}",
+    ):
         known = page(f"a {call} b")
         assert extract(known).left_out == ()
-        assert extract(replace(known, timestamp=timestamp)).left_out == (call,)
+        for timestamp in ("2015-12-31T23:59:59Z", "2017-01-01T00:00:00Z", "2018-06-01T00:00:00Z"):
+            assert extract(replace(known, timestamp=timestamp)).left_out == (call,)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cases import each
+from tests.cases import cases, each, wrong
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.markers import WENT, close_calls
@@ -23,19 +23,15 @@ SENTENCE = st.lists(
     st.sampled_from(["rome", "is", "(old)", "large,", "far;", "there"]), min_size=1, max_size=6
 )
 # Parsoid's and the parser's link to a template that a wiki does not have.
-PARSOID = (
-    '<a rel="mw:WikiLink" href="./{0}:{1}?action=edit&amp;redlink=1" title="{0}:{1}" class="new">{0}:{1}</a>'
-)
-PARSER = (
-    '<a href="/w/index.php?title={0}:{1}&amp;action=edit&amp;redlink=1" class="new"'
-    ' title="{0}:{1} ({2})">{0}:{1}</a>'
-)
-REDS = (("Template", "Citation_needed"), ("Talk", "Doe"))
+LINKS = [case["page_html"] for case in cases("extract/holes", "links to what a wiki does not have")]
 
 
-@each("extract/holes", "language, wikitext, lines")
-def test_what_stays(language, wikitext, lines):
-    assert [line for line in extract(page(wikitext), language=language).lines[3:] if line] == lines
+def test_what_stays():
+    def lines(case):
+        shown = extract(page(case["wikitext"]), language=case["language"]).lines[3:]
+        return [line for line in shown if line]
+
+    assert wrong("extract/holes", "cases", "lines", lines) == []
 
 
 def test_what_went_is_said_of_each_call_and_can_be_switched_off():
@@ -79,9 +75,9 @@ def test_sentences_without_a_hole_stay(sentences):
         rest = rest[rest.index(sentence) + len(sentence) :]
 
 
-@pytest.mark.parametrize("link", [PARSOID, PARSER])
+@pytest.mark.parametrize("link", LINKS, ids=["parser", "Parsoid"])
 def test_a_template_that_a_wiki_does_not_have_is_a_call_left_out(link):
-    formula, quote = (link.format("Template", name, "page does not exist") for name in ("Math", "Quote"))
+    formula, quote = (link.replace("TITLE", f"Template:{name}") for name in ("Math", "Quote"))
     page_html = f"<p>It is old. The scale where {formula} is luminosity.</p><p>{quote}</p><p>He left.</p>"
     article = extract_rendered(page_html, page(""))
     assert article.lines[3:-1] == ("It is old.", "He left.")
@@ -90,16 +86,7 @@ def test_a_template_that_a_wiki_does_not_have_is_a_call_left_out(link):
     assert article.reasons == ("no-template", "no-template")
 
 
-@pytest.mark.parametrize(
-    ("kinds", "call"),
-    [
-        ("mw:Transclusion mw:Error", "{{Convert|…}}"),
-        ("mw:Extension/poem mw:Error", "{{#tag:poem|…}}"),
-        ("mw:Extension/imagemap mw:Error", ""),
-        ("mw:Transclusion mw:Extension/ref mw:Error", ""),
-        ("mw:Error mw:File/Frameless", ""),
-    ],
-)
+@each("extract/holes", "kinds, call", "errors of Parsoid")
 def test_what_parsoid_marks_as_an_error_is_a_call_left_out_if_it_has_text(kinds, call):
     data = '{"parts":[{"template":{"target":{"wt":"convert\\n","href":"./Template:Convert"},"params":{}}}]}'
     failed = f"<span about='#mwt1' typeof='{kinds}' data-mw='{data}'>Error</span>"
@@ -112,11 +99,10 @@ def test_what_parsoid_marks_as_an_error_is_a_call_left_out_if_it_has_text(kinds,
 
 
 def test_red_links_to_other_pages_and_to_templates_without_text_leave_no_hole():
-    removed, person = (PARSER.format(*names, "page does not exist") for names in REDS)
+    removed, person = (LINKS[0].replace("TITLE", title) for title in ("Template:Citation_needed", "Talk:Doe"))
     article = extract_rendered(f"<p>It is by {person}.{removed} It is.</p>", page(""))
     assert (article.lines[3], article.left_out) == ("It is by Talk:Doe. It is.", ())
-    german = PARSER.format("Vorlage", "Höhe", "Seite nicht vorhanden")
-    page_html = f"<p>Er ist {german} hoch.</p>"
+    page_html = f"<p>Er ist {LINKS[0].replace('TITLE', 'Vorlage:Höhe')} hoch.</p>"
     assert extract_rendered(page_html, page(""), language="de").left_out == ("{{Höhe|…}}",)
     mine = replace(LANGUAGES["de"], code="xx", template_namespaces=("Bysen",))  # as a store names it
     page_html = page_html.replace("Vorlage", "Bysen")

@@ -2,36 +2,36 @@
 
 import re
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.cases import each
+from tests.cases import cases, read, whole
 from tests.wikitext_builder.extraction.pages import body, has_only_visible_characters, page
-from wikitext_builder.article import Page, heading_level
+from wikitext_builder.article import heading_level
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
 
 
-@each("extract/pages", "wikitext, options, expected")
-def test_pages(wikitext, options, expected):
-    article = extract(page(wikitext), **options)
-    found = {name: list(getattr(article, name)) for name in ("left_out", "reasons", "formulas")}
-    for name in ("lines", "plain_lines"):
-        found[name] = [line for line in getattr(article, name)[3:] if line]
-    assert {name: found[name] for name in expected} == expected
+def test_pages() -> None:
+    faults = []
+    for case in cases("extract/pages"):
+        article = extract(page(case["wikitext"]), **case["options"])
+        found = {name: list(getattr(article, name)) for name in ("left_out", "reasons", "formulas")}
+        for name in ("lines", "plain_lines"):
+            found[name] = [line for line in getattr(article, name)[3:] if line]
+        shown = {name: found[name] for name in case["expected"]}
+        faults += [(case["label"], shown)] if shown != case["expected"] else []
+    assert faults == []
 
 
 def test_the_layout_is_that_of_the_official_files():
     lines = extract(page("Lead.\n\nMore.\n== A ==\n=== B ===\nText.\n== C ==")).lines
-    lead, nested, last = (
-        ("Lead.", "More."),
-        ("", "== A ==", "", "", "=== B ===", "", "Text."),
-        ("", "== C ==", ""),
-    )
-    assert lines == ("", "= Tokyo =", "", *lead, *nested, *last, "")
+    shown = ["", "= Tokyo =", "", "Lead.", "More.", "", "== A ==", "", "", "=== B ===", "", "Text."]
+    assert lines == (*shown, "", "== C ==", "", "")
 
 
 def test_wikitext_alone_needs_a_title():
@@ -110,70 +110,15 @@ def test_plain_paragraphs_stay_what_they_are_in_italics_too(paragraphs):
     assert extract(page("\n\n".join(lines[3:-1]))).lines == lines
 
 
-Section = tuple[str, list[str], str]
-
-PROSE = "El te és una beguda que es fa amb fulles seques i aigua calenta, i que es beu a tot el món. " * 3
-HISTORY = ("Història", [PROSE], "")
-WORKS = ("Obres", ["Primera obra (1901)", "Segona obra (1905)"], "*")
-SEE = ("Vegeu també", ["Cafè", "Aigua mineral"], "*")
-BOOK = "Serra, Joan. El te al món: una història. Barcelona, 1999, amb il·lustracions"
-SOURCES = ("Bibliografia", [BOOK, "Puig, Anna. ISBN 123"], "*")
-EMPTY: Section = ("Referències", [], "")
-DATES = ("Cronologia", ["1650 El te arriba", "1700 Es beu a tot arreu"], "*")
-DEATH = "{} – Joan Serra, pintor i escriptor català del segle XIX (n. 1801)"
-DEATHS = ("Morts", [DEATH.format(1850), DEATH.format(1864)], "*")
-LINKS = ("Enllaços", ["Hi ha una pàgina. ISBN 123"], "")
-
-
-def wikitext_of(sections: list[Section]) -> str:
-    parts = [
-        f"== {name} ==\n" + "\n".join(f"{mark} {one}".strip() for one in own) for name, own, mark in sections
-    ]
-    return "\n".join([PROSE, *parts])
-
-
-def html(sections: list[Section]) -> str:
-    pieces = [f"<p>{PROSE}</p>"]
-    for name, own, mark in sections:
-        items = "".join(f"<li>{one}</li>" if mark else f"<p>{one}</p>" for one in own)
-        pieces += [f"<h2>{name}</h2>", f"<ul>{items}</ul>" if mark else items]
-    return "".join(pieces)
-
-
-@pytest.mark.parametrize(
-    ("sections", "kept"),
-    [
-        ([HISTORY, SEE, SOURCES, EMPTY], ["Història"]),
-        ([HISTORY, WORKS, EMPTY], ["Història", "Obres"]),
-        ([HISTORY, DATES], ["Història", "Cronologia"]),
-        ([SOURCES, HISTORY, EMPTY], ["Bibliografia", "Història"]),  # only the last ones
-        ([HISTORY, DEATHS, EMPTY], ["Història", "Morts"]),
-        ([HISTORY, LINKS], ["Història", "Enllaços"]),
-        ([HISTORY], ["Història"]),
-        ([], []),
-    ],
-)
+@pytest.mark.parametrize("case", cases("extract/pages", "last sections"), ids=lambda case: case["label"])
 @pytest.mark.parametrize("mode", ["official", "clean"])
-def test_the_last_sections_go_as_far_as_they_are_lists(
-    sections: list[Section], kept: list[str], mode: str
-) -> None:
-    tea = Page(title="Te", page_id=1, revision_id=1, timestamp="", wikitext=wikitext_of(sections))
-    article = extract(tea, language="ca", sections=mode)
-    headings = [line.strip("= ") for line in article.lines if line.startswith("== ")]
-    assert headings == kept
-    assert extract_rendered(html(sections), tea, language="ca", sections=mode).lines == article.lines
-
-
-def test_a_page_of_lists_stays() -> None:
-    text = "Te.\n" + "\n".join(f"== {name} ==\n" + "* Verd\n" * 9 for name in "ABC")
-    assert "== A ==" in extract(text, title="Tes", language="ca").lines
-
-
-def test_a_section_with_more_words_of_prose_than_of_items_stays() -> None:
-    text = f"{PROSE * 3}\n== Llegat ==\n{PROSE}\n* Cafè\n* Aigua mineral"
-    assert "== Llegat ==" in extract(text, title="Te", language="ca").lines
-
-
-def test_where_a_table_has_names_they_decide() -> None:
-    text = wikitext_of([HISTORY, SEE, SOURCES])
-    assert "== Vegeu també ==" in extract(text, title="Te").lines
+def test_the_last_sections_go_as_far_as_they_are_lists(case: dict[str, Any], mode: str) -> None:
+    prose = whole(read("extract/pages")["prose"])
+    options = {"language": case["language"], "sections": mode}
+    tea = page(case["wikitext"].replace("PROSE", prose), "Te")
+    article = extract(tea, **options)
+    assert [line.strip("= ") for line in article.lines if line.startswith("== ")] == case["kept"]
+    if "page_html" in case:
+        assert (
+            extract_rendered(case["page_html"].replace("PROSE", prose), tea, **options).lines == article.lines
+        )
