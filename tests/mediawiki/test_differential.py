@@ -47,14 +47,10 @@ def test_an_error_of_a_macro_is_found(monkeypatch: pytest.MonkeyPatch, asked: Re
 
     monkeypatch.setitem(registry.MACROS, "Convert", wrong)
     family = FAMILIES[asked.templates]["convert"]
-    calls = [
-        "{{convert|1,234.5|km|mi|2|abbr=on|sp=us|disp=or}}",
-        "{{convert|3|km}}",
-        "{{convert|7|km|abbr=on}}",
-    ]
-    found = compare(family, calls, asked)
+    short = ["{{convert|1,234.5|km|mi|2|abbr=on|sp=us|disp=or}}", "{{convert|7|km|abbr=on}}"]
+    found = compare(family, [*short, "{{convert|3|km}}"], asked)
     assert found.equal == 1
-    assert [one.call for one in found.different] == [calls[0], calls[2]]
+    assert [one.call for one in found.different] == short
 
 
 def test_what_a_reader_sees_of_html() -> None:

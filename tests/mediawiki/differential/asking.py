@@ -104,12 +104,9 @@ def plain(text: str) -> str:
 
 
 def ours(call: str, templates: str = "2015", *, dated: bool = False) -> str | None:
-    """What our macros give for a call; None if they do not know it.
+    """What our macros give for a call on a page of the set's date; None if they do not know it.
 
-    Args:
-        call: The wikitext of the call.
-        templates: The set; its date is that of the page.
-        dated: The text depends on the day: that is today, as on the wiki, and not the day of the templates.
+    If the text depends on the day (`dated`), that is today, as on the wiki.
     """
     when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if dated else SETS[templates][1]
     page = Page(title=TITLE, page_id=1, revision_id=1, timestamp=when, wikitext=f"a {call} b")

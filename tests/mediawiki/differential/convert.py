@@ -93,15 +93,12 @@ def values(generator: random.Random, kind: str) -> list[str]:
     """Values, the words between them, and the unit."""
     if kind in SMALLER and generator.random() < 0.2:
         large, small = generator.choice(SMALLER[kind])
-        below = [str(generator.randrange(12)), small]
-        return [str(generator.randrange(1, 30)), large, *below]
+        return [str(generator.randrange(1, 30)), large, str(generator.randrange(12)), small]
     count = generator.choice([1, 1, 1, 1, 2, 2, 3])
     numbers = [number(generator) for _ in range(count)]
     words = [generator.choice(WORDS) for _ in numbers[1:]]
     if count == 2 and generator.random() < 0.3:
-        return [
-            f"{numbers[0]}{generator.choice([' ', ''])}{words[0]}{generator.choice([' ', ''])}{numbers[1]}",
-            code(generator, kind),
-        ]
+        before, after = generator.choices([" ", ""], k=2)
+        return [f"{numbers[0]}{before}{words[0]}{after}{numbers[1]}", code(generator, kind)]
     mixed = [text for pair in zip(numbers, [*words, ""], strict=True) for text in pair]
     return [*mixed[:-1], code(generator, kind)]

@@ -13,12 +13,7 @@ from typing import Any
 from tests.cases import cases, read
 from tests.mediawiki.differential import convert
 from tests.mediawiki.differential.asking import SETS
-from tests.mediawiki.differential.material import (
-    call_of,
-    module,
-    some_number,
-    templates,
-)
+from tests.mediawiki.differential.material import call_of, module, some_number, templates
 
 Make = Callable[[random.Random], list[str]]  # some arguments of a call
 
@@ -71,11 +66,6 @@ class Family:
         return call_of([name, *(argument for part in parts for argument in part), *extra])
 
 
-def text(generator: random.Random) -> list[str]:
-    """Some words."""
-    return [generator.choice(WORDS)]
-
-
 def texts(least: int, most: int) -> Make:
     """Some arguments of words; one may be empty."""
 
@@ -107,26 +97,16 @@ def written_dates(generator: random.Random) -> list[str]:
     return [when.strftime(generator.choice(forms)) for when in days]
 
 
-def two_days(generator: random.Random) -> list[str]:
-    """A later and an earlier day, or the other way round."""
-    return [*day(generator), *day(generator)]
-
-
 @cache
 def codes(prefix: str) -> list[str]:
     """What follows a prefix in the names of the real templates."""
     return [name.removeprefix(prefix) for name in templates() if name.startswith(prefix)]
 
 
-def named_language(generator: random.Random) -> list[str]:
-    """The code of a language that the wiki has the name of."""
-    return [generator.choice(codes("ISO 639 name "))]
-
-
 def language(generator: random.Random) -> list[str]:
-    """The code of a language."""
-    other = [generator.choice(["fr", "ja", "la", "ru"])]
-    return named_language(generator) if generator.random() < 0.6 else other
+    """The code of a language, perhaps of one that the wiki has no name of."""
+    named = PARTS["named language"](generator)
+    return named if generator.random() < 0.6 else [generator.choice(["fr", "ja", "la", "ru"])]
 
 
 @cache
@@ -147,10 +127,8 @@ def ipa_english(generator: random.Random) -> list[str]:
 def country(generator: random.Random) -> list[str]:
     """The name of a country that the wiki knows, and options of its flag."""
     known = ["name=Old", "size=30px", "variant=1937", "1937", "army", "naval"]
-    return [
-        generator.choice(codes("Country data ")),
-        *generator.sample(known, generator.choice([0, 0, 1, 2])),
-    ]
+    options = generator.sample(known, generator.choice([0, 0, 1, 2]))
+    return [generator.choice(codes("Country data ")), *options]
 
 
 def degrees(generator: random.Random) -> list[str]:
@@ -170,24 +148,23 @@ def degree(generator: random.Random, limit: int, letters: str, count: int) -> li
     return [*parts, generator.choice(letters)]
 
 
+TAGS = ["ru", "fa-Latn", "en-GB", "sr-Cyrl", "ja", "de", "grc", "zh-Hant"]
 PARTS: dict[str, Make] = {
-    "text": text,
+    "text": lambda generator: [generator.choice(WORDS)],
     "one text": texts(1, 1),
     "two texts": texts(2, 2),
     "texts": texts(1, 5),
     "up to two texts": texts(1, 2),
     "up to three texts": texts(1, 3),
     "day": day,
-    "two days": two_days,
+    "two days": lambda generator: [*day(generator), *day(generator)],
     "one written date": lambda generator: written_dates(generator)[:1],
     "number": lambda generator: [some_number(generator)],
-    "tag": lambda generator: [
-        generator.choice(["ru", "fa-Latn", "en-GB", "sr-Cyrl", "ja", "de", "grc", "zh-Hant"])
-    ],
+    "tag": lambda generator: [generator.choice(TAGS)],
     "as of": as_of,
     "written dates": written_dates,
     "language": language,
-    "named language": named_language,
+    "named language": lambda generator: [generator.choice(codes("ISO 639 name "))],
     "sounds": ipa_english,
     "country": country,
     "degrees": degrees,
@@ -196,15 +173,13 @@ PARTS: dict[str, Make] = {
 
 def _family(row: dict[str, Any], templates: str) -> Family:
     row = row | (row.get("today", {}) if templates == "2026" else {})
-    explained = (
-        Explained(
-            **{key: text.replace("{year}", str(YEAR)) for key, text in one.items() if key not in CHOICE}
-        )
+    reasons = [
+        {key: text.replace("{year}", str(YEAR)) for key, text in one.items() if key not in CHOICE}
         for one in cases("differential", "explained")
         if one["family"] == row["family"] and one.get("only", templates) == templates
-    )
+    ]
     fields: dict[str, Any] = {key: row[key] for key in row.keys() - CHOICE | {"family"}}
-    return Family(**fields, explained=tuple(explained))
+    return Family(**fields, explained=tuple(Explained(**reason) for reason in reasons))
 
 
 CHOICE = {"family", "only", "today"}  # what chooses a row for a set of templates, and what it has there

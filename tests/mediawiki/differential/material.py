@@ -73,10 +73,8 @@ def call_of(parts: list[str]) -> str:
 def some_number(generator: random.Random) -> str:
     """A number as people write it."""
     kind = generator.randrange(10)
-    if kind < 3:
-        return str(generator.randrange(1, 100))
     if kind < 5:
-        return str(generator.randrange(10_000))
+        return str(generator.randrange(1, 100) if kind < 3 else generator.randrange(10_000))
     if kind == 5:
         return f"{generator.randrange(1_000, 10_000_000):,}"
     if kind < 8:

@@ -2,12 +2,11 @@
 
 import bz2
 import re
-from collections.abc import ItemsView, Mapping
+from collections.abc import ItemsView
 from functools import cache
+from itertools import product
 from typing import Any
 from xml.etree.ElementTree import iterparse
-
-import pytest
 
 from tests.cases import cases, read
 from tests.conftest import data
@@ -22,20 +21,13 @@ SOURCES = ("pages/templates.xml.bz2", "pages-more/templates-modern.xml.bz2")
 INVOKED = re.compile(r"#invoke:\s*([^|}]*?)\s*\|")
 OF_WIKITEXT = re.compile(r"\{\{\{\s*([^{}|]+?)\s*[|}]")
 OF_LUA = re.compile(r"\b[aA]rgs(?:\.([A-Za-z_]\w*)|\[\s*(?:'([^']+)'|\"([^\"]+)\")\s*\])")
-SHARED = {
-    "Arguments",
-    "String",
-    "Template wrapper",
-    "TEMPLATENAME",
-    "Convert",
-    "Math",
-}  # not of one template
+SHARED = {"Arguments", "String", "Template wrapper", "TEMPLATENAME", "Convert", "Math"}  # not of one template
 
 
 class Asked(dict[str, str]):
     """Arguments that note which of them a macro asks for; with `all` it goes through them."""
 
-    def __init__(self, arguments: Mapping[str, str]) -> None:
+    def __init__(self, arguments: dict[str, str]) -> None:
         super().__init__(arguments)
         self.asked: set[str] = set()
 
@@ -63,18 +55,8 @@ def asked_for(name: str) -> set[str]:
 
 
 @cache
-def sources() -> dict[str, str]:
-    """All that is known of the wikitext of templates and modules, of any date, by title."""
-    return {title: "\n".join(one["text"] for one in found) for title, found in _exported().items()}
-
-
-def times() -> dict[str, list[str]]:
-    """The times of these sources."""
-    return {title: [one["timestamp"] for one in found] for title, found in _exported().items()}
-
-
-@cache
-def _exported() -> dict[str, list[dict[str, str]]]:
+def exported() -> dict[str, list[dict[str, str]]]:
+    """All that is known of templates and modules, of any date, by title."""
     pages: dict[str, list[dict[str, str]]] = {}
     for name in SOURCES:
         with bz2.open(data(name)) as file:
@@ -85,12 +67,16 @@ def _exported() -> dict[str, list[dict[str, str]]]:
     return pages
 
 
+def source(title: str) -> str:
+    return "\n".join(one["text"] for one in exported().get(title, ()))
+
+
 def parameters_of(name: str) -> set[str]:
     """The parameters that the source of a template reads, and the modules that it calls."""
-    wikitext = included(sources()[f"Template:{name}"])
+    wikitext = included(source(f"Template:{name}"))
     found = set(OF_WIKITEXT.findall(wikitext))
     for module in {one[:1].upper() + one[1:] for one in INVOKED.findall(wikitext)} - SHARED:
-        found |= {"".join(names) for names in OF_LUA.findall(sources().get(f"Module:{module}", ""))}
+        found |= {"".join(names) for names in OF_LUA.findall(source(f"Module:{module}"))}
     return found
 
 
@@ -107,24 +93,26 @@ def test_authorities_are_what_the_sources_are() -> None:
         titles = [what] if what[:7] == "Module:" else [f"Template:{name}" for name in names.split("|")]
         for title in titles if what != "Wikipedia's text of real calls" else []:
             found = [title, *(f"Template:{other}" for other, name in REDIRECTS.items() if title[9:] == name)]
-            assert any(when in one for title in found for one in times().get(title, ())), (title, when)
+            assert any(when in one["timestamp"] for title in found for one in exported().get(title, ())), (
+                title,
+                when,
+            )
 
 
-@pytest.mark.parametrize("row", read_table("unread"), ids=lambda row: row[0])
-def test_a_call_with_an_unread_parameter_has_no_text(row: list[str]) -> None:
-    names = [name for name, unread in UNREAD.items() if unread == row[1].split("|")]
-    assert names
-    for name in {*names[:3], *names[-3:]}:
-        for parameter in row[1].split("|"):
-            for arguments in CALLS:
-                call = Call(name=name, arguments={**arguments, parameter: "5"}, page=page("", "Tokyo"))
-                assert MACROS[name](call) is None
+def test_a_call_with_an_unread_parameter_has_no_text() -> None:
+    for row in read_table("unread"):
+        parameters = row[1].split("|")
+        names = [name for name, unread in UNREAD.items() if unread == parameters]
+        assert names
+        for name, parameter, arguments in product({*names[:3], *names[-3:]}, parameters, CALLS):
+            call = Call(name=name, arguments={**arguments, parameter: "5"}, page=page("", "Tokyo"))
+            assert MACROS[name](call) is None
 
 
 def test_each_parameter_of_a_source_is_read_or_unread_or_harmless() -> None:
     """The harmless ones give the same text on a real MediaWiki: see docs/notes.md."""
     found = {}
-    for name in sorted(title.removeprefix("Template:") for title in sources() if title[:9] == "Template:"):
+    for name in sorted(title.removeprefix("Template:") for title in exported() if title[:9] == "Template:"):
         if name.startswith("Lang-") and name != "Lang-ru":
             continue  # a macro for all
         if name in MACROS and "all" not in (asked := asked_for(name)):
