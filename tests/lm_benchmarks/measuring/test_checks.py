@@ -15,7 +15,6 @@ from itertools import pairwise
 import lm_benchmarks as lb
 import pytest
 import torch
-from click.testing import CliRunner
 from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.cli import commands
@@ -29,6 +28,7 @@ from msgspec.structs import replace
 from ps_models.dataset import Text
 from ps_models.devices import autocast
 from ps_models.scoring import token_nats
+from tests.command import invoke
 from tests.lm_benchmarks import cheats
 from tests.lm_benchmarks.cheats import loaded
 from tests.lm_benchmarks.conventions.conftest import write_dataset
@@ -165,8 +165,8 @@ def test_a_sum_over_a_part_of_a_large_vocabulary_finds_too_much(inputs):
 
 
 def test_rounding_in_a_low_precision_breaks_no_law_but_a_wrong_sum_does(inputs, long):
+    size = len(inputs.vocabulary)
     with autocast(torch.device("cpu"), "bf16"):
-        size = len(inputs.vocabulary)
         assert not any(checked(inputs, long, cheats.Rounds(size), "bf16").values())
         assert checked(inputs, long, cheats.Overfull(size), "bf16")["sum"]
 
@@ -280,13 +280,11 @@ def test_each_cheat_of_pieces_breaks_a_law_and_an_honest_model_none(inputs):
     assert faults == []
 
 
-@pytest.fixture
-def folder(tmp_path):
+def test_a_run_in_windows_checks_them_and_a_model_that_reads_the_future_is_an_error(tmp_path):
+    """BERT without its mask of later pieces, as a folder of `transformers` can hold it by mistake."""
     pytest.importorskip("transformers", reason="needs the package transformers")
-    return write_dataset(tmp_path / "tiny", 60)
-
-
-def test_a_run_in_windows_checks_them(folder, tmp_path):
+    transformers = importlib.import_module("transformers")
+    folder = write_dataset(tmp_path / "tiny", 60)
     model = make_causal_model(tmp_path / "model", folder / "wiki.test.raw")
     for convention in ("gptq", "hf-stride", "lm-eval"):
         (result,) = lb.measure(f"transformers:{model}", folder, convention=convention)
@@ -294,31 +292,20 @@ def test_a_run_in_windows_checks_them(folder, tmp_path):
         assert result.tried is not None
         assert result.tried.places > 5
         assert result.tried.unit == "windows"
-
-
-def test_a_model_that_reads_the_future_is_an_error(folder, tmp_path):
-    """BERT without its mask of later pieces, as a folder of `transformers` can hold it by mistake."""
-    transformers = importlib.import_module("transformers")
-    model = make_causal_model(tmp_path / "model", folder / "wiki.test.raw")
-    size = len(transformers.AutoTokenizer.from_pretrained(model))
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     config = transformers.BertConfig(
-        vocab_size=size,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
+        vocab_size=len(transformers.AutoTokenizer.from_pretrained(model)),
         max_position_embeddings=64,
         initializer_range=0.5,
         is_decoder=False,
+        **sizes,
     )
     torch.manual_seed(1)
     transformers.BertLMHeadModel(config).save_pretrained(model)
     results = tmp_path / "r.jsonl"
-    words = ["run", f"transformers:{model}", "--data", str(folder), "--convention", "gptq"]
-    printed = CliRunner().invoke(commands, [*words, "--results", str(results)])
-    assert printed.exit_code == 1
-    assert isinstance(printed.exception, ToolkitError)
-    assert re.search(r"violates \d of 6 invariants; .*chunks: ", str(printed.exception))
+    words = ("run", f"transformers:{model}", "--data", folder, "--convention", "gptq", "--results", results)
+    with pytest.raises(ToolkitError, match=r"violates \d of 6 invariants; .*chunks: "):
+        invoke(commands, *words)
     (result,) = lb.read_results(results)
     assert {"chunks", "future"} <= set(result.broken)
     for convention in ("gptq", "lm-eval"):

@@ -3,7 +3,6 @@
 import dataclasses
 import math
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from lm_benchmarks.measuring.compare import (
     sums_of_passages,
 )
 from lm_benchmarks.measuring.select import why_unlike
-from lm_benchmarks.metrics import METRICS, Metric, Sums
+from lm_benchmarks.metrics import METRICS, Sums
 from lm_benchmarks.records import append_record
 from msgspec.structs import replace
 
@@ -56,16 +55,12 @@ def test_the_numbers_are_those_of_the_whole_text_and_sides_can_be_changed():
     assert other.interval == pytest.approx((-found.interval[1], -found.interval[0]), rel=1e-9)
     assert other.p_one_sided == pytest.approx(found.p_one_sided, rel=1e-9)
     assert other.degrees == found.degrees
-    same = compare_results(first, first)
-    assert (same.difference, same.interval, same.is_clear, same.p_one_sided) == (0, (0, 0), False, 0.5)
-
-
-def test_laws_that_a_model_breaks_stand_beside_its_number():
-    first, second = sample()
     first = replace(first, checks={"sums": "a sum of 1.1", "future": ""})
     second = replace(second, checks={"sums": "", "future": "a word that comes later"})
-    found = compare_results(first, second)
-    assert (found.first_broken, found.second_broken) == (("sums",), ("future",))
+    broken = compare_results(first, second)  # stands beside the number
+    assert (broken.first_broken, broken.second_broken) == (("sums",), ("future",))
+    same = compare_results(first, first)
+    assert (same.difference, same.interval, same.is_clear, same.p_one_sided) == (0, (0, 0), False, 0.5)
 
 
 def test_rounding_is_not_clear():
@@ -91,23 +86,17 @@ def test_rounding_is_not_clear():
     assert faults == []
 
 
-def number(articles: Sequence[Sums], metric: Metric) -> float:
-    names = ("nats", "tokens", "text_bytes")
-    value = metric.of(Sums(**{name: sum(getattr(article, name) for article in articles) for name in names}))
-    assert value is not None
-    return value
-
-
 @pytest.mark.parametrize("metric", ["perplexity", "bits-per-byte"])
 def test_each_article_is_left_out_of_both_models(metric):
     """Compared with a loop that leaves out articles one by one and sums the others again."""
     first, second = sample(3, articles=12, gain=0.01)
     without = []
     for left in range(12):
-        before, after = (
-            number([*result.articles[:left], *result.articles[left + 1 :]], METRICS[metric])
+        totals = (
+            replace(result, articles=(*result.articles[:left], *result.articles[left + 1 :])).total
             for result in (first, second)
         )
+        before, after = (METRICS[metric].of(total) or 0.0 for total in totals)
         without.append(after - before)
     sums = [sums_of_passages(result.articles, METRICS[metric])[None] for result in (first, second)]
     chance, why = chance_of(sums, METRICS[metric])
@@ -191,15 +180,6 @@ def test_reasons_are_given_at_once_in_one_sentence():
         if not re.fullmatch(f"{one.model} and {two.model} cannot be compared: {expected}", why):
             faults.append((expected, why))
     assert faults == []
-
-
-def test_fewer_than_five_passages_have_no_interval():
-    first, second = sample(articles=5, gain=0.1)
-    five = compare_results(first, second)
-    assert (five.interval is not None, five.no_interval) == (True, "")
-    found = compare_results(*(replace(result, articles=result.articles[:4]) for result in (first, second)))
-    assert (found.interval, found.p_one_sided, found.degrees) == (None, None, None)
-    assert (found.no_interval, found.is_clear) == ("too few for an interval", False)
 
 
 def test_other_metrics():
@@ -314,7 +294,12 @@ def test_variances_of_passages_and_of_both_sides_seeds_add_up():
 
 
 @pytest.mark.filterwarnings("error")
-def test_numbers_that_are_too_large_are_no_interval_and_no_traceback():
+def test_of_too_few_passages_and_numbers_that_are_too_large_there_is_no_interval():
+    for count, why in ((5, ""), (4, "too few for an interval")):
+        few = compare_results(*sample(articles=count, gain=0.1))
+        assert few.no_interval == why
+        assert [value is None for value in (few.interval, few.p_one_sided, few.degrees)] == [bool(why)] * 3
+        assert not (why and few.is_clear)
     tokens = [10] * 6
     first, second = made([10.0] * 6, tokens), made([10.0] * 5 + [21_000.0], tokens)
     found = compare_results(first, second)  # the variance is beyond exp(709)

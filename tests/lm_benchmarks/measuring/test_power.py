@@ -30,6 +30,8 @@ def test_of_equal_passages_it_is_the_power_of_a_t_test():
     for passages, ratio, expected in OF_BOOKS:
         found = power_of(ratio, 1.0, np.full(passages, 50.0), hardness=0.0)
         assert found == pytest.approx(expected, abs=2e-4)
+    for level, expected in ((0.95, 0.025), (0.9, 0.05)):  # only the right side of zero counts
+        assert power_of(0.0, 1.0, EQUAL, level) == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_text_of_which_one_passage_decides_shows_nothing():
@@ -37,12 +39,6 @@ def test_a_text_of_which_one_passage_decides_shows_nothing():
     assert detectable(0.02, counts) is None
     assert power_of(100.0, 0.02, counts) < 0.5
     assert power_of(0.01, 0.02, EQUAL) < power_of(0.01, 0.02, EQUAL, hardness=0.0)
-
-
-def test_of_no_difference_it_is_half_of_the_rest():
-    """Only the right side of zero counts."""
-    assert power_of(0.0, 1.0, EQUAL) == pytest.approx(0.025, abs=1e-4)
-    assert power_of(0.0, 1.0, EQUAL, 0.9) == pytest.approx(0.05, abs=1e-4)
 
 
 @settings(max_examples=20)

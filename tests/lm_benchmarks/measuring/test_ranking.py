@@ -75,35 +75,25 @@ def test_the_best_is_first_and_each_pair_is_that_of_compare(file):
         assert model.best_rank == 1 + sum(pair.is_sure for pair in found.pairs if pair.second == place)
         assert model.worst_rank == 4 - sum(pair.is_sure for pair in found.pairs if pair.first == place)
         assert model.best_rank <= place <= model.worst_rank
+    fewer = compare_all(file, ["c", "a", "c"])
+    assert [model.model for model in fewer.models] == ["a", "c"]
+    assert [pair.p == pair.p_adjusted for pair in fewer.pairs] == [True]
 
 
-def test_what_is_clear_alone_may_not_be_sure_among_many():
+def test_ranks_say_no_more_than_is_sure():
     """Ten equal models on 20 passages: some of the 45 pairs are clear, none is sure."""
-    found = rank([[one] for one in models(dict.fromkeys("abcdefghij", 0.0), passages=20, seed=6)])
+    found = rank([[model] for model in models(dict.fromkeys("abcdefghij", 0.0), passages=20, seed=6)])
     assert any(pair.difference.is_clear for pair in found.pairs)
     assert not any(pair.is_sure for pair in found.pairs)
-    assert {one.ranks for one in found.models} == {"1-10"}
-
-
-def test_a_difference_that_rounding_explains_is_never_sure():
-    first, second = models({"a": 0.0, "b": 1e-6}, noise=0.0)
+    assert {model.ranks for model in found.models} == {"1-10"}
+    first, second = models({"a": 0.0, "b": 1e-6}, noise=0.0)  # a difference that rounding explains
     (pair,) = rank([[first], [second]]).pairs
     assert pair.p_adjusted is not None
     assert pair.p_adjusted < 1e-6
     assert not pair.is_sure
-
-
-def test_of_too_few_passages_no_rank_is_known():
-    found = rank([[one] for one in models(passages=4)])
-    assert {(pair.p, pair.p_adjusted, pair.is_sure) for pair in found.pairs} == {(None, None, False)}
-    assert {one.ranks for one in found.models} == {"1-4"}
-
-
-def test_names_choose_models_and_make_a_smaller_family(file):
-    found = compare_all(file, ["c", "a", "c"])
-    assert [one.model for one in found.models] == ["a", "c"]
-    (pair,) = found.pairs
-    assert pair.p == pair.p_adjusted
+    few = rank([[model] for model in models(passages=4)])
+    assert {(pair.p, pair.p_adjusted, pair.is_sure) for pair in few.pairs} == {(None, None, False)}
+    assert {model.ranks for model in few.models} == {"1-4"}
 
 
 def test_what_does_not_compare_is_left_out_with_its_reason(file):
@@ -144,7 +134,11 @@ def test_what_cannot_be_ranked_is_refused(file):
 
 
 def test_seeds_of_one_recipe_are_one_model():
-    found = compare_all(RECORDS / "ptb.jsonl", ["lstm medium-tied-sgd", "kn-5"])
-    assert [(one.model, one.seeds) for one in found.models] == [("lstm medium-tied-sgd", 3), ("KN-5", 1)]
-    every = compare_all(RECORDS / "ptb.jsonl")
-    assert {one.model: one.seeds for one in every.models}["lstm medium-tied-sgd"] == 3
+    chosen, every = (
+        compare_all(RECORDS / "ptb.jsonl", names) for names in (["lstm medium-tied-sgd", "kn-5"], [])
+    )
+    assert [(model.model, model.seeds) for model in chosen.models] == [
+        ("lstm medium-tied-sgd", 3),
+        ("KN-5", 1),
+    ]
+    assert {model.model: model.seeds for model in every.models}["lstm medium-tied-sgd"] == 3
