@@ -11,8 +11,7 @@ from lm_benchmarks.adapters.transformers import load_causal_model
 from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.conventions.rules import CONVENTIONS
 from lm_benchmarks.lm_eval import plain_text, read_pages
-from lm_benchmarks.measuring.checks import LAWS, Checks
-from lm_benchmarks.measuring.loaded_model import of_piece_model
+from lm_benchmarks.measuring.checks import LAWS
 from lm_benchmarks.measuring.models import open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
 from lm_benchmarks.metrics import METRICS
@@ -30,11 +29,6 @@ WINDOW = 24
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, data):
     return make_causal_model(tmp_path_factory.mktemp("causal"), data / "wiki.train.tokens", window=WINDOW)
-
-
-@pytest.fixture(scope="module")
-def model(folder, inputs):
-    return load_causal_model(str(folder), inputs.vocabulary)
 
 
 def scored(model, tokens, **options):
@@ -110,25 +104,13 @@ def test_measured_by_words_and_by_pages(folder, data, inputs):
     assert METRICS["perplexity"].of(pages.total) is None
 
 
-MAKERS = [make_causal_model, make_sentence_model]
-
-
-@pytest.fixture(scope="module", params=MAKERS, ids=lambda make: make.__name__)
+@pytest.fixture(
+    scope="module", params=[make_causal_model, make_sentence_model], ids=lambda make: make.__name__
+)
 def wide(request, tmp_path_factory, data, inputs):
     """A model with a window for a whole line, with each kind of tokenizer."""
-    folder = tmp_path_factory.mktemp("wide")
-    request.param(folder, data / "wiki.train.tokens", window=256)
+    folder = request.param(tmp_path_factory.mktemp("wide"), data / "wiki.train.tokens", window=256)
     return load_causal_model(str(folder), inputs.vocabulary)
-
-
-def lines_of_file(path):
-    return [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def score_of_pieces(model, pieces):
-    known = torch.tensor([[model._begin, *pieces]])
-    logits = model._module(known[:, :-1]).logits[0].detach().double().log_softmax(-1)
-    return -float(logits.gather(1, known[0, 1:, None]).sum())
 
 
 def test_the_words_of_a_line_sum_to_the_score_of_the_line_cut_as_a_whole(wide, data, inputs):
@@ -136,45 +118,31 @@ def test_the_words_of_a_line_sum_to_the_score_of_the_line_cut_as_a_whole(wide, d
     tokenizer = wide._tokenizer
     line_starts_with_space = tokenizer.bos_token_id is None  # GPT-2's kind puts none there
     (newline,) = tokenizer.encode("the\n", add_special_tokens=False)[-1:]
-    checked = 0
-    for words in lines_of_file(data / "wiki.test.tokens"):
+    lines = (data / "wiki.test.tokens").read_text(encoding="utf-8").splitlines()
+    assert sum(len(line.split()) > 3 for line in lines) > 5
+    for words in map(str.split, lines):
         text = " " * (line_starts_with_space and bool(words)) + " ".join(words)
         pieces = [*(tokenizer.encode(text, add_special_tokens=False) if words else []), newline]
+        read = torch.tensor([[wide._begin, *pieces]])
+        logits = wide._module(read[:, :-1]).logits[0].detach().double().log_softmax(-1)
+        whole = -float(logits.gather(1, read[0, 1:, None]).sum())
         tokens = torch.tensor(inputs.vocabulary.encode([*words, EOS]))
         assert wide.piece_count(tokens) == len(pieces)
-        for chunk in (1, 3, 256):
-            assert float(scored(wide, tokens, chunk=chunk).sum()) == pytest.approx(
-                score_of_pieces(wide, pieces), abs=1e-4
-            )
-        checked += len(words) > 3
-    assert checked > 5
+        sums = [float(scored(wide, tokens, chunk=chunk).sum()) for chunk in (1, 3, 256)]
+        assert sums == pytest.approx([whole] * 3, abs=1e-4)
     stream = read_stream(inputs.dataset, "test", inputs.vocabulary)
     assert wide.facts(stream) == {"lines_cut_otherwise": 0}
 
 
-def test_it_keeps_the_laws_with_each_tokenizer(wide, inputs, stream):
-    assert Checks(of_piece_model("tiny", wide, inputs.vocabulary)).of_texts(
-        [Text(stream[:100], 0)]
-    ) == dict.fromkeys(LAWS, "")
-
-
 def test_a_tokenizer_like_sentencepieces_gets_no_mark_of_its_own(tmp_path, data, inputs):
-    model = load_causal_model(
-        str(make_sentence_model(tmp_path, data / "wiki.train.tokens")), inputs.vocabulary
-    )
+    folder = make_sentence_model(tmp_path, data / "wiki.train.tokens")
+    model = load_causal_model(str(folder), inputs.vocabulary)
     tokenizer = model._tokenizer
-    tokens = torch.tensor(inputs.vocabulary.encode(["the", "cat", EOS, EOS, "the", EOS]))
-    cut = [tokenizer.convert_ids_to_tokens(pieces) for pieces in model.words.of_words(tokens.tolist())]
-    assert [["".join(pieces)] for pieces in cut] == [
-        ["▁the"],
-        ["▁cat"],
-        ["<0x0A>"],
-        ["<0x0A>"],
-        ["▁the"],
-        ["<0x0A>"],
-    ]
+    tokens = inputs.vocabulary.encode(["the", "cat", EOS, EOS, "the", EOS])
+    cut = [tokenizer.convert_ids_to_tokens(pieces) for pieces in model.words.of_words(tokens)]
+    assert ["".join(pieces) for pieces in cut] == ["▁the", "▁cat", "<0x0A>", "<0x0A>", "▁the", "<0x0A>"]
     alone = [tokenizer.encode(text, add_special_tokens=False) for text in (" the", " cat", "\n")]
-    assert sum(map(len, alone)) > sum(map(len, cut[:3]))  # as they were cut before
+    assert sum(map(len, alone)) > sum(map(len, cut[:3]))  # cut by themselves
 
 
 def test_words_that_would_change_the_pieces_before_them_are_cut_apart(inputs):
@@ -194,30 +162,17 @@ def test_words_that_would_change_the_pieces_before_them_are_cut_apart(inputs):
     assert pieces.lines_cut_otherwise(ids) == 0
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"window": 99}, "window 99; expected 1 to 24"),
-        ({"window": 8, "stride": 9}, "stride 9; expected 1 to 8"),
-    ],
-)
-def test_windows_that_cannot_be_are_refused(folder, inputs, options, message):
-    with pytest.raises(HarnessError, match=message):
-        load_causal_model(str(folder), inputs.vocabulary, **options)
-
-
-def test_a_folder_without_a_model_is_refused(tmp_path, inputs):
+def test_what_is_no_model_and_windows_that_cannot_be_are_refused(folder, tmp_path, inputs):
     with pytest.raises(HarnessError, match="expected a folder or a name of a causal model"):
         open_model(f"transformers:{tmp_path}", inputs)
+    with pytest.raises(HarnessError, match="stride 9; expected 1 to 8"):
+        load_causal_model(str(folder), inputs.vocabulary, window=8, stride=9)
 
 
-def test_another_weight_is_another_model(model):
+def test_another_weight_is_another_model(folder, inputs):
+    model = load_causal_model(str(folder), inputs.vocabulary)
     before = model.digest
-    weights = next(model._module.parameters())
-    weight = weights[0, 0].item()
+    assert load_causal_model(str(folder), inputs.vocabulary).digest == before
     with torch.no_grad():
-        weights[0, 0] += 1
+        next(model._module.parameters())[0, 0] += 1
     assert model.digest != before
-    with torch.no_grad():
-        weights[0, 0] = weight
-    assert model.digest == before
