@@ -122,19 +122,18 @@ class _Process:
         except (OSError, ValueError) as error:  # ValueError: a null byte in a word
             why = error.strerror if isinstance(error, OSError) else error
             raise HarnessError(f"command {self._name!r}: {why}; expected a program") from error
-        assert self._process.stdin is not None  # noqa: S101 - for mypy: it is a pipe
-        os.set_blocking(self._process.stdin.fileno(), False)  # it may never read
+        assert self._process.stdin and self._process.stdout  # noqa: S101, PT018 - for mypy: they are pipes
+        self._stdin, self._stdout = self._process.stdin.fileno(), self._process.stdout.fileno()
+        os.set_blocking(self._stdin, False)  # it may never read
         weakref.finalize(self, _end, self._process)
 
     def send(self, line: str) -> None:
-        assert self._process.stdin is not None  # noqa: S101 - for mypy: it is a pipe
-        descriptor, deadline = self._process.stdin.fileno(), monotonic() + self._patience
-        left = line.encode() + b"\n"
+        left, deadline = line.encode() + b"\n", monotonic() + self._patience
         while left:
-            if not select.select([], [descriptor], [], max(0.0, deadline - monotonic()))[1]:
+            if not select.select([], [self._stdin], [], max(0.0, deadline - monotonic()))[1]:
                 raise self._failed(f"did not read its input in {self._patience:g} s")
             try:
-                left = left[os.write(descriptor, left) :]
+                left = left[os.write(self._stdin, left) :]
             except OSError as error:
                 raise self._failed("ended before it read everything") from error
 
@@ -151,12 +150,11 @@ class _Process:
         return values
 
     def _line(self) -> str:
-        assert self._process.stdout is not None  # noqa: S101 - for mypy: it is a pipe
-        descriptor, deadline = self._process.stdout.fileno(), monotonic() + self._patience
+        deadline = monotonic() + self._patience
         while b"\n" not in self._rest:
-            if not select.select([descriptor], [], [], max(0.0, deadline - monotonic()))[0]:
+            if not select.select([self._stdout], [], [], max(0.0, deadline - monotonic()))[0]:
                 raise self._failed(f"did not answer in {self._patience:g} s; does it flush after each line?")
-            if not (content := os.read(descriptor, 1 << 16)):
+            if not (content := os.read(self._stdout, 1 << 16)):
                 raise self._failed("ended without an answer")
             self._rest += content
             if len(self._rest) > LONGEST:

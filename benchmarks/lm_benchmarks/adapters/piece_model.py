@@ -92,8 +92,7 @@ class WordPieces:
         wholes = self._encode([self._joined(plain, word) for word in range(len(self._words))])
         found = []
         for word, whole in enumerate(wholes):
-            own = whole[len(head) :] if whole[: len(head)] == head else []
-            own = own or self._encode([self._joined("", word)])[0] or self._end_mark(word)
+            own = _after(head, whole) or self._encode([self._joined("", word)])[0] or self._end_mark(word)
             if not own:
                 raise HarnessError(
                     f"the tokenizer has no token for {self._words[word]!r}: its probability would be 1"
@@ -124,9 +123,12 @@ class WordPieces:
         self._heads |= dict(zip(missing, heads, strict=True))
         texts = [self._joined(self._lead + self._words[before], word) for word, before in inner]
         for (word, before), whole in zip(inner, self._encode(texts), strict=True):
-            head = self._heads[before]
-            own = whole[len(head) :] if whole[: len(head)] == head else []
-            self._known[word, before] = own or self.alone[word]
+            self._known[word, before] = _after(self._heads[before], whole) or self.alone[word]
+
+
+def _after(head: list[int], whole: list[int]) -> list[int]:
+    """The pieces that follow a head; none if it is cut differently there."""
+    return whole[len(head) :] if whole[: len(head)] == head else []
 
 
 class TextPieces:

@@ -4,6 +4,7 @@ import base64
 import gzip
 import importlib
 import json
+import math
 import re
 import shutil
 import threading
@@ -277,7 +278,7 @@ HOSTILE = [
     (says(401, b"no key"), "status 401: no key; expected status 200"),
     (says(302, b"", Location="http://127.0.0.1:1/"), "status 302"),
     (says(200, b"<html>"), "expected JSON"),
-    (says(200, b'{"choices": [{"logprobs": {"token_logprobs": [NaN]}}]}'), "the number NaN"),
+    (scores(lambda values: [math.nan] * len(values)), "a log-probability nan"),
     (says(200, {"choices": []}), "IndexError"),
     (says(200, {"choices": [{"logprobs": None}]}), "TypeError.*expected completions with `echo`"),
     (says(200, [1]), "TypeError"),
