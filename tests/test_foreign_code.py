@@ -4,9 +4,8 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import SupportsIndex
 
 import click
 import pytest
@@ -36,42 +35,33 @@ def test_planted_modules_do_not_run(program: str, stranger: Path) -> None:
     code = f"from {PROGRAMS[program][0].__module__} import main; main()"
     # As an installed script: without the option, `-c` would itself import from the current folder.
     command = [sys.executable, "-P", "-c", code, *IMPORTING[program]]
-    done = subprocess.run(
-        command, cwd=stranger, env=environment(), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0
+    subprocess.run(command, cwd=stranger, env=environment(), capture_output=True, check=True)
     assert not (stranger / "ran").exists()
 
 
 class WatchedPath(list[str]):
-    """`sys.path` that refuses the current folder, in whatever way it comes."""
+    """`sys.path` that notes when the current folder is put on it, in whatever way."""
 
-    def _check(self, places: Iterable[str]) -> None:
-        here = {"", ".", os.getcwd()}  # noqa: PTH109 - as a text
-        if found := here & set(places):
-            Path("ran").write_text(f"{found}")
 
-    def insert(self, index: SupportsIndex, place: str) -> None:
-        self._check([place])
-        super().insert(index, place)
+def watched(name: str) -> Callable[..., object]:
+    """A method of a list that looks at what the list holds after it."""
 
-    def append(self, place: str) -> None:
-        self._check([place])
-        super().append(place)
+    def method(path: list[str], *arguments: object) -> object:
+        result: object = getattr(list, name)(path, *arguments)
+        if {"", ".", os.getcwd()} & set(path):  # noqa: PTH109 - as a text
+            Path("ran").touch()
+        return result
 
-    def extend(self, places: Iterable[str]) -> None:
-        places = list(places)
-        self._check(places)
-        super().extend(places)
+    return method
 
-    def __setitem__(self, key: SupportsIndex | slice, value: str | Iterable[str]) -> None:
-        places = [value] if isinstance(value, str) else list(value)
-        self._check(places)
-        super().__setitem__(key, value)  # type: ignore[index, assignment] # as the list takes it
 
-    def __iadd__(self, places: Iterable[str]) -> "WatchedPath":  # type: ignore[misc, override] # of lists
-        self.extend(places)
-        return self
+for name in ("insert", "append", "extend", "__setitem__", "__iadd__"):
+    setattr(WatchedPath, name, watched(name))
+
+
+@pytest.fixture
+def watching(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", WatchedPath(place for place in sys.path if place))
 
 
 def example_of(path: str, command: click.Command) -> list[str]:
@@ -81,10 +71,8 @@ def example_of(path: str, command: click.Command) -> list[str]:
     return words if words[:1] == path.split()[:1] else path.split()
 
 
-def test_no_command_puts_the_current_folder_on_the_path(
-    stranger: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "path", WatchedPath(place for place in sys.path if place))
+@pytest.mark.usefixtures("watching")
+def test_no_command_puts_the_current_folder_on_the_path(stranger: Path) -> None:
     commands = {path: command for path, command in COMMANDS.items() if not isinstance(command, click.Group)}
     assert len(commands) > 30
     for path, command in commands.items():
@@ -93,26 +81,22 @@ def test_no_command_puts_the_current_folder_on_the_path(
         assert not (stranger / "ran").exists(), path
 
 
-def test_the_watched_path_refuses_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", WatchedPath(place for place in sys.path if place))
-    for number, add in enumerate(
-        (
-            lambda: sys.path.insert(0, ""),
-            lambda: sys.path.append(os.getcwd()),  # noqa: PTH109 - as a text
-            lambda: sys.path.extend(["."]),
-            lambda: sys.path.__setitem__(slice(0, 0), [""]),
-        )
-    ):
-        place = tmp_path / str(number)
-        place.mkdir()
-        forked(add, place)
-        assert (place / "ran").exists()
+@pytest.mark.usefixtures("watching")
+def test_the_watched_path_sees_the_current_folder(tmp_path: Path) -> None:
+    ways: tuple[Callable[[], object], ...] = (
+        lambda: sys.path.insert(0, ""),
+        lambda: sys.path.append(os.getcwd()),  # noqa: PTH109 - as a text
+        lambda: sys.path.extend(["."]),
+        lambda: sys.path.__setitem__(slice(0, 0), [""]),
+    )
+    for add in ways:
+        forked(add, tmp_path)
+        (tmp_path / "ran").unlink()
 
 
 def test_a_function_that_the_user_names_is_imported_from_here(stranger: Path) -> None:
-    (stranger / "mine.py").write_text(
-        "import helper\nimport numpy\n\ndef model(inputs):\n    raise SystemExit(7)\n"
-    )
+    code = "import helper\nimport numpy\n\ndef model(inputs):\n    raise SystemExit(7)\n"
+    (stranger / "mine.py").write_text(code)
     (stranger / "helper.py").write_text("open('helped', 'w')\n")
     run_program("lm-benchmarks", "check", "mine:model", "--data", ".", place=stranger)
     assert (stranger / "helped").exists()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.harness import Bench, Starter, compiled
+from tests.crash.harness import Bench, Starter, compiled, started
 from tests.crash.programs import PROGRAMS, prepared, wiki
 
 MakeBench = Callable[..., Bench]  # of a program and a fault
@@ -21,7 +21,7 @@ def library() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def starter(library: Path) -> Iterator[Starter]:
-    with Starter(library) as found:
+    with started(library) as found:
         yield found
 
 

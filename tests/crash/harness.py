@@ -19,8 +19,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from operator import eq
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from tests.conftest import SOURCES
 
@@ -72,34 +71,11 @@ class Run:
 
 
 class Starter:
-    """Runs programs in forks of a process that has imported them; see `zygote.py`.
+    """Runs programs in forks of a process that has imported them; see `zygote.py`."""
 
-    Args:
-        library: Is preloaded.
-    """
-
-    def __init__(self, library: Path) -> None:
-        environment = {"PYTHONPATH": SOURCES, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
-        self._folder = Path(tempfile.mkdtemp(prefix="starter-"))
-        self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("zygote.py"))],
-            env={**os.environ, **environment, "LD_PRELOAD": str(library)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+    def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
+        self._process, self._folder = process, folder
         self._warm: set[str] = set()  # the commands whose modules are imported
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
-        shutil.rmtree(self._folder)
 
     def run_together(self, runs: Sequence[Run], folder: Path) -> list[Ended]:
         """Start programs at the same time, and wait for all of them."""
@@ -113,21 +89,32 @@ class Starter:
             "modules": modules,
             "report": None if report.exists() else str(report),
         }
-        statuses = self._ask(question)
-        texts = [path.read_text(errors="replace") for path in printed]
-        words = [run.words for run in runs]
-        return [Ended(*ended) for ended in zip(words, statuses, texts, strict=True)]
-
-    def _ask(self, question: Mapping[str, object]) -> list[int]:
-        """The answer of the process to a question: a status for each run."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(question) + "\n")
         self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        if not answer:
-            raise RuntimeError(f"{self._process.args!r} ended without an answer")
-        return [int(status) for status in answer.split()]
+        statuses = [int(status) for status in self._process.stdout.readline().split()]
+        return [
+            Ended(run.words, status, path.read_text(errors="replace"))
+            for run, status, path in zip(runs, statuses, printed, strict=True)  # no answer: it has ended
+        ]
+
+
+@contextmanager
+def started(library: Path) -> Iterator[Starter]:
+    """A starter whose programs run under a preloaded library."""
+    environment = {"PYTHONPATH": SOURCES, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    with (
+        tempfile.TemporaryDirectory(prefix="starter-") as folder,
+        subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("zygote.py"))],
+            env={**os.environ, **environment, "LD_PRELOAD": str(library)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
+        yield Starter(process, Path(folder))  # it ends with its input
 
 
 @dataclass(kw_only=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 
 from tests.conftest import ROOT
-from tests.crash.harness import FAULTS, Bench, Point, Starter, compiled
+from tests.crash.harness import FAULTS, Bench, Point, compiled, started
 from tests.crash.programs import PROGRAMS, prepared, wiki
 
 LIST = ROOT / "build" / "crash" / "points.tsv"
@@ -25,27 +25,21 @@ LIST = ROOT / "build" / "crash" / "points.tsv"
 
 def tried(name: str, how: str, ready: Path, library: Path, api: str) -> list[Point]:
     """All points of a program with a fault; each is added to the list."""
-    started, points = time.monotonic(), []
+    began, points = time.monotonic(), []
     with (
         tempfile.TemporaryDirectory() as folder,
-        Starter(library) as starter,
+        started(library) as starter,
         LIST.open("a", buffering=1) as file,
     ):
-        bench = Bench(
-            program=PROGRAMS[name],
-            how=how,
-            ready=ready,
-            folder=Path(folder),
-            starter=starter,
-            api=api,
-        )
+        place = Path(folder)
+        bench = Bench(program=PROGRAMS[name], how=how, ready=ready, folder=place, starter=starter, api=api)
         for point in bench.points(range(1, len(bench.calls) + 1)):
             points.append(point)
             file.write(f"{name}\t{how}\t{point.number}\t{point.kind}\t{point.wrong or 'the same result'}\n")
             if point.wrong:
                 click.echo(f"{name}, {how}, {point.number} {point.call}: {point.wrong}")
     wrong = sum(bool(point.wrong) for point in points)
-    click.echo(f"{name}, {how}: {len(points)} points, {wrong} wrong, {time.monotonic() - started:.0f} s")
+    click.echo(f"{name}, {how}: {len(points)} points, {wrong} wrong, {time.monotonic() - began:.0f} s")
     for kind, count in Counter(point.kind for point in points).most_common():
         click.echo(f"  {count:4} {kind}")
     return points
