@@ -7,7 +7,6 @@ import importlib
 import os
 import pkgutil
 import resource
-import signal
 import subprocess
 import sys
 import tempfile
@@ -91,22 +90,11 @@ def run(*arguments: object, before: tuple[str, ...] = (), **options: Any) -> Com
 
 
 def _run_here(arguments: list[str], cwd: str | Path, stdin: str) -> Completed:
-    status: object = 0
-    with (
-        contextlib.chdir(cwd),
-        CliRunner().isolation(input=stdin) as (stdout, stderr, _),
-        pytest.MonkeyPatch.context() as patch,
-    ):
+    with contextlib.chdir(cwd), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["wikitext-builder", *arguments])
-        try:
-            main()
-        except SystemExit as error:
-            status = error.code or 0
-        sys.stdout.flush()
-        sys.stderr.flush()
-        printed = [one.getvalue().decode() for one in (stdout, stderr)]
-    assert isinstance(status, int)
-    return subprocess.CompletedProcess(arguments, status, *printed)
+        program = click.Command("whole", callback=main)  # with what `main` does with errors
+        result = CliRunner().invoke(program, [], input=stdin, catch_exceptions=False)
+    return subprocess.CompletedProcess(arguments, result.exit_code, result.stdout, result.stderr)
 
 
 def done(*arguments: object, **options: Any) -> str:
@@ -121,12 +109,10 @@ def refused(*arguments: object, **options: Any) -> str:
     result = run(*arguments, **options)
     assert result.returncode in (1, 2), result
     assert "Traceback" not in result.stderr, result.stderr
-    message = [
-        line for line in result.stderr.splitlines() if line.startswith(("wikitext-builder: ", "Error: "))
-    ]
-    assert len(message) == 1, result.stderr
-    assert len(message[0]) < 1000, message
-    return message[0]
+    lines = result.stderr.splitlines()
+    (message,) = (line for line in lines if line.startswith(("wikitext-builder: ", "Error: ")))
+    assert len(message) < 1000, message
+    return message
 
 
 def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
@@ -135,12 +121,6 @@ def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [*COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
     )
-
-
-def kill(process: subprocess.Popen[str]) -> None:
-    """Kill a started process and all its children with signal 9."""
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 @contextlib.contextmanager

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import random
-import time
 import traceback
 from collections.abc import Callable
 from typing import Final
 
 from tests.fuzz.target import Target, outcome
 
-SECONDS = 10.0  # to make a finding smaller
-SHOWN = 2_000  # bytes of a finding
 KINDS: Final = range(8)  # of changes
 IN_PLACE: Final = (0, 1)  # those that move no byte
 
 
 def fuzz(target: Target, *, seed: int, keep_on: Callable[[int], bool]) -> tuple[int, str | None]:
-    """Try mutated seeds; returns how many, and the first finding with its input made smaller.
+    """Try mutated seeds; returns how many, and the first finding with its input.
 
     Args:
         target: What is fuzzed.
@@ -29,9 +26,7 @@ def fuzz(target: Target, *, seed: int, keep_on: Callable[[int], bool]) -> tuple[
         content = mutated(generator, target)
         tried += 1
         if (error := failure(target, content)) is not None:
-            small = smaller(target, content, type(error))
-            shown = "".join(traceback.format_exception(failure(target, small))[-6:])
-            return tried, f"{small[:SHOWN]!r}\n{shown}"
+            return tried, f"{content!r}\n{''.join(traceback.format_exception(error)[-6:])}"
     return tried, None
 
 
@@ -72,18 +67,3 @@ def mutated(generator: random.Random, target: Target) -> bytes:
                 begin = generator.randrange(len(content) + 1)
                 content[at:at] = content[begin : begin + generator.randrange(60)]
     return bytes(content[: target.longest])
-
-
-def smaller(target: Target, content: bytes, kind: type[Exception]) -> bytes:
-    """A shorter input with an error of the same kind: pieces are cut out while it stays, for some seconds."""
-    size, ends = len(content) // 2, time.monotonic() + SECONDS
-    while size and time.monotonic() < ends:
-        at = 0
-        while at < len(content) and time.monotonic() < ends:
-            shorter = content[:at] + content[at + size :]
-            if isinstance(failure(target, shorter), kind):
-                content = shorter
-            else:
-                at += size
-        size //= 2
-    return content

@@ -28,13 +28,13 @@ def test_mutated_seeds_break_nothing(name: str) -> None:
 
 def fragile(content: bytes) -> str:
     """Fails at two bytes in this order."""
-    assert not (b"\x00" in content and b"<" in content[content.index(b"\x00") :])
+    assert b"<" not in content.partition(b"\x00")[2]
     return ""
 
 
-def test_a_finding_is_made_smaller() -> None:
+def test_a_finding_is_shown_with_its_input() -> None:
     target = Target(run=fragile, refuses=(), seeds=(b"some words\x00 and a long text",), words=(b"<",))
     assert failure(target, target.seeds[0]) is None
-    _, finding = fuzz(target, seed=1, keep_on=lambda tried: tried < 10_000)
-    assert finding is not None
-    assert finding.startswith("b'\\x00<'")
+    tried, finding = fuzz(target, seed=1, keep_on=lambda tried: tried < 10_000)
+    assert 1 < tried < 10_000
+    assert "AssertionError" in (finding or "")

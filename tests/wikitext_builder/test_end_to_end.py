@@ -1,6 +1,8 @@
 """The whole way on real input: from a dump to a dataset, on the real command line."""
 
+import os
 import re
+import signal
 import time
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 from extraction_eval.measure import count_residue
 
 from tests.cases import each
-from tests.command import done, kill, run, start
+from tests.command import done, run, start
 from tests.conftest import data
 from tests.wikitext_builder.datasets import articles, digests, verified
 
@@ -67,7 +69,8 @@ def test_all_shared_pages_are_built_with_two_workers_and_a_killed_build_resumes(
     assert process.stderr is not None
     while not process.stderr.readline().startswith("count"):
         assert process.poll() is None
-    kill(process)
+    os.killpg(process.pid, signal.SIGKILL)  # with its workers
+    process.wait()
     assert not (tmp_path / "killed").exists()
     assert "shards are already done" in run(*recipe, tmp_path / "killed").stderr
     assert digests(tmp_path / "killed") == digests(tmp_path / "whole")

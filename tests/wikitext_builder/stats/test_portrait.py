@@ -396,7 +396,7 @@ def test_the_frame_has_all_parts_and_the_command_prints_them(folder: Callable[..
     assert [float(cell) > 0 for cell in line[2:]] == [True, True, True]
 
 
-def test_the_page_shows_its_charts_and_holds_its_numbers(
+def test_the_page_shows_its_charts_their_commands_and_its_numbers(
     opened: Callable[..., Any], folder: Callable[..., Path], tmp_path: Path
 ) -> None:
     """On a narrow screen; `tests/test_webpages.py` opens such pages on all."""
@@ -412,12 +412,9 @@ def test_the_page_shows_its_charts_and_holds_its_numbers(
     assert "Presidio" in tab.inner_text("#not-measured")
     data = tab.get_attribute("a[download='portrait.csv']", "href").partition("base64,")[2]
     assert base64.b64decode(data).decode().startswith("corpus,split,statistic,x,value,unit\nfirst,train,")
-
-
-def test_the_page_prints_commands_that_draw_its_charts(folder: Callable[..., Path], tmp_path: Path) -> None:
-    first = folder("first", 1)
-    wb.describe(first, out=tmp_path / "portrait.html", names=["of 2016"])
+    wb.describe(tmp_path / "first", out=tmp_path / "portrait.html", names=["of 2016"])
     text = html.unescape((tmp_path / "portrait.html").read_text(encoding="utf-8"))
+    first = tmp_path / "first"
     assert f"wikitext-builder plot statistic heaps {first} --name 'of 2016' --out heaps.pdf" in text
 
 
@@ -448,38 +445,35 @@ def test_each_chart_is_a_file(folder: Callable[..., Path], tmp_path: Path, endin
     assert out.stat().st_size > 2000
 
 
-def test_what_cannot_be_drawn_is_said(folder: Callable[..., Path], tmp_path: Path) -> None:
-    one = folder("one", 1)
-    for measure, message in (
-        ("structure", "structure: nothing to draw; expected a statistic with a curve"),
-        ("all", "all: nothing to draw"),
-        ("heaps.law", r"heaps.law: nothing to draw; expected heaps.curve"),
-        ("heap", "no statistic 'heap'; expected all"),
-    ):
-        with pytest.raises(BuilderError, match=message):
-            wb.plot_statistic(measure, one, out=tmp_path / "chart.png")
-    with pytest.raises(BuilderError, match="expected a name that ends in"):
-        wb.plot_statistic("heaps", one, out=tmp_path / "chart.txt")
-    with pytest.raises(BuilderError, match=r"expected a name that ends in \.html"):
-        wb.describe(one, out=tmp_path / "page.txt")
-
-
-def test_what_cannot_be_measured_is_said(folder: Callable[..., Path], tmp_path: Path) -> None:
-    with pytest.raises(BuilderError, match=r"no statistic 'nothing'; expected all, .*spectrum"):
-        wb.statistics(folder("one", 1), measures=["nothing"])
-    with pytest.raises(BuilderError, match=r"no raw train file; expected wiki\.train\.raw"):
-        wb.statistics(tmp_path / "one", measures=["zipf"], raw=True)
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "empty" / "train.txt").write_text("\n")
-    (tmp_path / "one" / "wiki.valid.tokens").write_text("")
-    assert set(wb.statistics(tmp_path / "one", measures=["structure"])["split"]) == {"train", "test"}
-    with pytest.raises(BuilderError, match="no words; expected a text to measure"):
-        wb.statistics(tmp_path / "empty", measures=["all"])
-    (tmp_path / "empty" / "train.txt").write_text("a b\n")
-    with pytest.raises(BuilderError, match="empty: too short for --measure zipf"):
-        wb.statistics(tmp_path / "empty", measures=["zipf"])
-    run = CliRunner().invoke(cli, ["stats", str(tmp_path / "one"), "--raw"])
+def test_what_cannot_be_drawn_or_measured_is_said(folder: Callable[..., Path], tmp_path: Path) -> None:
+    one, empty, short = folder("one", 1), tmp_path / "empty", tmp_path / "short"
+    for place, text in ((empty, "\n"), (short, "a b\n")):
+        place.mkdir()
+        (place / "train.txt").write_text(text)
+    draw, chart = wb.plot_statistic, tmp_path / "chart.png"
+    calls: dict[str, Callable[[], object]] = {
+        "structure: nothing to draw; expected a statistic with a curve": lambda: draw(
+            "structure", one, out=chart
+        ),
+        "all: nothing to draw": lambda: draw("all", one, out=chart),
+        r"heaps.law: nothing to draw; expected heaps.curve": lambda: draw("heaps.law", one, out=chart),
+        "no statistic 'heap'; expected all": lambda: draw("heap", one, out=chart),
+        "expected a name that ends in": lambda: draw("heaps", one, out=tmp_path / "chart.txt"),
+        r"expected a name that ends in \.html": lambda: wb.describe(one, out=tmp_path / "page.txt"),
+        r"no statistic 'nothing'; expected all, .*spectrum": lambda: wb.statistics(one, measures=["nothing"]),
+        r"no raw train file; expected wiki\.train\.raw": lambda: wb.statistics(
+            one, measures=["zipf"], raw=True
+        ),
+        "no words; expected a text to measure": lambda: wb.statistics(empty, measures=["all"]),
+        "short: too short for --measure zipf": lambda: wb.statistics(short, measures=["zipf"]),
+    }
+    for says, call in calls.items():
+        with pytest.raises(BuilderError, match=says):
+            call()
+    run = CliRunner().invoke(cli, ["stats", str(one), "--raw"])
     assert "--raw: give --all or --measure too" in run.stderr
+    (one / "wiki.valid.tokens").write_text("")
+    assert set(wb.statistics(one, measures=["structure"])["split"]) == {"train", "test"}
 
 
 def test_one_word_is_measured_without_a_warning(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -24,6 +24,16 @@ from wikitext_builder.stats.statistics import (
     to_records,
 )
 
+TABLE_1 = """
+Penn Treebank | - - -        | 929,590 73,761 82,431       | 10,000  | 4.8
+WikiText-2    | 600 60 60    | 2,088,628 217,646 245,569   | 33,278  | 2.6
+WikiText-103  | 28,475 60 60 | 103,227,021 217,646 245,569 | 267,735 | 0.4
+"""  # Merity et al. 2016: articles and tokens of train, valid and test; vocabulary; percent of unknown words
+PAPER = {
+    name.strip(): [cell.replace(",", "").split() for cell in cells]
+    for name, *cells in (line.split("|") for line in TABLE_1.strip().split("\n"))
+}
+
 
 def official(folder: str, name: str) -> pd.DataFrame:
     table = statistics(data(folder))
@@ -31,52 +41,40 @@ def official(folder: str, name: str) -> pd.DataFrame:
     return table.set_index("split")
 
 
-TABLE_1 = """
-Penn Treebank | - - -        | 929,590 73,761 82,431       | 10,000  | 4.8
-WikiText-2    | 600 60 60    | 2,088,628 217,646 245,569   | 33,278  | 2.6
-WikiText-103  | 28,475 60 60 | 103,227,021 217,646 245,569 | 267,735 | 0.4
-"""  # Merity et al. 2016: articles and tokens of train, valid and test; vocabulary; percent of unknown words
-
-
 def test_published_numbers_are_those_of_table_1() -> None:
-    lines = [[cell.strip() for cell in line.split("|")] for line in TABLE_1.strip().split("\n")]
-    assert [*PUBLISHED] == [line[0] for line in lines]
-    for name, *numbers in lines:
-        articles, tokens, (vocabulary,), (percent,) = (cell.replace(",", "").split() for cell in numbers)
-        found = {key: value for key, value in PUBLISHED[name].items() if key != "note"}
-        assert list(found) == ["train", "valid", "test", "all"]
-        *splits, _ = found.values()
-        assert [one.get("articles") for one in splits] == [
-            None if one == "-" else int(one) for one in articles
-        ]
-        assert [one["tokens"] for one in splits] == [int(one) for one in tokens]
-        assert {one["vocabulary"] for one in found.values()} == {int(vocabulary)}
-        rates = [round(100 * one.get("oov_rate", 0), 9) for one in found.values()]
+    assert PUBLISHED.keys() == PAPER.keys()
+    for name, (articles, tokens, (vocabulary,), (percent,)) in PAPER.items():
+        published = {key: value for key, value in PUBLISHED[name].items() if key != "note"}
+        assert list(published) == ["train", "valid", "test", "all"]
+        *splits, _ = published.values()
+        assert [str(split.get("articles", "-")) for split in splits] == articles
+        assert [str(split["tokens"]) for split in splits] == tokens
+        assert {str(part["vocabulary"]) for part in published.values()} == {vocabulary}
+        rates = [round(100 * part.get("oov_rate", 0), 9) for part in published.values()]
         assert rates == [float(percent), 0, 0, 0]
         assert ("note" in PUBLISHED[name]) == (name == "Penn Treebank")
 
 
 def test_wikitext_2_is_the_papers_table() -> None:
     table = official("wikitext-2", "WikiText-2")
-    splits = ["train", "valid", "test"]
-    assert list(table.index) == [*splits, "all"]
-    assert list(table.articles) == [600, 60, 60, 720]
-    assert list(table.tokens[splits]) == [2_088_628, 217_646, 245_569]
-    assert list(table.tokens[splits]) == list(table.paper_tokens[splits])
-    assert set(table.vocabulary) == set(table.paper_vocabulary) == {33_278}
-    assert f"{table.oov_rate['train']:.1%}" == f"{table.paper_oov_rate['train']:.1%}" == "2.6%"
+    articles, tokens, (vocabulary,), (percent,) = PAPER["WikiText-2"]
+    assert list(table.index) == ["train", "valid", "test", "all"]
+    assert list(table.articles) == [*map(int, articles), 720]
+    assert list(table.tokens[:3]) == list(table.paper_tokens[:3]) == [*map(int, tokens)]
+    assert set(table.vocabulary) == set(table.paper_vocabulary) == {int(vocabulary)}
+    assert f"{table.oov_rate['train']:.1%}" == f"{table.paper_oov_rate['train']:.1%}" == f"{percent}%"
     assert set(table.note) == {""}
 
 
 def test_penn_treebank_is_the_papers_table_but_for_one_eos() -> None:
     table = official("ptb", "Penn Treebank")
-    splits = ["train", "valid", "test"]
-    assert list(table.tokens[splits]) == [929_589, 73_760, 82_430]
-    assert list(table.paper_tokens[splits] - table.tokens[splits]) == [1, 1, 1]
-    assert all("<eos>" in note for note in table.note[splits])
+    _, tokens, (vocabulary,), (percent,) = PAPER["Penn Treebank"]
+    assert list(table.tokens[:3]) == [int(number) - 1 for number in tokens]
+    assert list(table.paper_tokens[:3]) == [*map(int, tokens)]
+    assert all("<eos>" in note for note in table.note[:3])
     assert table.articles.isna().all()
-    assert set(table.vocabulary) == {10_000}
-    assert f"{table.oov_rate['train']:.1%}" == "4.8%"
+    assert set(table.vocabulary) == {int(vocabulary)}
+    assert f"{table.oov_rate['train']:.1%}" == f"{percent}%"
     # The denominator: tokens with <eos>. The words alone would give the rate that the paper does not have.
     assert f"{table.unknown['train'] / (table.tokens['train'] - table.lines['train']):.1%}" == "5.1%"
 
@@ -129,14 +127,6 @@ def test_empty_file_has_no_rate(tmp_path: Path) -> None:
     assert "-" in as_text(table)
 
 
-def test_statistics_need_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "train.txt").write_text("a\n", encoding="utf-8")
-    with pytest.raises(BuilderError, match="expected a folder"):
-        statistics(tmp_path / "train.txt")
-    with pytest.raises(BuilderError, match="at least one"):
-        statistics()
-
-
 def folders(tmp_path: Path, *names: str, below: Sequence[str] = ("wikitext-2", "wikitext-2")) -> list[Path]:
     """Datasets of one title, in folders of other names above."""
     found = [tmp_path / name / one for name, one in zip(names, below, strict=True)]
@@ -147,37 +137,34 @@ def folders(tmp_path: Path, *names: str, below: Sequence[str] = ("wikitext-2", "
 
 
 def test_datasets_of_one_title_are_named_by_what_differs(tmp_path: Path) -> None:
-    table = statistics(*folders(tmp_path, "2016", "today"))
+    both = folders(tmp_path, "2016", "today")
+    table = statistics(*both)
     assert list(dict.fromkeys(table["corpus"])) == ["2016/wikitext-2", "today/wikitext-2"]
     assert table["lines"].tolist() == [1, 1, 2, 2]
     assert table["paper_vocabulary"].tolist() == [33_278] * 4  # still found by the title
     assert table.index.tolist() == [0, 1, 2, 3]
-
-
-def test_titles_that_differ_only_in_case_are_one_title(tmp_path: Path) -> None:
-    """A build has the recipe's name, wikitext-2, and the official files have the paper's."""
+    assert set(statistics(*both, names=["old", "new"])["corpus"]) == {"old", "new"}
+    # A build has the recipe's name, wikitext-2, and the official files have the paper's.
     table = statistics(*folders(tmp_path, "official", "mine", below=("wikitext", "WikiText")))
     assert list(dict.fromkeys(table["corpus"])) == ["official/wikitext", "mine/WikiText"]
 
 
-def test_names_come_from_the_user(tmp_path: Path) -> None:
-    both = folders(tmp_path, "2016", "today")
-    assert set(statistics(*both, names=["old", "new"])["corpus"]) == {"old", "new"}
-    with pytest.raises(BuilderError, match="--name: 1 for 2 datasets"):
-        statistics(*both, names=["old"])
-    with pytest.raises(BuilderError, match="two datasets have the name 'old'"):
-        statistics(*both, names=["old", "old"])
-    with pytest.raises(BuilderError, match="give each folder once"):
-        statistics(both[0], both[0])
-
-
-def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "train.txt"
-    path.write_bytes(b"a \xff\n")
-    with pytest.raises(BuilderError, match=r"train\.txt.*UTF-8"):
-        corpus_statistics("x", {"train": path})
-    with pytest.raises(BuilderError, match="missing"):
-        corpus_statistics("x", {"train": tmp_path / "missing"})
+def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
+    first, second = folders(tmp_path, "2016", "today")
+    binary = tmp_path / "train.txt"
+    binary.write_bytes(b"a \xff\n")
+    calls: dict[str, Callable[[], object]] = {
+        "expected a folder": lambda: statistics(first / "wiki.train.tokens"),
+        "at least one": statistics,
+        "--name: 1 for 2 datasets": lambda: statistics(first, second, names=["old"]),
+        "two datasets have the name 'old'": lambda: statistics(first, second, names=["old", "old"]),
+        "give each folder once": lambda: statistics(first, first),
+        r"train\.txt.*UTF-8": lambda: corpus_statistics("x", {"train": binary}),
+        "missing": lambda: corpus_statistics("x", {"train": tmp_path / "missing"}),
+    }
+    for says, call in calls.items():
+        with pytest.raises(BuilderError, match=says):
+            call()
 
 
 def test_table_and_records_of_two_corpora(tmp_path: Path) -> None:
