@@ -31,6 +31,7 @@ MAXLAG = 5.0
 DATE = "2026-01-01T00:00:00Z"
 LISTED = 500  # titles per answer, as `cmlimit=max` gives
 Json = dict[str, Any]
+Query = dict[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +69,7 @@ class LoadedWiki:
     """What the server knows and has seen."""
 
     pages: int
-    fault_of: Callable[[int], str] = lambda _number: ""  # the fault that a request meets, by its number
+    fault_of: Callable[[Query, int], str] = lambda _query, _number: ""  # that a request meets; it may wait
     first_wait: float = 1.0  # that its client should keep
     requests: int = 0
     connections: set[object] = field(default_factory=set)  # addresses of clients
@@ -79,7 +80,7 @@ class LoadedWiki:
     not_before: float = 0.0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def begin(self, query: dict[str, str], agent: str) -> str:
+    def begin(self, query: Query, agent: str) -> str:
         """Look at a request when it comes; returns its fault."""
         now = time.monotonic()
         with self.lock:
@@ -93,7 +94,9 @@ class LoadedWiki:
                 "more than 50 titles": query.get("titles", "").count("|") >= 50,
             }
             self.impolite += [f"request {self.requests}: {what}" for what, is_so in wrong.items() if is_so]
-            name = self.fault_of(self.requests)
+            number = self.requests
+        name = self.fault_of(query, number)
+        with self.lock:
             self.faults.update([name] if name else [])
         return name
 
@@ -105,7 +108,7 @@ class LoadedWiki:
                 wait = max(float(FAULTS[name].retry_after or 0), self.first_wait / 2)
                 self.not_before = time.monotonic() + 0.98 * wait
 
-    def answer(self, query: dict[str, str]) -> Json:
+    def answer(self, query: Query) -> Json:
         """What MediaWiki would answer."""
         if "meta" in query:
             return SITE
@@ -115,11 +118,16 @@ class LoadedWiki:
             members = [{"ns": 0, "title": f"Page {n}"} for n in range(start, end)]
             more = {"continue": {"cmcontinue": str(end), "continue": "-||"}} if end < self.pages else {}
             return {"query": {"categorymembers": members}, **more}
+        if query["action"] == "parse":
+            number = int(query["oldid"])
+            return {"parse": {"text": "<p>Text.</p>", "pageid": number, "revid": number}}
+        if query["action"] == "expandtemplates":
+            return {"expandtemplates": {"wikitext": query["text"]}}
         if query["prop"] == "redirects":  # of templates, of which it has none
             return {"batchcomplete": True, "query": {"pages": []}}
         return {"batchcomplete": True, "query": {"pages": list(map(page, query["titles"].split("|")))}}
 
-    def __call__(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+    def __call__(self, handler: BaseHTTPRequestHandler, query: Query) -> None:
         """Answer a request, perhaps with a fault."""
         self.connections.add(handler.client_address)
         name = self.begin(query, handler.headers["User-Agent"])
@@ -129,7 +137,7 @@ class LoadedWiki:
         some = body[: round(fault.cut * len(body))]
         self.end(name)  # before the client can have the last byte
         if not name or not fault.fails:
-            self.given.update(one["title"] for one in answer["query"].get("pages", ()))
+            self.given.update(one["title"] for one in answer.get("query", {}).get("pages", ()))
         handler.close_connection = not fault.announced
         with suppress(ConnectionError):
             if fault.status:

@@ -4,10 +4,10 @@ import itertools
 import json
 import os
 import shutil
-import signal
+import sqlite3
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -26,11 +26,6 @@ class Wiki:
 
     folder: Path
     api: str
-
-    @property
-    def pid(self) -> int:
-        """The id of the server, which leads its own process group."""
-        return int((self.folder / "server.pid").read_text())
 
     def fail(self, *rules: dict[str, object]) -> None:
         """Let requests fail by rules, the first that applies; lab/faults.php says which there are."""
@@ -55,23 +50,16 @@ class Wiki:
         subprocess.run([LAB / "mediawiki-down", self.folder], check=True, capture_output=True)
 
 
-def start(
-    folder: Path,
-    *,
-    dumps: list[Path] | None = None,
-    links: bool = True,
-    front: str = "php",
-    environment: dict[str, str] | None = None,
-) -> Wiki:
+def start(folder: Path, *, dumps: list[Path] | None = None, links: bool = True) -> Wiki:
     """Start the wiki of a folder, and make it first if it is absent; it listens on a free port.
 
     Without `links` the pages of dumps are in no category, and are there in a third of the time.
     """
     folder.mkdir(parents=True, exist_ok=True)
     imports = [argument for dump in dumps or () for argument in ("--dump", str(dump))]
-    options = ["--port", "0", "--workers", "3", "--front", front, *(() if links else ["--no-links"])]
+    options = ["--port", "0", "--workers", "3", *(() if links else ["--no-links"])]
     command = [str(LAB / "mediawiki-up"), str(folder), *options, *imports]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(environment or {})})
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"the MediaWiki did not start: {done.stderr[-3000:]}")
     facts = dict(line.split("=", 1) for line in done.stdout.splitlines())
@@ -103,17 +91,19 @@ def unavailable(reason: str) -> NoReturn:
 
 
 @contextmanager
-def halted(pids: list[int]) -> Iterator[None]:
-    """Processes that are there and do nothing until the end of the block."""
-    for pid in pids:
-        with suppress(ProcessLookupError):  # a program that a worker ran has ended since
-            os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
+def page_properties(wiki: Wiki, rows: list[tuple[str, str, str]]) -> Iterator[None]:
+    """Properties of pages as other software would set them: each a title, a name and a value."""
+    path = wiki.folder / "data" / "wiki.sqlite"
+    with closing(sqlite3.connect(path, timeout=60)) as database, database:
+        database.executemany(
+            "INSERT INTO page_props SELECT page_id, ?, ?, NULL FROM page"
+            " WHERE page_namespace = 0 AND CAST(page_title AS TEXT) = ?",
+            [(name, value, title.replace(" ", "_")) for title, name, value in rows],
+        )
+    yield
+    with closing(sqlite3.connect(path, timeout=60)) as database, database:
+        names = {(name,) for _, name, _ in rows}
+        database.executemany("DELETE FROM page_props WHERE pp_propname = ?", names)
 
 
 class Administrator:

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.mediawiki.asking import GOOD, fetched, stored
-from tests.mediawiki.load import FAULTS, LoadedWiki, fetch_all, missing
+from tests.mediawiki.load import FAULTS, LoadedWiki, Query, fetch_all, missing
 from tests.mediawiki.loopback import server
 from wikitext_builder.errors import BuilderError
 
 
-def each_in_turn(number: int) -> str:
+def each_in_turn(_query: Query, number: int) -> str:
     """Every other request meets a fault, first one of each kind."""
     return "" if number % 2 else list(FAULTS)[number // 2 % len(FAULTS)]
 
@@ -30,7 +30,7 @@ def test_nothing_is_missing_and_the_etiquette_is_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fault", ["no answer", "no answer, reset", "body cut", "body reset"])
 def test_answers_that_are_always_cut_are_an_error_and_earlier_pages_stay(tmp_path: Path, fault: str) -> None:
-    wiki = LoadedWiki(pages=60, fault_of=lambda number: "" if number <= 3 else fault)
+    wiki = LoadedWiki(pages=60, fault_of=lambda _query, number: "" if number <= 3 else fault)
     with server(wiki) as api, stored(tmp_path) as store:
         with pytest.raises(BuilderError, match="5 attempts"):
             fetched(api, store, GOOD)
