@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 import wikitext_builder as wb
 from tests.dumps import ndjson, numbered_page, record, tar
 from tests.mediawiki.conftest import REAL
-from tests.mediawiki.wiki import Wiki
+from tests.mediawiki.wiki import Wiki, page_properties
 from tests.wikitext_builder.datasets import digests
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.extraction.rendered import extract_rendered
@@ -27,22 +26,14 @@ PROPERTIES = [
     ("AT&T", GOOD), ("C++", GOOD), ("Łódź", FEATURED), ("東京", FEATURED), ("TCP/IP", GOOD),
     ("TCP/IP", "disambiguation"),
 ]  # fmt: skip
+FEW: dict[str, Any] = {"train_articles": 2, "valid_articles": 1, "test_articles": 1}
 
 
 @pytest.fixture
 def badged(wiki: Wiki) -> Iterator[Wiki]:
     """The wiki with page properties as Wikidata's client sets them."""
-    with sqlite3.connect(wiki.folder / "data" / "wiki.sqlite", timeout=60) as database:
-        for title, name in PROPERTIES:
-            database.execute(
-                "INSERT INTO page_props SELECT page_id, ?, '', NULL FROM page"
-                " WHERE page_namespace = 0 AND CAST(page_title AS TEXT) = ?",
-                (name, title.replace(" ", "_")),
-            )
-    yield wiki
-    with sqlite3.connect(wiki.folder / "data" / "wiki.sqlite", timeout=60) as database:
-        database.execute("DELETE FROM page_props WHERE pp_propname LIKE 'wikibase-badge-%'")
-        database.execute("DELETE FROM page_props WHERE pp_propname = 'disambiguation'")
+    with page_properties(wiki, [(title, name, "") for title, name in PROPERTIES]):
+        yield wiki
 
 
 def titles(store: Path) -> set[str]:
@@ -50,26 +41,6 @@ def titles(store: Path) -> set[str]:
 
 
 LANGUAGES = [("ca", "Viquipèdia", "Fitxer"), ("ko", "위키백과", "파일"), ("simple", "Wikipedia", "File")]
-
-
-@pytest.mark.parametrize(("code", "name", "file"), LANGUAGES)
-def test_good_and_featured_come_from_badges(
-    badged: Wiki, tmp_path: Path, code: str, name: str, file: str
-) -> None:
-    badged.set(SETTINGS.format("en" if code == "simple" else code, name))
-    store = tmp_path / "a.store"
-    report = wb.fetch(store, api=badged.api, language=code, expand=False)
-    assert (report.pages.fetched, dict(report.pages.rejected)) == (4, {"disambiguation": 1})
-    assert titles(store) == {"AT&T", "C++", "Łódź", "東京"}
-    names = wb.store_language(store)
-    assert (names.code, names.wiki, names.file_namespaces[0]) == (code, name, file)
-    again = wb.fetch(store, api=badged.api, language=code, select="featured", expand=False)
-    assert (again.pages.selected, again.pages.fetched) == (2, 0)
-    built = wb.build("demo", store, tmp_path / "a", train_articles=2, valid_articles=1, test_articles=1)
-    assert built.manifest.recipe.language == code
-    urls = {line.split("\t")[5] for line in (tmp_path / "a" / "attribution.tsv").read_text().splitlines()[1:]}
-    assert all(url.startswith("http://wiki.example.org:8080/w/index.php?oldid=") for url in urls)
-    assert f"from {name} (" in (tmp_path / "a" / "README.md").read_text("utf-8")
 
 
 def exported(wiki: Wiki, path: Path, titles: Iterable[str]) -> Path:
@@ -82,22 +53,29 @@ def exported(wiki: Wiki, path: Path, titles: Iterable[str]) -> Path:
 
 
 @pytest.mark.parametrize(("code", "name", "file"), LANGUAGES)
-def test_a_wiki_and_its_dump_give_the_same_dataset(
+def test_badges_give_pages_and_a_wiki_and_its_dump_the_same_dataset(
     badged: Wiki, tmp_path: Path, code: str, name: str, file: str
 ) -> None:
-    server = f"https://{code}.wikipedia.org"
-    badged.set(SETTINGS.format("en" if code == "simple" else code, name) + f'$wgServer = "{server}";')
-    date, sizes = "2016-12-31", {"train_articles": 2, "valid_articles": 1, "test_articles": 1}
-    wb.fetch(tmp_path / "a.store", api=badged.api, language=code, as_of=date, expand=False)
-    first = wb.build("demo", tmp_path / "a.store", tmp_path / "a", **sizes).manifest  # type: ignore[arg-type]
+    server, date = f"https://{code}.wikipedia.org", "2016-12-31"
+    settings = SETTINGS.format("en" if code == "simple" else code, name)
+    badged.set(settings + f'$wgServer = "{server}";')
+    store = tmp_path / "a.store"
+    report = wb.fetch(store, api=badged.api, language=code, as_of=date, expand=False)
+    assert (report.pages.fetched, dict(report.pages.rejected)) == (4, {"disambiguation": 1})
+    assert titles(store) == {"AT&T", "C++", "Łódź", "東京"}
+    names = wb.store_language(store)
+    assert (names.code, names.wiki, names.file_namespaces[0]) == (code, name, file)
+    again = wb.fetch(store, api=badged.api, language=code, select="featured", as_of=date, expand=False)
+    assert (again.pages.selected, again.pages.fetched) == (2, 0)
+    first = wb.build("demo", store, tmp_path / "a", **FEW).manifest
+    assert first.recipe.language == code
 
-    dump = exported(badged, tmp_path / "wiki.xml", titles(tmp_path / "a.store"))
+    dump = exported(badged, tmp_path / "wiki.xml", titles(store))
     assert f">{file}</namespace>" in dump.read_text("utf-8")
-    report = wb.import_dump(tmp_path / "b.store", dump, language=code, keep="all", as_of=date)
-    assert (report.kept, wb.store_language(tmp_path / "b.store").wiki) == (4, name)
+    imported = wb.import_dump(tmp_path / "b.store", dump, language=code, keep="all", as_of=date)
+    assert (imported.kept, wb.store_language(tmp_path / "b.store").wiki) == (4, name)
     lock = tmp_path / "a" / "titles.lock"
-    second = wb.build("demo", tmp_path / "b.store", tmp_path / "b", lock=lock, **sizes).manifest  # type: ignore[arg-type]
-    assert second == first
+    assert wb.build("demo", tmp_path / "b.store", tmp_path / "b", lock=lock, **FEW).manifest == first
 
     for folder in (tmp_path / "a", tmp_path / "b"):
         assert all(check.passed for check in wb.verify(folder))
@@ -121,16 +99,16 @@ def served(wiki: Wiki, path: str, title: str) -> str:
 
 
 @pytest.mark.parametrize("maker", HTML)
-@pytest.mark.parametrize(("code", "name", "file"), LANGUAGES)
+@pytest.mark.parametrize(("code", "name", "_file"), LANGUAGES)
 def test_a_snapshot_of_a_wiki_gives_the_files_of_html_that_was_fetched(
-    badged: Wiki, tmp_path: Path, code: str, name: str, file: str, maker: str
+    badged: Wiki, tmp_path: Path, code: str, name: str, _file: str, maker: str
 ) -> None:
     badged.set(SETTINGS.format("en" if code == "simple" else code, name))
     wb.fetch(tmp_path / "a.store", api=badged.api, language=code, rendered=True, expand=False)
     wiki: dict[str, Any] = {"in_language": {"identifier": code}, "is_part_of": {"identifier": f"{code}wiki"}}
     records = []
     with Store.open(tmp_path / "a.store") as store:
-        for page in store.pages(code, [one.revision_id for one in store.revisions(code)]):
+        for page in store.pages(code, [revision.revision_id for revision in store.revisions(code)]):
             page = replace(page, wikitext=served(badged, "index.php?action=raw&title={}", page.title))
             wiki["url"] = f"https://{code}.wikipedia.org/wiki/{quote(page.title)}"
             records.append(record(page, served(badged, HTML[maker], page.title), **wiki))
@@ -140,15 +118,18 @@ def test_a_snapshot_of_a_wiki_gives_the_files_of_html_that_was_fetched(
 
     lock = tmp_path / "titles.lock"
     lock.write_text(wb.lock(tmp_path / "a.store"), "utf-8")
-    how: dict[str, Any] = {"source": "rendered", "incomplete": "keep", "lock": lock}
-    for one in "ab":
-        store_path, out = tmp_path / f"{one}.store", tmp_path / "of" / one
-        wb.build("demo", store_path, out, **how, train_articles=2, valid_articles=1, test_articles=1)
-    first, second = digests(tmp_path / "of" / "a"), digests(tmp_path / "of" / "b")
-    for name in ("manifest.json", "croissant.json"):  # they have a digest of the HTML
-        assert first.pop(name) != second.pop(name)
-    assert first == second
-    assert "leagues of" in (tmp_path / "of" / "b" / "wiki.train.raw").read_text("utf-8")
+    files = []
+    for place in (tmp_path / "a.store", tmp_path / "b.store"):
+        out = place.with_suffix("") / "out"
+        wb.build("demo", place, out, source="rendered", incomplete="keep", lock=lock, **FEW)
+        urls = [line.split("\t")[5] for line in (out / "attribution.tsv").read_text().splitlines()[1:]]
+        expected = "http://wiki.example.org:8080/w/index.php?oldid="
+        assert [url for url in urls if not url.startswith(expected)] == []
+        files.append(digests(out))
+    for changed in ("manifest.json", "croissant.json"):  # they have a digest of the HTML
+        assert files[0].pop(changed) != files[1].pop(changed)
+    assert files[0] == files[1]
+    assert "leagues of" in (tmp_path / "b" / "out" / "wiki.train.raw").read_text("utf-8")
 
 
 @pytest.mark.slow

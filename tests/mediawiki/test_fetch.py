@@ -1,16 +1,14 @@
 """Pages from a real MediaWiki: what is fetched, what is rejected and why, and with how many requests."""
 
-import sqlite3
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.cases import cases, each
+from tests.cases import cases
 from tests.mediawiki import exports
 from tests.mediawiki.asking import DATE, FEATURED, GOOD, ask, fetch_pages, fetched, lock_text, stored, titles
-from tests.mediawiki.wiki import Wiki
+from tests.mediawiki.wiki import Wiki, page_properties
 from tests.wikitext_builder.wiki.test_classify import BAD as BAD_TITLES
 from tests.wikitext_builder.wiki.test_classify import GOOD as GOOD_TITLES
 from wikitext_builder.errors import BuilderError
@@ -38,7 +36,9 @@ def reasons(store: Store) -> dict[str, str]:
     return {one.title: one.reason for one in store.rejected("en")}
 
 
-def test_good_and_featured_articles_in_few_requests_and_nothing_twice(wiki: Wiki, tmp_path: Path) -> None:
+def test_articles_and_then_their_lock_file_come_in_few_requests_and_nothing_twice(
+    wiki: Wiki, tmp_path: Path
+) -> None:
     with stored(tmp_path) as store:
         report = fetched(wiki.api, store, GOOD, FEATURED)
         assert (report.selected, report.fetched, report.present) == (MEMBERS + STARRED,) * 2 + (0,)
@@ -60,26 +60,28 @@ def test_good_and_featured_articles_in_few_requests_and_nothing_twice(wiki: Wiki
         assert (counts.pages, counts.wanted, counts.missing) == (MEMBERS + STARRED, MEMBERS + STARRED, 0)
         assert counts.wiki == "wiki"
 
+        fetched(wiki.api, store, titles(tmp_path, *exports.CORE), as_of=DATE)
+        text = lock_text(store)
+    lock, count = tmp_path / "titles.lock", text.count("\n") - 2
+    lock.write_text(text, encoding="utf-8", newline="")
+    (tmp_path / "locked").mkdir()
+    with stored(tmp_path / "locked") as store:
+        report = fetched(wiki.api, store, LockFile(path=lock))
+        assert (report.fetched, report.rejected) == (count, {})
+        assert report.requests <= 1 + -(-count // 50) + 2
+        assert lock_text(store) == text
+
 
 def test_items_of_wikidata_come_with_the_pages(wiki: Wiki, tmp_path: Path) -> None:
-    """Wikibase keeps them as properties of pages; here they are written into the wiki's database."""
+    """Wikibase keeps them as properties of pages; two of these are no items."""
     names = [title for title, mark in exports.CORE.items() if mark == "Good"][:3]
-    properties = dict(zip(names, ("Q1490", "Q0", "<b>Q5</b>"), strict=True))  # two are no items
-    with closing(sqlite3.connect(wiki.folder / "data" / "wiki.sqlite")) as database:
-        for title, item in properties.items():
-            database.execute(
-                "INSERT INTO page_props (pp_page, pp_propname, pp_value)"
-                " SELECT page_id, 'wikibase_item', ? FROM page WHERE page_namespace = 0 AND page_title = ?",
-                (item, title.replace(" ", "_")),
-            )
-        database.commit()
-        with stored(tmp_path) as store:
-            fetched(wiki.api, store, titles(tmp_path, *names))
-            (revision,) = [one for one in store.revisions("en") if one.title == names[0]]
-            assert dict(store.items("en")) == {revision.page_id: "Q1490"}
-            assert store.item("en", revision.page_id) == "Q1490"
-        database.execute("DELETE FROM page_props WHERE pp_propname = 'wikibase_item'")
-        database.commit()
+    rows = [(names[0], "Q1490"), (names[1], "Q0"), (names[2], "<b>Q5</b>")]
+    properties = page_properties(wiki, [(title, "wikibase_item", item) for title, item in rows])
+    with properties, stored(tmp_path) as store:
+        fetched(wiki.api, store, titles(tmp_path, *names))
+        (page_id,) = [row.page_id for row in store.revisions("en") if row.title == names[0]]
+        assert dict(store.items("en")) == {page_id: "Q1490"}
+        assert store.item("en", page_id) == "Q1490"
 
 
 def test_an_empty_answer_with_a_continuation_is_not_the_end(wiki: Wiki, tmp_path: Path) -> None:
@@ -120,14 +122,18 @@ def test_every_title_gives_a_page_or_a_reason(wiki: Wiki, tmp_path: Path, as_of:
         assert report.requests == (2 if not as_of else 1 + len(TITLES) - 3)
 
 
-@each("wiki", "as_of, expected", "a revision as of a date costs one request")
-def test_a_revision_as_of_a_date_costs_one_request(
-    wiki: Wiki, tmp_path: Path, as_of: str, expected: str
-) -> None:
-    with stored(tmp_path) as store:
-        assert fetched(wiki.api, store, titles(tmp_path, "AT&T"), as_of=as_of).requests == 2
-        found = [revision.timestamp for revision in store.revisions("en")]
-        assert found == [expected] if expected[0] != "!" else reasons(store) == {"AT&T": expected[1:]}
+def test_a_revision_as_of_a_date_costs_one_request(wiki: Wiki, tmp_path: Path) -> None:
+    faults = []
+    for number, case in enumerate(cases("wiki", "a revision as of a date costs one request")):
+        (tmp_path / str(number)).mkdir()
+        with stored(tmp_path / str(number)) as store:
+            report = fetched(wiki.api, store, titles(tmp_path, "AT&T"), as_of=case["as_of"])
+            given = [row.timestamp for row in store.revisions("en")] + [
+                f"!{why}" for why in reasons(store).values()
+            ]
+        if (given, report.requests) != ([case["expected"]], 2):
+            faults.append((case["as_of"], given, report.requests))
+    assert faults == []
 
 
 def test_what_was_a_redirect_or_hidden_at_the_date_is_rejected(wiki: Wiki, tmp_path: Path) -> None:
@@ -162,34 +168,13 @@ def test_a_list_page_at_a_date_and_at_a_revision(wiki: Wiki, tmp_path: Path) -> 
                 fetch_pages(store, wikipedia, [wrong])
 
 
-def test_a_lock_file_brings_the_same_revisions_in_batches(wiki: Wiki, tmp_path: Path) -> None:
-    lock = tmp_path / "titles.lock"
-    (tmp_path / "first").mkdir()
-    with stored(tmp_path / "first") as store:
-        fetched(wiki.api, store, GOOD, FEATURED)
-        fetched(wiki.api, store, titles(tmp_path, *exports.CORE), as_of=DATE)
-        text = lock_text(store)
-    lock.write_text(text, encoding="utf-8", newline="")
-    count = text.count("\n") - 2
-    with stored(tmp_path) as store:
-        report = fetched(wiki.api, store, LockFile(path=lock))
-        assert (report.fetched, report.rejected) == (count, {})
-        assert report.requests <= 1 + -(-count // 50) + 2
-        assert lock_text(store) == text
-
-
 def test_a_lock_file_of_what_is_gone_or_changed_is_rejected_line_by_line(wiki: Wiki, tmp_path: Path) -> None:
     lock = tmp_path / "titles.lock"
     with ask(wiki.api) as wikipedia:
         ids = revision_ids(wikipedia, "Hidden old text")
     good, when = sha1_of("Text 0 of a page."), exports.YEARS[0]
-    rows = [
-        ("Another name", ids[0], good),
-        ("Changed", ids[1], good),
-        ("Hidden", ids[2], good),
-        ("Gone", 10**9, good),
-    ]
-    lines = [f"{title}\t77\t{number}\t{when}\t{sha1}\n" for title, number, sha1 in rows]
+    rows = zip(("Another name", "Changed", "Hidden", "Gone"), (*ids[:3], 10**9), strict=True)
+    lines = [f"{title}\t77\t{number}\t{when}\t{good}\n" for title, number in rows]
     head = "# wikitext-builder lock 1; language en; wiki -\ntitle\tpage_id\trevision_id\ttimestamp\tsha1\n"
     lock.write_text(head + "".join(lines), encoding="utf-8", newline="")
     with stored(tmp_path) as store:
@@ -200,19 +185,17 @@ def test_a_lock_file_of_what_is_gone_or_changed_is_rejected_line_by_line(wiki: W
         assert (kept.title, kept.page_id, kept.revision_id) == ("Another name", 77, ids[0])
 
 
-def test_an_unknown_category_is_an_error_that_names_what_helps(wiki: Wiki, tmp_path: Path) -> None:
-    helps = "check its name, or name another as --select category:NAME"
-    with stored(tmp_path) as store, pytest.raises(BuilderError, match=f"Category:Godo articles.*{helps}"):
-        fetched(wiki.api, store, Category(name="Godo articles"))
-
-
-def test_a_wiki_of_another_language_or_another_wiki_is_refused(wiki: Wiki, tmp_path: Path) -> None:
+def test_a_wiki_or_a_category_that_is_not_the_expected_one_is_refused(wiki: Wiki, tmp_path: Path) -> None:
     with (
         ask(wiki.api, language=LANGUAGES["de"]) as wikipedia,
         pytest.raises(BuilderError, match="expected a wiki of the language 'de', found 'en'"),
     ):
         wikipedia.site()
-    with stored(tmp_path) as store:
+    helps = "check its name, or name another as --select category:NAME"
+    with stored(tmp_path) as store, pytest.raises(BuilderError, match=f"Category:Godo articles.*{helps}"):
+        fetched(wiki.api, store, Category(name="Godo articles"))
+    (tmp_path / "other").mkdir()
+    with stored(tmp_path / "other") as store:
         store.expect_wiki("en", "enwiki", "test")
         with pytest.raises(BuilderError, match="use another --store"):
             fetched(wiki.api, store, GOOD)
