@@ -1,15 +1,17 @@
 """Conditions without a wiki: how they are written, what they take, and in `import` and `build`."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import wikitext_builder as wb
-from tests.cases import each
+from tests.cases import cases, each
 from tests.conftest import ROOT
 from tests.dumps import numbered_page
+from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.page_filters import (
     FILTERS,
@@ -48,33 +50,55 @@ def rules_of(include: Texts, exclude: Texts = (), language: Language = EN) -> tu
 KNOWN = created()
 
 
-def reason(include: str = "", exclude: str = "", *, first_of: FirstOf = KNOWN) -> str:
-    rules = rules_of([include] if include else [], [exclude] if exclude else [])
-    found = first_fault(rules, PAGE, first_of)
-    return found[0] if found else ""
+def reason(
+    include: Texts = (),
+    exclude: Texts = (),
+    *,
+    page: Page = PAGE,
+    language: Language = EN,
+    first_of: FirstOf = KNOWN,
+) -> str:
+    """Why conditions reject a page; empty if they take it."""
+    fault = first_fault(rules_of(include, exclude, language), page, first_of)
+    return fault[0] if fault else ""
 
 
-@each("fetching", "text, include, exclude", "a page is so or not")
-def test_a_page_is_so_or_not(text: str, include: str, exclude: str) -> None:
+def test_a_page_is_so_or_not() -> None:
     assert len(PAGE.wikitext.encode()) == 66
-    assert (reason(include=text), reason(exclude=text)) == (include, exclude)
+    faults = []
+    for case in cases("fetching", "a page is so or not"):
+        whys = (reason(case["text"]), reason((), case["text"]))
+        if whys != (case["include"], case["exclude"]):
+            faults.append((case["text"], whys))
+    for case in cases("fetching", "a summary that names the page of the text"):
+        why = reason("created-since:2020-01-01", first_of=created(summary=case["summary"]))
+        if why != ("split" if case["copied"] else ""):
+            faults.append((case["summary"][:80], why))
+        if classifier(LANGUAGES["de"]).copied_from(case["summary"]):  # no words are known
+            faults.append((case["summary"][:80], "de"))
+    assert faults == []
+    unknown = created(timestamp="")
+    assert reason("created-since:2020-01-01", first_of=unknown) == "creation-unknown"
+    assert reason((), "created-since:2020-01-01", first_of=unknown) == "creation-unknown"
 
 
-def test_a_first_revision_that_is_not_known_is_not_new() -> None:
-    assert reason(include="created-since:2020-01-01", first_of=created(timestamp="")) == "creation-unknown"
-    assert reason(exclude="created-since:2020-01-01", first_of=created(timestamp="")) == "creation-unknown"
-
-
-def test_a_range_without_a_number_in_it_is_refused() -> None:
-    with pytest.raises(BuilderError, match="no page has 300 or more and 100 or fewer"):
-        parse_kind("include", "words:300-100", EN, FILTERS)
-
-
-@each("fetching", "summary, copied", "a summary that names the page of the text")
-def test_a_summary_that_names_the_page_of_the_text(summary: str, copied: bool) -> None:
-    first_of = created(summary=summary)
-    assert reason(include="created-since:2020-01-01", first_of=first_of) == ("split" if copied else "")
-    assert classifier(LANGUAGES["de"]).copied_from(summary) == ""  # no words are known
+def test_stubs_of_each_wikipedia_and_named_templates() -> None:
+    faults = []
+    for case in cases("fetching", "stubs of each wikipedia"):
+        for text, expected in ((case["stubs"], ""), (case["others"], "within-stubs")):
+            for call in re.findall(r"(?:<!-- )?\{\{.*?\}\}(?: -->)?", text):
+                page = replace(PAGE, wikitext=f"Text. {call}")
+                if reason("stubs", page=page, language=LANGUAGES[case["code"]]) != expected:
+                    faults.append((case["code"], call))
+    river = replace(PAGE, wikitext="Un río. {{Plantilla:esbozo|ríos}}")
+    for case in cases("fetching", "templates can be named"):
+        names = case["names"]
+        fault = first_fault(rules_of(f"template:{names}", (), LANGUAGES["es"]), river, KNOWN)
+        expected = None if case["called"] else ("within-template", f"it calls none of the templates {names}")
+        if fault != expected:
+            faults.append((names, str(fault)))
+    assert faults == []
+    assert rules_of("stubs") == rules_of(["stubs"])  # arguments can be one text
 
 
 def test_cheap_rules_go_first_so_that_a_wiki_is_not_asked() -> None:
@@ -85,45 +109,25 @@ def test_cheap_rules_go_first_so_that_a_wiki_is_not_asked() -> None:
     assert first_fault(rules, PAGE, asked) == ("too-short", "66 bytes, fewer than 1,000")
 
 
-@each("fetching", "text, words", "what is wrong is an error that says what is right")
-def test_what_is_wrong_is_an_error_that_says_what_is_right(text: str, words: str) -> None:
-    with pytest.raises(BuilderError, match=words) as raised:
-        rules_of(text)
-    assert str(raised.value).startswith(f"--include {text}")
-
-
-def test_a_language_without_known_stubs_says_so() -> None:
+def test_what_is_wrong_is_an_error_that_says_what_is_right() -> None:
+    faults = []
+    for case in cases("fetching", "what is wrong is an error that says what is right"):
+        with pytest.raises(BuilderError) as raised:
+            rules_of(case["text"])
+        message = str(raised.value)
+        if not (message.startswith(f"--include {case['text']}") and re.search(case["words"], message)):
+            faults.append(message)
+    assert faults == []
+    with pytest.raises(BuilderError, match="no page has 300 or more and 100 or fewer"):
+        rules_of("words:300-100")
     with pytest.raises(BuilderError, match=r"known for the de Wikipedia.*template:NAME"):
         rules_of((), "stubs", LANGUAGES["de"])
-
-
-@each("fetching", "code, stubs, others", "stubs of each wikipedia")
-def test_stubs_of_each_wikipedia(code: str, stubs: str, others: str) -> None:
-    rules = rules_of("stubs", (), LANGUAGES[code])
-    for text, expected in ((stubs, ""), (others, "within-stubs")):
-        for call in re.findall(r"(?:<!-- )?\{\{.*?\}\}(?: -->)?", text):
-            found = first_fault(rules, replace(PAGE, wikitext=f"Text. {call}"), created())
-            assert (found[0] if found else "") == expected, call
-
-
-def test_arguments_can_be_one_text() -> None:
-    assert rules_of("stubs") == rules_of(["stubs"])
-
-
-@each("fetching", "names, called", "templates can be named")
-def test_templates_can_be_named(names: str, called: bool) -> None:
-    page = replace(PAGE, wikitext="Un río. {{Plantilla:esbozo|ríos}}")
-    rules = rules_of(f"template:{names}", (), LANGUAGES["es"])
-    found = first_fault(rules, page, created())
-    assert (found is None) == called
-    if found:
-        assert found == ("within-template", f"it calls none of the templates {names}")
 
 
 def test_spans_have_both_days() -> None:
     span = parse_span("2026-01-01..2026-01-31")
     moments = ("2025-12-31T23:59:59Z", "2026-01-01T00:00:00Z", "2026-01-31T23:59:59Z", "2026-02-01T00:00:00Z")
-    assert [span.has(one) for one in moments] == [False, True, True, False]
+    assert [span.has(moment) for moment in moments] == [False, True, True, False]
     assert not span.has("")
 
 
@@ -144,14 +148,17 @@ def revision(number: int, created: str = "") -> Revision:
 DATED = [revision(1, "2026-01-05T00:00:00Z"), revision(2, "2026-02-05T00:00:00Z")]
 
 
+def write_lock(path: Path, revisions: Sequence[Revision], language: Language = EN) -> None:
+    path.write_text("".join(lock_lines(revisions, language)), encoding="utf-8", newline="")
+
+
 def test_dates_in_a_lock_file_are_read_back(tmp_path: Path) -> None:
     path = tmp_path / "a.lock"
     for revisions, columns in (([*DATED, revision(3)], 6), ([revision(3)], 5)):
-        with path.open("w", encoding="utf-8", newline="") as file:
-            file.writelines(lock_lines(revisions, EN))
+        write_lock(path, revisions)
         assert len(path.read_text(encoding="utf-8").splitlines()[1].split("\t")) == columns
-        found = read_lock(path, language="en")
-        assert [(row, row.created) for row in found] == [(row, row.created) for row in revisions]
+        rows = read_lock(path, language="en")
+        assert [(row, row.created) for row in rows] == [(row, row.created) for row in revisions]
     text = path.read_text(encoding="utf-8").replace("sha1\n", "sha1\tcreated\n")
     path.write_text(text.replace("a" * 40, "a" * 40 + "\tsoon"), encoding="utf-8")
     with pytest.raises(BuilderError, match="'soon' is not a created"):
@@ -165,37 +172,29 @@ def test_a_build_takes_what_is_included_and_not_excluded(
     monkeypatch.chdir(tmp_path)
     Path("titles.txt").write_text("Page 3\n", encoding="utf-8")
     Path("small.txt").write_text("page_3\n", encoding="utf-8")  # MediaWiki takes it for the same title
-    with Path("some.lock").open("w", encoding="utf-8", newline="") as file:
-        file.writelines(lock_lines([revision(1)], EN))
-    found = chosen([*DATED, revision(3)], include, exclude, "en")
-    assert [one.page_id for one in found] == pages
+    write_lock(Path("some.lock"), [revision(1)])
+    rows = chosen([*DATED, revision(3)], include, exclude, "en")
+    assert [row.page_id for row in rows] == pages
 
 
-def test_a_lock_file_knows_a_page_that_was_moved(tmp_path: Path) -> None:
-    path = tmp_path / "a.lock"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.writelines(lock_lines([revision(1)], EN))
-    condition = parse_kind("exclude", f"lock:{path}", EN, STORED)
-    moved = Revision(title="Another", page_id=1, revision_id=5, timestamp="", sha1="")
-    assert condition.why_not(moved, KNOWN) is None  # it is one of these pages
-    same_title = Revision(title="Page 1", page_id=9, revision_id=5, timestamp="", sha1="")
-    assert condition.why_not(same_title, KNOWN) is None
-    assert condition.why_not(DATED[1], KNOWN) is not None
-
-
-def test_a_lock_file_of_another_wiki_is_refused(tmp_path: Path) -> None:
+def test_a_lock_file_knows_a_page_that_was_moved_and_its_wiki(tmp_path: Path) -> None:
     path, other = tmp_path / "a.lock", replace(EN, index="https://wiki.example/index.php")
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.writelines(lock_lines([revision(1)], other))
+    write_lock(path, [revision(1)])
+    condition = parse_kind("exclude", f"lock:{path}", EN, STORED)
+    moved = replace(revision(1), title="Another", revision_id=5)
+    same_title = replace(revision(1), page_id=9, revision_id=5)
+    whys = [condition.why_not(row, KNOWN) for row in (moved, same_title, DATED[1])]
+    assert [why is None for why in whys] == [True, True, False]
+    write_lock(path, [revision(1)], other)
     assert parse_kind("exclude", f"lock:{path}", other, STORED).why_not(revision(1), KNOWN) is None
     with pytest.raises(BuilderError, match=r"expected pages of en\.wikipedia.*, found those of wiki\.ex"):
         parse_kind("exclude", f"lock:{path}", EN, STORED)
     # A fetch or an import does not know yet that it is of another wiki than Wikipedia.
-    assert reason(exclude=f"lock:{path}") == ""
+    assert reason((), f"lock:{path}") == ""
 
 
-def test_a_build_from_the_bundled_sample_leaves_out_a_lock_file(tmp_path: Path) -> None:
-    store = tmp_path / "a.store"
+def test_builds_from_the_same_pages_leave_out_a_lock_file_or_another_dataset(tmp_path: Path) -> None:
+    store, first, second = tmp_path / "a.store", tmp_path / "first", tmp_path / "second"
     wb.import_dump(store, SAMPLE)
     whole = wb.lock(store).splitlines(keepends=True)
     (tmp_path / "some.lock").write_text("".join([*whole[:2], *whole[2:8]]), encoding="utf-8", newline="")
@@ -205,15 +204,11 @@ def test_a_build_from_the_bundled_sample_leaves_out_a_lock_file(tmp_path: Path) 
     with pytest.raises(BuilderError, match="no pages of 'en' to build from"):
         wb.build("demo", store, tmp_path / "none", include="created-since:2020-01-01", workers=1)
 
-
-def test_a_second_set_from_the_same_pages_leaves_out_the_first(tmp_path: Path) -> None:
-    store, first, second = tmp_path / "a.store", tmp_path / "first", tmp_path / "second"
-    wb.import_dump(store, SAMPLE)
     wb.build("live", store, first, test_articles=10, workers=1)
     with pytest.raises(BuilderError, match=r"leave none of its 28\. .* `dataset:FOLDER` names those"):
         wb.build("live", store, second, exclude=f"lock:{first / 'titles.lock'}", workers=1)
     wb.build("live", store, second, exclude=f"dataset:{first}", workers=1)
-    used, others = ({row.page_id for row in read_attribution(one)} for one in (first, second))
+    used, others = ({row.page_id for row in read_attribution(folder)} for folder in (first, second))
     assert (len(used), len(others), used & others) == (10, 18, set())
     with pytest.raises(BuilderError, match=r"expected pages of de\.wiki.*, found those of en\.wiki"):
         parse_kind("exclude", f"dataset:{first}", LANGUAGES["de"], STORED)
@@ -236,9 +231,3 @@ def test_other_conditions_make_a_rejected_page_missing_again(tmp_path: Path) -> 
         store.add("en", [numbered_page(1, "text", "C")], origin="x")
         store.want("en", [Wanted(title="C"), Wanted(title="C", as_of="2015-01-01T00:00:00Z")])
         assert status_of(store, "en").missing == 1  # an older one
-
-
-def test_every_kind_is_documented() -> None:
-    page = (ROOT / "docs" / "fetching.md").read_text(encoding="utf-8")
-    for form in FILTERS:
-        assert f"`{form.partition(':')[0]}" in page, form
