@@ -20,6 +20,7 @@ from typing import Any
 from tests.cases import cases
 from tests.mediawiki.asking import GOOD, fetch_pages, stored
 from tests.mediawiki.loopback import SITE, send, server
+from wikitext_builder.article import Page
 from wikitext_builder.fetching.fetch import PagesReport
 from wikitext_builder.store.schema import sha1_of
 from wikitext_builder.wiki.client import Wikipedia
@@ -125,7 +126,8 @@ class LoadedWiki:
             return {"expandtemplates": {"wikitext": query["text"]}}
         if query["prop"] == "redirects":  # of templates, of which it has none
             return {"batchcomplete": True, "query": {"pages": []}}
-        return {"batchcomplete": True, "query": {"pages": list(map(page, query["titles"].split("|")))}}
+        pages = [page_json(generated(title)) for title in query["titles"].split("|")]
+        return {"batchcomplete": True, "query": {"pages": pages}}
 
     def __call__(self, handler: BaseHTTPRequestHandler, query: Query) -> None:
         """Answer a request, perhaps with a fault."""
@@ -149,12 +151,19 @@ class LoadedWiki:
             handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 
 
-def page(title: str) -> Json:
-    """A page of an answer."""
-    text, number = text_of(title), int(title.removeprefix("Page ")) + 1
-    slot = {"contentmodel": "wikitext", "content": text, "sha1": sha1_of(text)}
-    revision = {"revid": number, "timestamp": "2020-01-01T00:00:00Z", "slots": {"main": slot}}
-    return {"pageid": number, "ns": 0, "title": title, "revisions": [revision]}
+def page_json(page: Page) -> Json:
+    """A page as an answer has it."""
+    sha1 = sha1_of(page.wikitext)
+    slot = {"contentmodel": "wikitext", "content": page.wikitext, "sha1": sha1}
+    revision = {"revid": page.revision_id, "timestamp": page.timestamp, "sha1": sha1, "slots": {"main": slot}}
+    return {"pageid": page.page_id, "ns": 0, "title": page.title, "revisions": [revision]}
+
+
+def generated(title: str) -> Page:
+    """A page of the wiki."""
+    number = int(title.removeprefix("Page ")) + 1
+    when = "2020-01-01T00:00:00Z"
+    return Page(title=title, page_id=number, revision_id=number, timestamp=when, wikitext=text_of(title))
 
 
 def fetch_all(wiki: LoadedWiki, folder: Path) -> PagesReport:

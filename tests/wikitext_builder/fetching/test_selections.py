@@ -8,9 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.conftest import ROOT
+from wikitext_builder.cli.pages import SELECT_HELP
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.fetching.fetch import fetch
 from wikitext_builder.fetching.lookup import Selection, linked_titles, sampled
-from wikitext_builder.fetching.selections import Category, ListPage, LockFile, TitlesFile, parse_selections
+from wikitext_builder.fetching.page_filters import FILTERS
+from wikitext_builder.fetching.selections import (
+    SELECTIONS,
+    Category,
+    ListPage,
+    LockFile,
+    TitlesFile,
+    parse_selections,
+)
 from wikitext_builder.store.schema import Wanted
 from wikitext_builder.wiki.client import Site
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -18,40 +29,40 @@ from wikitext_builder.wiki.languages import LANGUAGES
 EN = LANGUAGES["en"]
 
 
-@pytest.mark.parametrize(
-    ("text", "selection"),
-    [
-        ("good", Category(name="Good articles")),
-        ("featured", Category(name="Featured articles")),
-        ("category:Good_articles", Category(name="Good articles")),
-        ("category:Category: Good articles", Category(name="Good articles")),
-        ("category:AT&T: a history", Category(name="AT&T: a history")),
-        ("list:Wikipedia:Featured articles", ListPage(title="Wikipedia:Featured articles")),
-        (
-            "list:Wikipedia:Featured articles@715",
-            ListPage(title="Wikipedia:Featured articles", revision_id=715),
-        ),
-        ("list:P@home", ListPage(title="P@home")),
-        ("titles:a b.txt", TitlesFile(path=Path("a b.txt"))),
-        ("lock:C:/titles.lock", LockFile(path=Path("C:/titles.lock"))),
-    ],
-)
-def test_selections(text: str, selection: Selection) -> None:
-    assert parse_selections(text, EN) == [selection]
+MEANINGS: dict[str, Selection] = {
+    "good": Category(name="Good articles"),
+    "featured": Category(name="Featured articles"),
+    "category:Good_articles": Category(name="Good articles"),
+    "category:Category: Good articles": Category(name="Good articles"),
+    "category:AT&T: a history": Category(name="AT&T: a history"),
+    "list:Wikipedia:Featured articles": ListPage(title="Wikipedia:Featured articles"),
+    "list:Wikipedia:Featured articles@715": ListPage(title="Wikipedia:Featured articles", revision_id=715),
+    "list:P@home": ListPage(title="P@home"),
+    "titles:a b.txt": TitlesFile(path=Path("a b.txt")),
+    "lock:C:/titles.lock": LockFile(path=Path("C:/titles.lock")),
+}
+UNKNOWN = ["", "Good", "goood", "category", "category:", "list: ", "titles:", "lock:", "good:x", "file:a"]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "Good", "goood", "category", "category:", "list: ", "titles:", "lock:", "good:x", "file:a"]
-)
-def test_the_error_of_an_unknown_word_lists_the_known_ones(text: str) -> None:
-    with pytest.raises(BuilderError, match="expected good, featured, category:NAME"):
-        parse_selections(text, EN)
+def test_selections_and_errors_of_what_is_none() -> None:
+    assert {text: parse_selections(text, EN) for text in MEANINGS} == {
+        text: [selection] for text, selection in MEANINGS.items()
+    }
+    for texts, words in (
+        (UNKNOWN, "expected good, featured, category:NAME"),
+        (["category:A|B", "list:../x", "list:#top"], "no page can have this title"),
+    ):
+        for text in texts:
+            with pytest.raises(BuilderError, match=words):
+                parse_selections(text, EN)
 
 
-@pytest.mark.parametrize("text", ["category:A|B", "list:../x", "list:#top"])
-def test_names_that_no_page_can_have_are_refused(text: str) -> None:
-    with pytest.raises(BuilderError, match="no page can have this title"):
-        parse_selections(text, EN)
+def test_every_kind_is_documented() -> None:
+    page = (ROOT / "docs" / "fetching.md").read_text(encoding="utf-8")
+    faults = [form for form in FILTERS if f"`{form.partition(':')[0]}" not in page]
+    faults += [form for form in SELECTIONS if form not in SELECT_HELP]
+    faults += [form for form in SELECTIONS if f"`{form.partition(':')[0]}" not in (fetch.__doc__ or "")]
+    assert faults == []
 
 
 def test_the_default_is_good_and_featured_if_a_language_has_them() -> None:
@@ -84,15 +95,15 @@ def test_a_sample_depends_on_titles_and_seed_only_and_a_larger_one_adds(
     assert sample == sampled(sorted(wanted), count, seed)
     assert sample == sampled(wanted, count + 1, seed)[:count]
     assert len(sample) == min(count, len(wanted))
-    others = [one for one in wanted if one not in sample or random.random() < 0.5]
+    others = [page for page in wanted if page not in sample or random.random() < 0.5]
     assert set(sampled(others, count, seed)) >= set(sample) & set(others)  # less to choose from
     assert sorted(sampled(wanted, None, seed)) == sorted(wanted)
 
 
 def test_each_title_is_in_a_sample_as_often_as_the_others() -> None:
     wanted = [Wanted(title=f"Page {number}") for number in range(100)]
-    seen = Counter(one.title for seed in range(1000) for one in sampled(wanted, 10, seed))
-    assert all(60 < seen[one.title] < 145 for one in wanted)  # 100 expected, standard deviation 9.5
+    seen = Counter(page.title for seed in range(1000) for page in sampled(wanted, 10, seed))
+    assert all(60 < seen[page.title] < 145 for page in wanted)  # 100 expected, standard deviation 9.5
 
 
 def test_links_in_a_list_page() -> None:
