@@ -51,13 +51,13 @@ def test_pages_and_html_that_the_wiki_cannot_give_do_not_stop_the_others(tmp_pat
         for revisions in ({"1", "2", "101"}, {"101"}):
             broken.clear()
             broken |= revisions
-            words = (*FETCH, "--rendered", "--limit", "6", "--api", api, "--store", tmp_path / "b.store")
+            rendered = (*FETCH, "--rendered", "--limit", "6", "--api", api, "--store")
             pages = f"{len(revisions)} pages' HTML got no answer; run the same command again"
-            assert pages in refused(*words)
+            assert pages in refused(*rendered, tmp_path / "b.store")
         broken.clear()
-        assert "  rendered  1, 5 already done; not: none\n" in done(*words)
+        assert "  rendered  1, 5 already done; not: none\n" in done(*rendered, tmp_path / "b.store")
         broken |= {str(number) for number in range(1, 121)}
-        stopped = refused(*words[:-1], tmp_path / "c.store")
+        stopped = refused(*rendered, tmp_path / "c.store")
         assert "no answer after 8 attempts" in stopped
         assert "nor to the 3 requests before it; run it again later to resume" in stopped
 
