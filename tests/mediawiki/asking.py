@@ -1,14 +1,11 @@
 """What the tests ask a wiki with: the real client, which waits for a shorter time."""
 
 import contextlib
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import hear_control_c
 from wikitext_builder.fetching.fetch import PagesReport, fetch_selected
 from wikitext_builder.fetching.lookup import Lookup, Selection
 from wikitext_builder.fetching.page_filters import Filter, Rule
@@ -24,21 +21,19 @@ GOOD = Category(name="Good articles")
 FEATURED = Category(name="Featured articles")
 DATE = "2016-08-31T23:59:59Z"
 
-# A separate process that fetches, and prints its progress after each batch.
-CHILD = """
-import os
-import sys
-from pathlib import Path
-import wikitext_builder as wb
 
-def report(stage, done, total=None, note=""):
-    os.write(1, f"{stage.replace(' ', '-')} {done}\\n".encode())  # one write: threads report too
+class StoppedError(Exception):
+    """A fetch was stopped on purpose."""
 
-api, path, select, as_of, limit, parallel = sys.argv[1:]
-options = {"as_of": as_of or None, "limit": int(limit) or None, "parallel": int(parallel), "expand": False}
-wb.fetch(path, api=api, select=select, progress=report, **options)
-report("ended", 0)
-"""
+
+def interrupted_at(place: str, least: int) -> Progress:
+    """Stops a fetch that is that far; words of a stage are joined by hyphens."""
+
+    def progress(stage: str, done: int, total: int | None, note: str = "") -> None:
+        if place == stage.replace(" ", "-") and done >= least:
+            raise StoppedError
+
+    return progress
 
 
 class Impatient(Wikipedia):
@@ -102,22 +97,3 @@ def titles(path: Path, *lines: str) -> TitlesFile:
 def lock_text(store: Store) -> str:
     """The lock file of all that is in a store."""
     return "".join(lock_lines(store.all_revisions("en"), LANGUAGES["en"]))
-
-
-def child(
-    api: str, path: Path, select: str = "good", *, as_of: str = "", limit: int = 0, parallel: int = 1
-) -> subprocess.Popen[str]:
-    """Start a fetch in a separate process."""
-    command = [sys.executable, "-c", CHILD, api, str(path), select, as_of, str(limit), str(parallel)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, preexec_fn=hear_control_c)
-
-
-def wait_for(process: subprocess.Popen[str], stage: str, least: int) -> None:
-    """Read what a child prints until it is that far."""
-    assert process.stdout is not None
-    for line in process.stdout:
-        said, count = line.split()
-        if said == stage and int(count) >= least:
-            return
-    raise AssertionError(f"the child ended: {process.stderr.read() if process.stderr else ''}")

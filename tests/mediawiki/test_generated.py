@@ -1,6 +1,7 @@
 """The command `fetch` against servers of generated pages: gaps, dry runs, samples, a pace, and turns."""
 
 import json
+import signal
 import subprocess
 import threading
 import time
@@ -10,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import COMMAND, done, environment, refused
-from tests.conftest import ROOT
+from tests.command import done, refused, start
+from tests.conftest import ROOT, hear_control_c
 from tests.mediawiki.asking import GOOD, ask, fetch_pages, stored
 from tests.mediawiki.load import DATE, LoadedWiki, Query, missing
 from tests.mediawiki.loopback import server
@@ -159,11 +160,10 @@ def slow_wiki(asked: Counter[str], gate: threading.Event) -> LoadedWiki:
     return LoadedWiki(pages=30, fault_of=wait)
 
 
-def fetching(api: str, store: Path) -> subprocess.Popen[str]:
+def fetching(api: str, store: Path, *options: str) -> subprocess.Popen[str]:
     """A fetch with one request per page, in a process of its own."""
-    command = [*COMMAND, *FETCH, "--api", api, "--store", str(store), "--as-of", "2026-01-01"]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment())
+    words = [*FETCH, "--api", api, "--store", store, "--as-of", "2026-01-01", *options]
+    return start(*words, preexec_fn=hear_control_c)
 
 
 def test_three_fetches_ask_for_each_page_once(tmp_path: Path) -> None:
@@ -208,3 +208,23 @@ def test_the_next_one_follows_a_killed_one_and_import_and_build_do_not_wait(tmp_
     assert missing(wiki, tmp_path) == []
     assert sum(wiki.given.values()) <= 30 + 1  # perhaps what the killed one had just asked for
     assert not list(tmp_path.glob("a.store-*"))
+
+
+def test_control_c_ends_at_once_and_loses_nothing(tmp_path: Path) -> None:
+    wiki = LoadedWiki(pages=30, fault_of=lambda _query, number: "503" if number > 12 else "")
+    with server(wiki, protocol="HTTP/1.1") as api:
+        process = fetching(api, tmp_path / "a.store", "--parallel", "3")
+        deadline = time.monotonic() + 60
+        while not wiki.faults and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.5)  # now it waits for a busy server
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, complaint = process.communicate(timeout=60)
+        assert time.monotonic() - begin < 30  # the waits that it was in would take two minutes
+        assert process.returncode == 130, complaint
+        with stored(tmp_path) as store:
+            assert 5 <= len(store.revisions("en")) <= 10
+        wiki.fault_of = lambda _query, _number: ""
+        assert fetching(api, tmp_path / "a.store").wait() == 0
+    assert missing(wiki, tmp_path) == []

@@ -1,16 +1,24 @@
-"""A fetch that is killed at any moment resumes where it stopped."""
+"""A fetch that is stopped at any moment resumes where it was; tests/crash kills it at any call."""
 
-import signal
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.cases import each
-from tests.mediawiki.asking import DATE, GOOD, child, fetched, lock_text, stored, wait_for
+from tests.mediawiki.asking import (
+    DATE,
+    GOOD,
+    StoppedError,
+    ask,
+    fetch_pages,
+    fetched,
+    interrupted_at,
+    lock_text,
+    stored,
+)
 from tests.mediawiki.wiki import Wiki
 
-LIMITS = {"": 0, DATE: 50}  # at a date each page is one request
+LIMITS = {"": None, DATE: 50}  # at a date each page is one request
 
 
 @pytest.fixture(scope="module")
@@ -19,49 +27,25 @@ def whole(running: Wiki, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     texts = {}
     for as_of, limit in LIMITS.items():
         with stored(tmp_path_factory.mktemp("whole")) as store:
-            fetched(running.api, store, GOOD, as_of=as_of, limit=limit or None)
+            fetched(running.api, store, GOOD, as_of=as_of, limit=limit)
             texts[as_of] = lock_text(store)
     return texts
 
 
 @each("wiki", "stage, least, as_of, parallel", "places of a kill")
-def test_a_kill_loses_nothing_and_repeats_at_most_the_batches_of_the_moment(
+def test_a_stop_loses_nothing_and_repeats_at_most_the_batches_of_the_moment(
     wiki: Wiki, tmp_path: Path, whole: dict[str, str], stage: str, least: int, as_of: str, parallel: int
 ) -> None:
-    wiki.fail(
-        {"match": "rvprop=|list=", "delay_ms": 400 if not as_of else 20}
-    )  # so that the kill comes in time
-    process = child(wiki.api, tmp_path / "a.store", as_of=as_of, limit=LIMITS[as_of], parallel=parallel)
-    wait_for(process, stage, least)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    wiki.heal()
+    stop, limit = interrupted_at(stage, least), LIMITS[as_of]
     with stored(tmp_path) as store:
+        with ask(wiki.api, parallel=parallel) as wikipedia, pytest.raises(StoppedError):
+            fetch_pages(store, wikipedia, [GOOD], as_of=as_of, limit=limit, progress=stop)
         before = len(store.revisions("en"))
         settled = store.wanted_count("en") - len(store.missing("en"))
         assert settled >= (least if stage == "fetching" else 0)
         assert settled == before + len(store.rejected("en"))
-        report = fetched(wiki.api, store, GOOD, as_of=as_of, limit=LIMITS[as_of] or None)
+        report = fetched(wiki.api, store, GOOD, as_of=as_of, limit=limit)
         assert lock_text(store) == whole[as_of]
         assert report.present == settled
         assert report.fetched == len(store.revisions("en")) - before
         assert 0 < settled < report.selected or stage != "fetching"
-
-
-def test_control_c_ends_at_once_and_loses_nothing(wiki: Wiki, tmp_path: Path, whole: dict[str, str]) -> None:
-    # Only the first four batches are answered: three threads take them before the first one is stored.
-    wiki.fail({"match": "rvprop=", "times": 4, "delay_ms": 1}, {"match": "rvprop=", "status": 503})
-    process = child(wiki.api, tmp_path / "a.store", parallel=3)
-    wait_for(process, "fetching", 50)
-    time.sleep(0.5)  # now it waits for a busy server
-    begin = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    _, complaint = process.communicate(timeout=60)
-    assert time.monotonic() - begin < 30  # the waits that it was in would take two minutes
-    assert process.returncode != 0
-    assert "KeyboardInterrupt" in complaint
-    wiki.heal()
-    with stored(tmp_path) as store:
-        assert 50 <= len(store.revisions("en")) <= 200
-        fetched(wiki.api, store, GOOD)
-        assert lock_text(store) == whole[""]

@@ -1,6 +1,7 @@
 """Selections by time, against a real MediaWiki whose pages have histories made for them: each trap counts."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,21 @@ import requests
 
 import wikitext_builder as wb
 from tests.mediawiki import histories
-from tests.mediawiki.asking import ask, child, fetch_pages, lock_text, stored, titles, wait_for
+from tests.mediawiki.asking import (
+    StoppedError,
+    ask,
+    fetch_pages,
+    interrupted_at,
+    lock_text,
+    stored,
+    titles,
+)
 from tests.mediawiki.histories import SINCE
 from tests.mediawiki.wiki import Wiki
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.fetch import PagesReport
 from wikitext_builder.fetching.selections import parse_conditions, parse_selections
+from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.reading import status_of
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -27,13 +37,19 @@ NOT_CREATED = {title: why[1:] for title, why in histories.PAGES["created since"]
 
 
 def selected(
-    api: str, store: Store, select: str, *, include: str = "", exclude: str = "", parallel: int = 1
+    api: str,
+    store: Store,
+    select: str,
+    *,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    parallel: int = 1,
+    progress: Progress = no_progress,
 ) -> PagesReport:
     """Fetch what texts select."""
-    within, without = ((text,) if text else () for text in (include, exclude))
-    conditions = parse_conditions(within, without, EN)
+    selections, conditions = parse_selections(select, EN), parse_conditions(include, exclude, EN)
     with ask(api, parallel=parallel) as wikipedia:
-        return fetch_pages(store, wikipedia, parse_selections(select, EN), conditions=conditions)
+        return fetch_pages(store, wikipedia, selections, conditions=conditions, progress=progress)
 
 
 def dates(store: Store) -> dict[str, str]:
@@ -74,7 +90,7 @@ def test_spans_and_the_log_decide_what_is_taken(wiki: Wiki, tmp_path: Path) -> N
             selected(wiki.api, store, "created-since:2019-01-01")
         selected(wiki.api, store, span)
         assert dates(store) == {"Copied silently": "2020-07-09"}
-        selected(wiki.api, store, f"titles:{file}", include=span)
+        selected(wiki.api, store, f"titles:{file}", include=[span])
         assert reasons(store)["In August"] == "created-later"
     (tmp_path / "recent").mkdir()
     with stored(tmp_path / "recent") as store:  # what the log names, without a proof
@@ -103,7 +119,9 @@ def test_conditions_filter_what_is_selected(wiki: Wiki, tmp_path: Path) -> None:
     ):
         (tmp_path / str(number)).mkdir()
         with stored(tmp_path / str(number)) as store:
-            report = selected(wiki.api, store, f"titles:{file.path}", include=include, exclude=exclude)
+            report = selected(
+                wiki.api, store, f"titles:{file.path}", include=include.split(), exclude=exclude.split()
+            )
             counted = Counter(page.reason for page in store.rejected("en") if page.title in CREATED)
             result = (kept(store), dict(counted), report.fetched)
         if result != (expected, why, len(expected)):
@@ -120,7 +138,7 @@ def test_a_lock_file_is_left_out_also_if_a_page_was_moved_since(
              if line.startswith(("#", "title\t", "Moved article", "New article"))]  # fmt: skip
     (tmp_path / "old.lock").write_text("".join(moved), encoding="utf-8", newline="")
     with stored(tmp_path) as store:
-        report = selected(wiki.api, store, f"recent:{SUMMER}", exclude=f"lock:{tmp_path / 'old.lock'}")
+        report = selected(wiki.api, store, f"recent:{SUMMER}", exclude=[f"lock:{tmp_path / 'old.lock'}"])
         assert not kept(store) & {"Moved article", "New article"}
         assert report.rejected["without-lock"] == 2
 
@@ -129,8 +147,8 @@ def test_what_is_rejected_comes_by_other_conditions_or_another_selection(wiki: W
     older = {"Merged into", "Old draft", "Split off"}
     by_title = f"titles:{titles(tmp_path, *older, 'Deleted soon').path}"
     with stored(tmp_path) as store:
-        assert selected(wiki.api, store, WHOLE, include="words:100-").fetched == 1
-        same = selected(wiki.api, store, WHOLE, include="words:100-")
+        assert selected(wiki.api, store, WHOLE, include=["words:100-"]).fetched == 1
+        same = selected(wiki.api, store, WHOLE, include=["words:100-"])
         assert (same.fetched, same.requests) == (0, 1)
         assert selected(wiki.api, store, WHOLE).fetched == len(CREATED) - 1
         assert reasons(store) == NOT_CREATED
@@ -166,16 +184,15 @@ def test_live_sets_of_two_spans_come_from_one_store_and_again_from_their_locks(
     ("stage", "least"),
     [("listing-log-create-since-2020-06-01", 5), ("finding-new-pages", 1), ("fetching", 0)],
 )
-def test_a_killed_selection_resumes(wiki: Wiki, summer: Path, tmp_path: Path, stage: str, least: int) -> None:
+def test_a_stopped_selection_resumes(
+    wiki: Wiki, summer: Path, tmp_path: Path, stage: str, least: int
+) -> None:
     with Store.open(summer) as store:
         whole = lock_text(store)
-    wiki.fail({"match": "rvdir=newer|letype=move", "delay_ms": 300})
-    process = child(wiki.api, tmp_path / "a.store", WHOLE)
-    wait_for(process, stage, least)
-    process.kill()
-    process.communicate()
-    wiki.heal()
+    stop = interrupted_at(stage, least)
     with stored(tmp_path) as store:
+        with pytest.raises(StoppedError):
+            selected(wiki.api, store, WHOLE, progress=stop)
         assert len(store.revisions("en")) < len(CREATED)
         selected(wiki.api, store, WHOLE, parallel=3)
         assert lock_text(store) == whole

@@ -65,11 +65,11 @@ def reason(
 
 def test_a_page_is_so_or_not() -> None:
     assert len(PAGE.wikitext.encode()) == 66
-    faults = []
+    faults: list[tuple[str, ...]] = []
     for case in cases("fetching", "a page is so or not"):
         whys = (reason(case["text"]), reason((), case["text"]))
         if whys != (case["include"], case["exclude"]):
-            faults.append((case["text"], whys))
+            faults.append((case["text"], *whys))
     for case in cases("fetching", "a summary that names the page of the text"):
         why = reason("created-since:2020-01-01", first_of=created(summary=case["summary"]))
         if why != ("split" if case["copied"] else ""):
