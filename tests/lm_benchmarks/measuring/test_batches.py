@@ -83,11 +83,8 @@ def test_a_name_of_the_users_stands_in_record_and_signature(data, tmp_path):
         assert named.rpartition("+")[2] == own.rpartition("+")[2]  # the hash of the model stays
     assert [one.total for one in read[:2]] == [one.total for one in plain]
     assert lb.compare(path, "counts", "My uniform (v2)").passages == 3
-
-
-def test_names_are_one_per_model(data):
-    for names in (["one"], ["one", "two", "three"], ["one", " "]):
-        why = error_of(lb.measure, ["unigram", "kn-5"], data, names=names)
+    for wrong in (["one"], ["one", "two", "three"], ["one", " "]):
+        why = error_of(lb.measure, ["unigram", "kn-5"], data, names=wrong)
         assert "expected --name once per model, in order" in why
 
 

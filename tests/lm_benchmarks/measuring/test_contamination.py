@@ -67,17 +67,12 @@ def measured(study, **options):
 
 def test_what_was_read_is_found_and_what_was_not_is_not(studies):
     dirty, clean = measured(studies["dirty"]), measured(studies["clean"])
-    assert dirty.is_found
+    assert (dirty.is_found, dirty.articles, len(dirty.pairs), clean.is_found) == (True, (10, 10), 10, False)
     assert dirty.chance <= 0.025
-    assert dirty.articles == (10, 10)
-    assert len(dirty.pairs) == 10
-    assert dirty.verdict.startswith(
-        "The model has probably read some of the earlier articles: they are easier"
-    )
-    assert not clean.is_found
-    assert clean.verdict.startswith(
-        "No sign that the model has read the earlier articles: they are not easier"
-    )
+    has_read = "The model has probably read some of the earlier articles: they are easier"
+    assert dirty.verdict.startswith(has_read)
+    no_sign = "No sign that the model has read the earlier articles: they are not easier"
+    assert clean.verdict.startswith(no_sign)
     assert abs(clean.difference) < dirty.difference / 2
     assert replace(dirty, chance=0.0251).is_found is False
     assert replace(dirty, chance=0.04, level=0.9).is_found

@@ -143,13 +143,12 @@ def test_groups_by_hand():
 
 def test_parts_of_the_text_add_up_to_each_group():
     long = [([2, 3, 4, 1] * 30, [1.0, 2.0, 4.0, 8.0] * 30)]
-    for passages in (PASSAGES, long):
-        for group in groups_of(passages, WORDS, COUNTS):
-            assert len(group.parts) == 20
-            assert sum(tokens for tokens, _ in group.parts) == group.tokens
-            assert sum(nats for _, nats in group.parts) == pytest.approx(group.nats)
-    everywhere = [group for group in groups_of(long, WORDS, COUNTS) if group.label == "<eos>"]
-    assert {tokens for group in everywhere for tokens, _ in group.parts} == {1, 2}  # 6 tokens in each part
+    for group in (*groups_of(PASSAGES, WORDS, COUNTS), *groups_of(long, WORDS, COUNTS)):
+        assert len(group.parts) == 20
+        assert sum(tokens for tokens, _ in group.parts) == group.tokens
+        assert sum(nats for _, nats in group.parts) == pytest.approx(group.nats)
+    (ends,) = (group for group in groups_of(long, WORDS, COUNTS) if group.label == "<eos>")
+    assert {tokens for tokens, _ in ends.parts} == {1, 2}  # 6 tokens in each part
 
 
 def test_counts_are_those_of_train(inputs):
