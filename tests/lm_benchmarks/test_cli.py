@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -99,7 +98,6 @@ def third_party(tmp_path_factory, data):
     vocabulary = Vocabulary.of_file(data / "wiki.train.tokens")
     words = [word for word in vocabulary.tokens if word not in ("<unk>", EOS)]
     (folder / "bigrams.arpa").write_text(arpa(words))
-    (folder / "causal").mkdir()
     make_causal_model(folder / "causal", data / "wiki.train.tokens")
     line = shlex.join([sys.executable, "-c", UNIFORM.format(size=len(vocabulary))])
     return f"arpa:{folder / 'bigrams.arpa'}", f"transformers:{folder / 'causal'}", f"command:{line}"
@@ -126,7 +124,7 @@ def test_every_kind_of_model_is_measured_and_a_cheat_is_marked(results, data):
     (how,) = read[2].trained
     assert (how.recipe, how.data, how.epochs) == (read[2].recipe, "tiny", len(how.curve))
     assert how.command.startswith("ps-models train pointer-sentinel-lstm tiny --set ")
-    train = Path(str(data) + "/wiki.train.tokens").read_text().split("\n")[:-1]
+    train = (data / "wiki.train.tokens").read_text().split("\n")[:-1]
     assert how.tokens == how.epochs * sum(len(line.split()) + 1 for line in train)
     assert all(result.groups and result.written and result.command for result in read)
 
@@ -200,8 +198,7 @@ def test_what_cannot_be_put_around_a_checkpoint_is_refused(data, tmp_path):
 def test_json_has_no_infinite_number(data):
     bad = "import sys\nfor line in sys.stdin:\n words = line.split()\n"
     bad += " if words: print(*['-800'] * len(words), flush=True)"
-    program = f"command:{shlex.join([sys.executable, '-c', bad])}"
-    text = run("run", program, "--data", data, *FAST, "--json")
+    text = run("run", f"command:{shlex.join([sys.executable, '-c', bad])}", "--data", data, *FAST, "--json")
     assert json.loads(text)["perplexity"] is None
     assert "Infinity" not in text
 
@@ -218,21 +215,18 @@ def test_check_says_which_law_is_broken(data, failed):
     assert failed("check", "tests.lm_benchmarks.cheats:peeks", "--data", data)
 
 
-@pytest.mark.parametrize("context", ["carried", "article"])
-def test_a_model_that_cheats_later_fails_but_its_record_says_why(data, tmp_path, context):
+def test_a_model_that_cheats_later_fails_but_its_record_says_why(data, tmp_path):
     path, long = tmp_path / "results.jsonl", shutil.copytree(data, tmp_path / "long")
     shutil.copy(long / "wiki.train.tokens", long / "wiki.test.tokens")  # more than 400 tokens
-    cheats = {"carried": ("sure_later", "too_much_later"), "article": ("too_much_later",)}
-    for cheat in cheats[context]:
-        model = f"tests.lm_benchmarks.cheats:{cheat}"
+    for cheat, context in (("sure", "carried"), ("too_much", "carried"), ("too_much", "article")):
+        model = f"tests.lm_benchmarks.cheats:{cheat}_later"
         arguments = ("run", model, "--data", long, "--results", path, "--context", context)
         with pytest.raises(HarnessError, match=r"violates .* of 6 invariants; sum: .* sum to .*, in article"):
             run(*arguments)
         assert "BREAKS sum" in run(*arguments, "--allow-broken")
         first, second = read_results(path)[-2:]
-        assert first.broken == second.broken
+        assert (first.broken, first.tried) == (second.broken, second.tried)
         assert "sum" in first.broken
-        assert first.tried == second.tried
 
 
 def test_a_model_that_fails_or_cheats_at_once_does_not_stop_the_others(data, tmp_path, failed):
@@ -343,12 +337,10 @@ def test_errors_are_one_line_and_status_1(results, data, failed):
 
 
 def test_wrong_usage_is_status_2():
-    run("run", status=2)
-    run("compare", status=2)
-    for names in ((), ("kn-5",), ("a", "b", "c")):
-        run("compare", RECORDS, *names, status=2)
-    for seed in ("-1", "99999999999999999999"):
-        run("compare", "results.jsonl", "a", "b", "--seed", seed, status=2)
+    seeds = [("compare", "results.jsonl", "a", "b", "--seed", seed) for seed in ("-1", "9" * 20)]
+    names = [("compare", RECORDS, *names) for names in ((), ("kn-5",), ("a", "b", "c"))]
+    for words in (("run",), ("compare",), *names, *seeds):
+        run(*words, status=2)
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path):

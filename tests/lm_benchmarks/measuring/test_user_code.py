@@ -162,16 +162,13 @@ def test_an_error_while_the_laws_are_tried_shows_the_users_lines(module, data):
         assert "ps_models" not in trace
 
 
-def test_a_trace_has_no_frame_of_python_between_ours(module, data):
+def test_broken_contracts_are_told_with_what_is_expected_and_no_frame_of_python_between_ours(module, data):
     findings = check(f"{module}:too_long", data)
     assert re.fullmatch(rf"RuntimeError: too long for me \({module}.py, line \d+\)", findings["chunks"])
     assert not [trace for trace in findings.traces if "functools" in trace or "ps_models" in trace]
-
-
-def test_a_call_that_returns_something_else_is_told_what_is_expected(module, data):
-    for function, found in (("no_state", "a Tensor"), ("three", "a tuple of Tensor, Tensor, Tensor")):
+    for function, returned in (("no_state", "a Tensor"), ("three", "a tuple of Tensor, Tensor, Tensor")):
         contract = check(f"{module}:{function}", data)["contract"]
-        assert contract.startswith(f"a call returned {found}; expected a tuple of the scores, a Tensor")
+        assert contract.startswith(f"a call returned {returned}; expected a tuple of the scores, a Tensor")
 
 
 def test_a_state_whose_batch_is_not_first_is_refused_first_with_the_rule(module, data):
