@@ -7,7 +7,7 @@ from pathlib import Path
 from extraction_eval.measure import measure_pages, read_store_pages, render_page
 
 import wikitext_builder as wb
-from tests.cases import each
+from tests.cases import cases, each
 from tests.command import done
 from tests.mediawiki.asking import ask, fetched, stored, titles
 from tests.mediawiki.wiki import Wiki
@@ -15,33 +15,15 @@ from wikitext_builder.article import Page
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
-from wikitext_builder.fetching.expansions import (
-    ExpansionsReport,
-    expand_calls,
-    fetch_expansions,
-    fetch_html,
-)
+from wikitext_builder.fetching.expansions import ExpansionsReport, expand_calls, fetch_expansions, fetch_html
 from wikitext_builder.limits import CALL_BYTES
 from wikitext_builder.store.reading import StoredPage, status_of
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.client import Wikipedia
 
-TEXTS = {
-    "{{distance|3}}": "15 leagues",
-    "{{wrapped|a|{{distance|1}}}}": '<span class="wrapped">a, 5 leagues</span>',
-    "{{empty}}": "",
-    "{{bullets|x|y}}": "\n* x\n* y",  # within a line, as MediaWiki does it there
-    "{{#if:x|{{PAGENAME}}}}": "東京",
-    "<ref>{{distance|2}}</ref>": "<ref>{{distance|2}}</ref>",  # extension tags are not expanded here
-}
-FAILURES = {
-    "{{nowhere|x}}": "no-template",
-    "{{wrapped|{{nowhere}}}}": "no-template",
-    "{{loop}}": "error",
-    "{{#invoke:Broken|f}}": "error",
-    "{{#expr:1/0}}": "error",
-    "{{wrapped|" + "x" * CALL_BYTES + "}}": "too-large",
-}
+TEXTS = {case["call"]: case["text"] for case in cases("wiki", "expansions of a page")}
+FAILURES = {case["call"]: case["reason"] for case in cases("wiki", "expansions that fail")}
+FAILURES["{{wrapped|" + "x" * CALL_BYTES + "}}"] = "too-large"
 EATER = "{{wrapped|<!-- }}"  # swallows all marks after it, so that each call must be asked for alone
 
 
@@ -131,32 +113,16 @@ def test_a_wiki_fills_what_pages_leave_out(
     assert extracted(tmp_path / "a.store", language) == (filled, [])
 
 
-# --- sentences of the shared pages
-
-
-# They call templates that no macro knows (left_out.tsv); here these compute what is easy to check.
-SENTENCES = (
-    "It cost $5 (equivalent to ${{Inflation|US|5|1861}} in {{Inflation-year|UK}}).\n\n"
-    "She paid ${{Formatprice|{{Inflation|US|480000|1901}}}} to {{Swiss populations|CH-AG|4001}} people of"
-    " {{grc-tr|Ψυχή}}.\n\nIt is so. {{Cws |title=Full text |link=T|nobullet=yes}}"
-)
-LINES = (
-    "It cost $5 (equivalent to $125 in 2015).",
-    "She paid $12,000,000 to 20782 people of Psykhḗ.",
-    "It is so. Full text at Wikisource",
-)
-
-
 def test_no_call_in_a_sentence_stays_without_text(wiki: Wiki) -> None:
-    sentences = page(SENTENCES, "A")
+    (case,) = cases("wiki", "sentences of the shared pages")
+    sentences = page(case["wikitext"], "A")
     unknown = extract(sentences).left_out
     assert len(unknown) == 6
     with ask(wiki.api) as wikipedia:
         found = expand_calls(wikipedia, sentences, unknown)
-    assert found.failures == {}
     article = extract(sentences, expansions=found.texts)
-    assert article.left_out == ()
-    assert tuple(filter(None, article.lines[3:])) == LINES
+    assert (found.failures, article.left_out) == ({}, ())
+    assert [line for line in article.lines[3:] if line] == case["lines"]
 
 
 # --- rendered pages
@@ -202,12 +168,8 @@ def test_a_renamed_template_has_its_text_without_the_wiki_afterwards(wiki: Wiki,
     with stored(tmp_path) as store, ask(wiki.api) as wikipedia:
         store.add("en", [page(wikitext, "Renamed")], origin="test")
         expanded(store, wikipedia)
-        assert store.template_redirects("en") == {
-            "Cvrt": "Convert units",
-            "Convert": "Convert units",
-            "Convert units": "Convert units",
-            "Nowhere": "Nowhere",
-        }
+        names = dict.fromkeys(("Cvrt", "Convert", "Convert units"), "Convert units")
+        assert store.template_redirects("en") == {**names, "Nowhere": "Nowhere"}
         assert expanded(store, wikipedia).requests == 0
     found = wb.read_page(tmp_path / "a.store", title="Renamed")
     assert found.expansions == {}

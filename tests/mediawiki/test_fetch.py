@@ -9,8 +9,6 @@ from tests.cases import cases
 from tests.mediawiki import exports
 from tests.mediawiki.asking import DATE, FEATURED, GOOD, ask, fetch_pages, fetched, lock_text, stored, titles
 from tests.mediawiki.wiki import Wiki, page_properties
-from tests.wikitext_builder.wiki.test_classify import BAD as BAD_TITLES
-from tests.wikitext_builder.wiki.test_classify import GOOD as GOOD_TITLES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.selections import Category, ListPage, LockFile
 from wikitext_builder.store.reading import status_of
@@ -211,7 +209,7 @@ def test_titles_that_we_refuse_are_those_that_mediawiki_refuses(wiki: Wiki) -> N
     # A bar separates titles for the API, and a fragment is cut off: these cannot be asked for.
     asked = [
         title
-        for title in (*GOOD_TITLES, *BAD_TITLES)
+        for title in [case["title"] for case in cases("wiki", "texts that can be titles, and others")]
         if title.strip(" _") and not set(title) & set("|#\ud800")
     ]
     with ask(wiki.api) as wikipedia:

@@ -151,8 +151,8 @@ def test_other_names_are_of_wikipedias_without_a_table() -> None:
     for code, language in OTHERS.items():
         for name in OTHER_NAMES:
             names = getattr(language, name)
-            assert len(set(names)) == len(names), (code, name)
-            assert all(one.strip() == one and not set(one) & set("[]{}|#<>") for one in names), (code, name)
+            strange = [one for one in names if one.strip() != one or set(one) & set("[]{}|#<>")]
+            assert (len(set(names)), strange) == (len(names), []), (code, name)
 
 
 def test_an_export_says_namespaces_and_the_address() -> None:
