@@ -85,9 +85,9 @@ def counted(monkeypatch):
 @pytest.fixture
 def raw(tmp_path):
     """Writes a raw file with a text of so many lines, or with a text of its own."""
+    path = tmp_path / "wiki.test.raw"
 
     def write(text):
-        path = tmp_path / "wiki.test.raw"
         path.write_text(text if isinstance(text, str) else make_text(text), encoding="utf-8")
         return path
 
