@@ -1,6 +1,6 @@
 """Columns, and tables and pages made of them: as text, Markdown, LaTeX, CSV and HTML.
 
-A column is one entry of a registry. `shown` makes a data frame of the cells that a reader sees, `exact` one
+A column is one entry of a registry. `framed` makes a data frame of the cells that a reader sees, `exact` one
 of the values, not rounded; each format is written from such a frame. The table of a model by convention is
 all of it in a page: `CONVENTION_COLUMNS`, and `write_conventions`, which can write any format.
 """
@@ -63,13 +63,6 @@ class Column:
 def fixed(value: float | None, form: str, none: str = "") -> str:
     """A number as a format says, or `none`."""
     return none if value is None else format(value, form)
-
-
-def shown(columns: Iterable[Column], rows: Iterable[object]) -> pd.DataFrame:
-    """The cells that a reader sees, as text."""
-    wanted = [column for column in columns if column.head]
-    cells = [[column.cell(row) for column in wanted] for row in rows]
-    return framed(cells, {column.head: column.words for column in wanted})
 
 
 def framed(cells: Sequence[Sequence[str]], heads: Mapping[str, bool]) -> pd.DataFrame:
@@ -237,18 +230,23 @@ def write_conventions(found: Sequence[ByConvention], form: str) -> str:
         return json.dumps(rows, ensure_ascii=False) + "\n"
     if form == "csv":
         return csv_table(values.assign(known=values["known"].map("; ".join)))
-    frame, made = shown(CONVENTION_COLUMNS, found), [one.result for one in found if one.result]
+    made = [one.result for one in found if one.result]
+    columns = [column for column in CONVENTION_COLUMNS if column.head]
+    cells = [[column.cell(one) for column in columns] for one in found]
+    frame = framed(cells, {column.head: column.words for column in columns})
     # There is no number, or it means nothing: a stored result says which laws the model breaks.
-    reasons = [(one.convention.name, why) for one in found for why in (one.why, _broken(one)) if why]
-    reasons += [
-        (one.convention.name, warning) for one in found for warning in warnings_of(filter(None, [one.result]))
+    reasons = [
+        one_line(f"{one.convention.name}: {why}")
+        for one in found
+        for why in (one.why, _broken(one), *warnings_of(filter(None, [one.result])))
+        if why
     ]
     return render(
         f"conventions.{form}",
         title=f"{made[0].model} by convention" if made else "Perplexity by convention",
         frame=frame,
         narrow=frame.iloc[:, :4],  # what fits a terminal
-        reasons=[one_line(f"{name}: {why}") for name, why in reasons],
+        reasons=reasons,
         signatures=[str(result.signature) for result in made],
     )
 
