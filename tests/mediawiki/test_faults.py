@@ -37,24 +37,6 @@ def test_a_fault_that_passes_costs_a_wait_and_nothing_else(
     assert sum(note.startswith("waiting ") for note in notes) == 2
 
 
-LAG = """$wgHooks['ApiMaxLagInfo'][] = static function ( &$info ) {
-    $info = [ 'host' => 'db1', 'lag' => 9, 'type' => 'db' ];
-};"""
-
-
-def test_a_lag_reported_with_status_200_causes_a_wait(wiki: Wiki) -> None:
-    waits: list[float] = []
-    wiki.set(LAG)
-    with (
-        ask(wiki.api, waits, patience=Patience(attempts=2), maxlag=5) as wikipedia,
-        pytest.raises(BuilderError, match=r"2 attempts \(maxlag: .*9 seconds.*run it again later"),
-    ):
-        wikipedia.request(SITE)
-    assert min(waits) >= 4.9  # its Retry-After
-    with ask(wiki.api, maxlag=10) as wikipedia:
-        assert wikipedia.request(SITE)
-
-
 def test_a_private_wiki_is_an_error_and_a_read_only_wiki_is_read(wiki: Wiki, tmp_path: Path) -> None:
     with stored(tmp_path) as store:
         wiki.set("$wgReadOnly = 'the databases are moved';")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import wikitext_builder as wb
-from tests.cases import cases, each
+from tests.cases import cases
 from tests.conftest import ROOT
 from tests.dumps import numbered_page
 from wikitext_builder.article import Page
@@ -165,16 +165,19 @@ def test_dates_in_a_lock_file_are_read_back(tmp_path: Path) -> None:
         read_lock(path, language="en")
 
 
-@each("fetching", "include, exclude, pages", "a build takes what is included and not excluded")
 def test_a_build_takes_what_is_included_and_not_excluded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, include: str, exclude: str, pages: list[int]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("titles.txt").write_text("Page 3\n", encoding="utf-8")
     Path("small.txt").write_text("page_3\n", encoding="utf-8")  # MediaWiki takes it for the same title
     write_lock(Path("some.lock"), [revision(1)])
-    rows = chosen([*DATED, revision(3)], include, exclude, "en")
-    assert [row.page_id for row in rows] == pages
+    faults = []
+    for case in cases("fetching", "a build takes what is included and not excluded"):
+        rows = chosen([*DATED, revision(3)], case["include"], case["exclude"], "en")
+        if [row.page_id for row in rows] != case["pages"]:
+            faults.append((case, rows))
+    assert faults == []
 
 
 def test_a_lock_file_knows_a_page_that_was_moved_and_its_wiki(tmp_path: Path) -> None:
