@@ -3,7 +3,6 @@
 import ast
 import logging
 import math
-import os
 import re
 import shlex
 import subprocess
@@ -18,7 +17,7 @@ from click.testing import CliRunner
 
 import wikitext_builder as wb
 from tests.command import COMMAND, COMMANDS, PROGRAMS, environment, run_program
-from tests.conftest import ROOT, SOURCES
+from tests.conftest import ROOT
 from tests.documents import check_command
 from tests.ps_models.tiny import SETTINGS, make_dataset
 from wikitext_builder.cli.command_line import Program
@@ -36,15 +35,12 @@ def usual_volume() -> Iterator[None]:
     set_verbosity(None)
 
 
-def module(name: str, *arguments: str, **environment: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-m", name, *arguments],
-        env={**os.environ, "PYTHONPATH": SOURCES, **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    ).stdout
+def module(name: str, *arguments: str, **variables: str) -> str:
+    words = [sys.executable, "-m", name, *arguments]
+    done = subprocess.run(
+        words, env=environment(**variables), capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout
 
 
 def help_of(name: str, *arguments: str) -> str:
@@ -99,7 +95,7 @@ def test_the_shell_completes_choices_and_options() -> None:
         shown = module("wikitext_builder", _WIKITEXT_BUILDER_COMPLETE="bash_complete", **words)
         return [one.partition(",")[2] for one in shown.splitlines()]
 
-    assert completed("wikitext-builder build wiki") == ["wikitext-2", "wikitext-103"]
+    assert completed("wikitext-builder build demo --sections c") == ["clean"]
     assert completed("wikitext-builder fetch --sel") == ["--select"]
     for name in PROGRAMS:
         for shell in ("bash", "zsh", "fish"):
