@@ -1,17 +1,16 @@
 """The commands on the bundled sample, and real processes with real faults."""
 
-import contextlib
 import csv
 import io
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
-import threading
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 
@@ -299,42 +298,24 @@ def test_an_unknown_name_is_answered_with_the_right_one(
     assert says in done.stderr
 
 
-def pipes(process: subprocess.Popen[str]) -> tuple[IO[str], IO[str], IO[str]]:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    return process.stdin, process.stdout, process.stderr
-
-
 def test_a_reader_that_goes_away_is_not_an_error() -> None:
-    with start("tokenize", stdin=subprocess.PIPE) as process:
-        stdin, stdout, stderr = pipes(process)
-        writer = threading.Thread(target=feed, args=(stdin,))
-        writer.start()
-        assert stdout.readline() == " a b c \n"
-        stdout.close()
-        assert process.wait(timeout=100) == 141
-        assert stderr.read() == ""
-        writer.join()
-
-
-def feed(pipe: IO[str]) -> None:
-    """Writes until nobody reads."""
-    with contextlib.suppress(BrokenPipeError), pipe:
-        for _ in range(200_000):
-            pipe.write("a b c\n")
+    line = f"yes a b c | {shlex.join(COMMAND)} tokenize | head -n 1; echo ${{PIPESTATUS[1]}}"
+    done = subprocess.run(
+        ["bash", "-c", line], env=environment(), capture_output=True, text=True, check=True, timeout=100
+    )
+    assert (done.stdout, done.stderr) == (" a b c \n141\n", "")
 
 
 def test_control_c_ends_quietly_with_130() -> None:
     with start("tokenize", stdin=subprocess.PIPE, preexec_fn=hear_control_c) as process:
-        stdin, stdout, stderr = pipes(process)
-        stdin.write("a line\n" * 5_000)
-        stdin.flush()
-        assert stdout.read(8) == " a line "  # it is at work
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("a line\n" * 5_000)
+        process.stdin.flush()
+        assert process.stdout.read(8) == " a line "  # it is at work
         os.killpg(process.pid, signal.SIGINT)
-        stdin.close()
-        assert process.wait(timeout=100) == 130
-        said = stderr.read()
+        _, said = process.communicate(timeout=100)
+    assert process.returncode == 130
     assert said.strip() == "wikitext-builder: stopped; run the same command again to resume it"
 
 
