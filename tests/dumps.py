@@ -18,15 +18,11 @@ END = b"</mediawiki>\n"
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-def numbered_page(number: int, wikitext: str, title: str = "") -> Page:
-    """A page whose ids, and title if none is given, come from a number."""
-    return Page(
-        title=title or f"Page {number}",
-        page_id=number,
-        revision_id=1000 + number,
-        timestamp="2016-04-16T17:15:34Z",
-        wikitext=wikitext,
-    )
+def numbered_page(number: int, wikitext: str = "text", title: str = "", **fields: Any) -> Page:
+    """A page whose ids, and title if none is given, come from a number, unless fields say otherwise."""
+    ids: dict[str, Any] = {"page_id": number, "revision_id": 1000 + number}
+    dated = ids | {"timestamp": "2016-04-16T17:15:34Z"} | fields
+    return Page(title=title or f"Page {number}", wikitext=wikitext, **dated)
 
 
 def base_36(number: int) -> str:

@@ -7,7 +7,6 @@ import random
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import time
 import zipfile
@@ -20,7 +19,8 @@ from typing import Any
 import pytest
 
 import wikitext_builder as wb
-from tests.command import done, environment, forked
+from tests.command import done, environment, forked, python
+from tests.dumps import numbered_page
 from tests.wikitext_builder.datasets import (
     LATER,
     PAGES,
@@ -147,16 +147,23 @@ def killed(store: Path, out: Path, report: int, *, cwd: Path | None = None) -> N
     assert end.returncode == -signal.SIGKILL, end.stderr
 
 
-def test_what_else_lies_in_the_working_folder_stays(small: Path, tmp_path: Path) -> None:
-    work, store = tmp_path / ".out.partial", small / "pages.store"
-    killed(store, tmp_path / "out", 2)
-    (work / "notes").write_text("dear")
+def test_what_else_lies_in_the_working_folder_stays_and_leftovers_of_another_build_are_not_used(
+    small: Path, tmp_path: Path
+) -> None:
+    work, store, out = tmp_path / ".out.partial", small / "pages.store", tmp_path / "out"
+    killed(store, out, 2)
     (work / "photos").mkdir()
-    (work / "photos" / "shards").write_text("dear")
-    built(store, tmp_path / "out")
-    assert digests(tmp_path / "out") == digests(small / "demo")
+    others = (work / "notes", work / "photos" / "shards")
+    for path in others:
+        path.write_text("dear")
+    report = built(store, out, recipe=replace(DEMO, sections="clean"))
+    assert (report.shards_found, report.manifest.recipe.sections) == (0, "clean")
+    assert digests(out) != digests(small / "demo")
+    shutil.rmtree(out)
+    built(store, out)
+    assert digests(out) == digests(small / "demo")
     assert {path.name for path in work.iterdir()} == {"notes", "photos"}
-    assert (work / "photos" / "shards").read_text() == "dear"
+    assert [path.read_text() for path in others] == ["dear", "dear"]
 
 
 def test_a_dataset_says_its_licences(tmp_path: Path) -> None:
@@ -172,16 +179,18 @@ def test_a_dataset_says_its_licences(tmp_path: Path) -> None:
 
 def test_titles_do_not_become_rare_words(small: Path, tmp_path: Path) -> None:
     with pytest.raises(BuilderError, match="--min-count: 100000; train has `=` less often"):
-        wb.build("demo", small / "pages.store", tmp_path / "out", min_count=100_000)
+        built(small / "pages.store", tmp_path / "out", recipe=replace(DEMO, min_count=100_000))
 
 
-@pytest.mark.parametrize("start", [b"", b"{}\n", b'{"pages": "all"}\n', b"[[[\n"])
-def test_a_damaged_shard_is_named(small: Path, tmp_path: Path, start: bytes) -> None:
+def test_a_damaged_shard_is_named(small: Path, tmp_path: Path) -> None:
     killed(small / "pages.store", tmp_path / "out", 4)
-    for path in (tmp_path / ".out.partial").glob("*/shards/*"):
-        path.write_bytes(start + path.read_bytes()[:-3])
-    with pytest.raises(BuilderError, match=r"damaged \(.*; remove the folder .*shards and build again"):
-        built(small / "pages.store", tmp_path / "out")
+    shards = {path: path.read_bytes()[:-3] for path in (tmp_path / ".out.partial").glob("*/shards/*")}
+    assert shards
+    for start in (b"", b"{}\n", b'{"pages": "all"}\n', b"[[[\n"):
+        for path, content in shards.items():
+            path.write_bytes(start + content)
+        with pytest.raises(BuilderError, match=r"damaged \(.*; remove the folder .*shards and build again"):
+            built(small / "pages.store", tmp_path / "out")
     shutil.rmtree(next((tmp_path / ".out.partial").glob("*/shards")))
     built(small / "pages.store", tmp_path / "out")
     assert digests(tmp_path / "out") == digests(small / "demo")
@@ -199,9 +208,8 @@ def test_other_code_is_another_dataset(small: Path, tmp_path: Path, monkeypatch:
 
 def test_all_that_a_build_imports_is_part_of_its_code() -> None:
     imports = "wikitext_builder.building.build, wikitext_builder.extraction.page"
-    words = [sys.executable, "-c", f"import sys, {imports}; print(*sys.modules)"]
-    printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    rooms = {name.split(".")[1] for name in printed.split() if name.startswith("wikitext_builder.")}
+    modules = python(f"import sys, {imports}; print(*sys.modules)").stdout.split()
+    rooms = {name.split(".")[1] for name in modules if name.startswith("wikitext_builder.")}
     assert {"building", "extraction", "tokens"} <= rooms
     assert not rooms & {*UNDECIDING}
 
@@ -300,27 +308,22 @@ def test_memory_that_runs_out_rejects_no_page(
 def test_what_is_built_is_not_built_again_and_nothing_else_is_overwritten(
     small: Path, tmp_path: Path
 ) -> None:
-    store, out = small / "pages.store", small / "demo"
+    store, out, mine = small / "pages.store", small / "demo", tmp_path / "mine"
     before = digests(out)
     assert built(store, out).already_built
-    with pytest.raises(BuilderError, match="another dataset"):
-        built(store, out, recipe=replace(DEMO, min_count=2))
+    mine.mkdir()
+    for thesis in (mine / "thesis.txt", tmp_path / "file"):
+        thesis.write_text("years of work")
+    cases = {
+        out: "another dataset",
+        mine: "not a dataset of ours",
+        tmp_path / "file": "not a dataset of ours",
+    }
+    for path, words in cases.items():
+        with pytest.raises(BuilderError, match=words):
+            built(store, path, recipe=replace(DEMO, min_count=2))
     assert digests(out) == before
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    (tmp_path / "file").write_text("text")
-    for name in ("mine", "file"):
-        with pytest.raises(BuilderError, match="not a dataset of ours"):
-            built(store, tmp_path / name)
-    assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
-
-
-def test_leftovers_of_another_build_are_not_used(small: Path, tmp_path: Path) -> None:
-    killed(small / "pages.store", tmp_path / "out", 1)
-    report = built(small / "pages.store", tmp_path / "out", recipe=replace(DEMO, sections="clean"))
-    assert report.shards_found == 0
-    assert report.manifest.recipe.sections == "clean"
-    assert digests(tmp_path / "out") != digests(small / "demo")
+    assert (mine / "thesis.txt").read_text() == (tmp_path / "file").read_text() == "years of work"
 
 
 # --- exports
@@ -374,9 +377,8 @@ def with_templates(path: Path, **texts: str) -> Path:
 
 
 def add_template(store: Path, name: str, revision: int, timestamp: str, text: str) -> None:
-    found = Page(title=name, page_id=revision, revision_id=revision, timestamp=timestamp, wikitext=text)
     with Store.create(store) as opened:
-        StoredTemplates(opened).add([(name, found)])
+        StoredTemplates(opened).add([(name, numbered_page(revision, text, name, timestamp=timestamp))])
 
 
 def test_templates_of_the_store_fill_calls_and_reasons_are_counted(tmp_path: Path) -> None:
@@ -395,17 +397,12 @@ def test_templates_of_the_store_fill_calls_and_reasons_are_counted(tmp_path: Pat
     assert dated.left_out_reasons == {"no-template": 120}
 
 
-def test_templates_give_the_same_bytes_in_processes(tmp_path: Path) -> None:
-    store = with_templates(tmp_path / "a.store", **TEMPLATES)
-    built(store, tmp_path / "one")
-    with ProcessPool(2) as runner:
-        built(store, tmp_path / "two", runner=runner)
-    assert digests(tmp_path / "one") == digests(tmp_path / "two")
-
-
 def test_another_text_of_a_template_is_another_dataset(tmp_path: Path) -> None:
     store = with_templates(tmp_path / "a.store", **TEMPLATES)
     built(store, tmp_path / "out")
+    with ProcessPool(2) as runner:  # they give the same bytes
+        built(store, tmp_path / "two", runner=runner)
+    assert digests(tmp_path / "out") == digests(tmp_path / "two")
     add_template(store, "Unit", 9, LATER, "miles")
     with pytest.raises(BuilderError, match="holds another dataset"):
         built(store, tmp_path / "out")

@@ -1,9 +1,8 @@
 """Parquet files: the same rows and bytes as from all rows at once, however they come."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from wikitext_builder.building.card import NOTE
 from wikitext_builder.building.exports import LINES, TABLES, ParquetFiles
-from wikitext_builder.dataset.load import ARTICLES, PlainArticle, Section
+from wikitext_builder.dataset.load import ARTICLES
 
 TABLE = replace(TABLES["tokens"], rows_per_file=12, rows_per_group=4)
 
@@ -47,28 +46,3 @@ def test_a_split_without_rows_is_one_file_without_rows(tmp_path: Path, kind: str
     (path,) = (tmp_path / TABLES[kind].folder).iterdir()
     table = pq.read_table(path)
     assert (table.num_rows, table.column_names) == (0, list(TABLES[kind].types))
-
-
-def test_articles_keep_their_types(tmp_path: Path) -> None:
-    unknown: dict[str, Any] = {"wikidata_id": None, "created": None}
-    article = PlainArticle(
-        title="A\nB",
-        page_id=2**40,
-        revision_id=2,
-        timestamp="2016-01-01T00:00:00Z",
-        url="https://",
-        categories=("X", "Y"),
-        quality="",
-        sections=(Section(heading="", level=1, text="x"),),
-        formulas=(),
-        left_out=("Mystery",),
-        text="x",
-        **unknown,
-    )
-    with ParquetFiles(tmp_path, "train", TABLES[ARTICLES]) as files:
-        files.add([asdict(article)])
-    (found,) = pq.read_table(tmp_path / ARTICLES).to_pylist()
-    expected = asdict(article)
-    assert found == {
-        name: list(value) if isinstance(value, tuple) else value for name, value in expected.items()
-    }

@@ -1,6 +1,5 @@
 """The export of whole articles: the same articles as in the raw files, in their order, as plain text."""
 
-import json
 import os
 import random
 import shutil
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 
 import wikitext_builder as wb
 from tests.command import forked
-from tests.dumps import numbered_page
 from tests.wikitext_builder.datasets import PAGES, SPLITS, build, digests, store_of, verified
 from tests.wikitext_builder.extraction.pages import page, real_pages
 from tests.wikitext_builder.extraction.test_page import WIKITEXT
@@ -33,7 +31,11 @@ FORMULA = (
     "\n\n<math display=block>\\frac{a}{b}</math>\n\n== <math>e^x</math> ==\n\n"
     "[[Category:Sums|*]] [[category:big_sums]]"
 )
-SOME = [*PAGES[:20], replace(PAGES[20], wikitext=f"{FORMULA}\n\n{PAGES[20].wikitext}", title="Sum")]
+SUM = 2**40  # the id of a page
+SOME = [
+    *PAGES[:20],
+    replace(PAGES[20], page_id=SUM, wikitext=f"{FORMULA}\n\n{PAGES[20].wikitext}", title="Sum"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +126,7 @@ def test_articles_are_those_of_the_raw_files_in_their_order(built: Path) -> None
 
 def test_a_row_has_what_is_known_of_a_page(built: Path) -> None:
     (found,) = [one for one in exported(built) if one.title == "Sum"]
-    assert (found.page_id, found.revision_id, found.timestamp) == (21, 1021, "2016-01-01T00:00:00Z")
+    assert (found.page_id, found.revision_id, found.timestamp) == (SUM, 1021, "2016-01-01T00:00:00Z")
     assert found.url == "https://en.wikipedia.org/w/index.php?oldid=1021"
     assert found.wikidata_id is None
     assert found.categories == ("Sums", "Big sums")
@@ -141,41 +143,25 @@ def test_a_row_has_what_is_known_of_a_page(built: Path) -> None:
     assert "north-east" in found.text
 
 
-def test_rows_have_the_dates_that_the_store_knows(tmp_path: Path) -> None:
-    pages = [
-        replace(page, page_id=n, revision_id=n, title=f"Page {n}")
-        for n, page in enumerate([numbered_page(1, "Some words. " * 9)] * 3, start=1)
-    ]
-    known = {1: "2021-01-02T00:00:00Z",
-             2: "2021-02-02T00:00:00Z"}  # fmt: skip
-    with Store.create(tmp_path / "a.store") as store:
-        store.add("en", pages, origin="test")
-        store.add_dates("en", known)
-    build("live", tmp_path / "a.store", tmp_path / "out")
-    rows = wb.load(tmp_path / "out").plain_articles("test")
-    assert {row.page_id: row.created for row in rows} == {
-        1: "2021-01-02T00:00:00Z",
-        2: "2021-02-02T00:00:00Z",
-        3: None,
-    }
-
-
-def test_the_item_of_wikidata_is_known_if_the_store_has_it(
+def test_rows_have_the_dates_and_items_that_the_store_knows(
     store: Path, built: Path, without: Path, tmp_path: Path
 ) -> None:
     own = store_of(tmp_path / "pages.store", [], copy=store)
+    dates = {3: "2021-01-02T00:00:00Z", 4: "2021-02-02T00:00:00Z"}
     with Store.create(own) as opened:
-        opened.add_items("en", {3: "Q42", 21: "Q1490", 4: "", 999: "Q1"})
+        opened.add_items("en", {3: "Q42", SUM: "Q1490", 4: "", 999: "Q1"})
         opened.add_items("de", {5: "Q5"})
-    build("demo", own, tmp_path / "a", articles=True)
-    items = {one.page_id: one.wikidata_id for one in exported(tmp_path / "a")}
-    assert {page_id: item for page_id, item in items.items() if item} == {3: "Q42", 21: "Q1490"}
-    sources = {
-        json.loads((one / "manifest.json").read_text("utf-8"))["source"] for one in (tmp_path / "a", built)
-    }
-    assert len(sources) == 2
     build("demo", own, tmp_path / "b")  # without articles it does not matter
     assert digests(tmp_path / "b") == digests(without)
+    with Store.create(own) as opened:
+        opened.add_dates("en", dates)
+    build("demo", own, tmp_path / "a", articles=True)
+    rows = exported(tmp_path / "a")
+    assert {row.page_id: row.wikidata_id for row in rows if row.wikidata_id} == {3: "Q42", SUM: "Q1490"}
+    assert {row.page_id: row.created for row in rows if row.created} == dates
+    assert {row.wikidata_id for row in rows if row.page_id not in (3, SUM)} == {None}
+    sources = [wb.load(dataset).manifest for dataset in (tmp_path / "a", built)]
+    assert len({manifest.source for manifest in sources if manifest}) == 2
 
 
 def test_the_number_of_workers_and_the_other_files_do_not_matter(

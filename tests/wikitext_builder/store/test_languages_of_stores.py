@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 import wikitext_builder as wb
-from tests.dumps import export_xml, page_xml
-from wikitext_builder.article import Page
+from tests.dumps import export_xml, numbered_page, page_xml
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.store.store import Store
 
@@ -18,16 +17,7 @@ SITE = (
     '<namespace key="14" case="first-letter">Categoria</namespace></namespaces></siteinfo>'
 )
 TEXT = "[[Fitxer:a.jpg|miniatura|Una tassa]]\nEl '''te {0}''' és una beguda. [[Categoria:Begudes]]"
-PAGES = [
-    Page(
-        title=f"Te {n}",
-        page_id=n,
-        revision_id=n + 100,
-        timestamp="2020-01-01T00:00:00Z",
-        wikitext=TEXT.format(n),
-    )
-    for n in range(1, 9)
-]
+PAGES = [numbered_page(n, TEXT.format(n), f"Te {n}", revision_id=n + 100) for n in range(1, 9)]
 SIZES: dict[str, Any] = {"train_articles": 4, "valid_articles": 2, "test_articles": 2}
 
 
@@ -82,20 +72,15 @@ def test_a_store_of_several_languages_needs_one(tmp_path: Path) -> None:
     assert wb.lock(store, language="en").startswith("# wikitext-builder lock 1; language en; wiki -\ntitle\t")
 
 
-def test_a_damaged_note_is_an_error_that_names_it(tmp_path: Path) -> None:
-    store = catalan(tmp_path)
+def test_a_damaged_note_or_line_of_names_is_an_error_that_names_it(tmp_path: Path) -> None:
+    store, lock = catalan(tmp_path), tmp_path / "a.lock"
+    lock.write_text(wb.lock(store).replace("# names {", "# names {{"), encoding="utf-8")
+    with pytest.raises(BuilderError, match=r"line 2: .*expected the names of its wiki as JSON"):
+        wb.build("demo", store, tmp_path / "a", lock=lock, **SIZES)
     with Store.create(store) as opened:
         opened.set_note("ca names", '{"file_namespaces": [')
     with pytest.raises(BuilderError, match="the names of ca are damaged"):
         wb.store_language(store)
-
-
-def test_a_damaged_line_of_names_is_an_error_that_names_it(tmp_path: Path) -> None:
-    store = catalan(tmp_path)
-    lock = tmp_path / "a.lock"
-    lock.write_text(wb.lock(store).replace("# names {", "# names {{"), encoding="utf-8")
-    with pytest.raises(BuilderError, match=r"line 2: .*expected the names of its wiki as JSON"):
-        wb.build("demo", store, tmp_path / "a", lock=lock, **SIZES)
 
 
 def test_without_marks_an_import_needs_all(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from wikitext_builder.store.store import Store
 
 
 def revision(number: int, wikitext: str, date: str) -> Page:
-    return Page(title="", page_id=1, revision_id=number, timestamp=f"{date}T00:00:00Z", wikitext=wikitext)
+    return numbered_page(1, wikitext, revision_id=number, timestamp=f"{date}T00:00:00Z")
 
 
 PAGES = [
