@@ -91,13 +91,6 @@ def test_a_given_title_that_is_not_there_says_why(store: Path, tmp_path: Path) -
         build("demo", store, tmp_path / "out", test_titles=given, valid_titles=given)
 
 
-def test_a_lock_file_without_revisions_is_refused(store: Path, tmp_path: Path) -> None:
-    lock = tmp_path / "titles.lock"
-    lock.write_text("".join(wb.lock(store).splitlines(keepends=True)[:2]), encoding="utf-8")
-    with pytest.raises(BuilderError, match="names no revision; expected at least one"):
-        build("demo", store, tmp_path / "out", lock=lock)
-
-
 def test_the_lock_file_has_all_that_could_be_chosen(store: Path, tmp_path: Path) -> None:
     build("wikitext-2", store, tmp_path / "a", train_articles=5, valid_articles=2, test_articles=2)
     with Store.open(store) as opened:
@@ -106,14 +99,18 @@ def test_the_lock_file_has_all_that_could_be_chosen(store: Path, tmp_path: Path)
     assert (tmp_path / "a" / "titles.lock").read_text("utf-8") == wb.lock(store)
 
 
-def test_a_lock_with_two_revisions_of_a_page_is_refused(store: Path, tmp_path: Path) -> None:
-    """The order of its lines would decide which one is taken."""
+def test_a_lock_without_revisions_or_with_two_of_a_page_is_refused(store: Path, tmp_path: Path) -> None:
+    """The order of its lines would decide which of two is taken."""
     own, before = store_of(tmp_path / "a.store", NEWER[:1], copy=store), wb.lock(store)
-    lock = tmp_path / "titles.lock"
+    lock, head = tmp_path / "titles.lock", "".join(before.splitlines(keepends=True)[:2])
     (line,) = set(wb.lock(own).splitlines()) - set(before.splitlines())
-    lock.write_text(f"{before}{line}\n", encoding="utf-8")
-    with pytest.raises(BuilderError, match=r"titles\.lock: names several revisions of a page"):
-        build("demo", own, tmp_path / "out", lock=lock)
+    for text, words in (
+        (head, "names no revision; expected at least one"),
+        (f"{before}{line}\n", r"titles\.lock: names several revisions of a page"),
+    ):
+        lock.write_text(text, encoding="utf-8")
+        with pytest.raises(BuilderError, match=words):
+            build("demo", own, tmp_path / "out", lock=lock)
 
 
 def test_a_lock_from_before_or_after_a_page_was_renamed_is_built(store: Path, tmp_path: Path) -> None:
