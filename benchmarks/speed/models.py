@@ -183,14 +183,14 @@ def recurrence_rows(hidden: int, bf16: bool) -> dict[str, Row]:
 
         return Row(run=run, tokens=BATCH * WINDOW, flop=3 * LAYERS * 16 * hidden**2 * BATCH * WINDOW)
 
-    def ours(zoneout: float, *, zone_outputs: bool = False) -> Tensor:
+    def ours(zoneout: float) -> Tensor:
         values, zeros = inputs, torch.zeros(BATCH, hidden)
         for layer in layers:
             weight_ih, weight_hh, bias, _ = layer.parameters()
             gates = functional.linear(values, weight_ih, bias)
             zone = zone_mask(zoneout, (WINDOW, BATCH, hidden), values)
             products = weight_hh.bfloat16() if bf16 else weight_hh
-            values, _, _ = lstm_steps(gates, zeros, zeros, products, zone_h=zone, zone_outputs=zone_outputs)
+            values, _, _ = lstm_steps(gates, zeros, zeros, products, zone=zone)
         return values
 
     def cells() -> Tensor:
@@ -209,7 +209,6 @@ def recurrence_rows(hidden: int, bf16: bool) -> dict[str, Row]:
         "nn.LSTM": autocast(lambda: torchs(inputs)[0]),
         "ours": autocast(lambda: ours(0.0)),
         "ours with zoneout": autocast(lambda: ours(0.5)),
-        "ours with zoneout of outputs too": autocast(lambda: ours(0.5, zone_outputs=True)),
         "loop of lstm_cell with zoneout": autocast(cells),
     }
 

@@ -3,13 +3,12 @@
 An LSTM, with zoneout and recurrent dropout:
 
     [i f g o] = x W + h U + b        i, f, o = sigmoid, g = tanh
-    c~ = f * c + i * g               c' = zone_c * c + (1 - zone_c) * c~
-    h~ = o * tanh(c~)                h' = zone_h * h + (1 - zone_h) * h~
+    c' = f * c + i * g
+    h~ = o * tanh(c')                h' = zone * h + (1 - zone) * h~
 
 The next step reads h' and c'. Whatever is above the layer reads the output h~. Zoneout keeps a unit's
 previous value where the zone is 1 (Krueger et al. 2016, arXiv 1606.01305, whose code also returns h~ where
-its library has both); a rate in place of a mask is its expectation. With `zone_outputs` zoneout also holds
-back what is above: h~ = o * tanh(c'), and the output is h'.
+its library has both); a rate in place of a mask is its expectation.
 
 `nn.LSTM` has neither zoneout nor dropout of h before U. Automatic differentiation of a loop makes one product
 per step for the gradient of U; here one product serves all steps.
@@ -47,7 +46,7 @@ class _Steps(torch.autograd.Function):
     """All steps of one layer. Products are in the type of `weight_GH`, all else in that of the state.
 
     With a mask of (4, B, H) each gate reads an h of its own; the weights are then four of (H, H).
-    The third result is None where the outputs are the states h'.
+    The third result is None without zoneout, where the outputs are the states h'.
     """
 
     @staticmethod
@@ -57,9 +56,7 @@ class _Steps(torch.autograd.Function):
         h_BH: Tensor,
         c_BH: Tensor,
         weight_GH: Tensor,
-        zone_h: Zone,
-        zone_c: Zone,
-        zone_outputs: bool,
+        zone: Zone,
         mask: Tensor | None,
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         T, B, G = gates_TBG.shape
@@ -71,8 +68,8 @@ class _Steps(torch.autograd.Function):
         c_TBH, tanh_TBH = torch.empty_like(h_TBH), gates_TBG.new_empty(T, B, H)
         h_TBH[0], c_TBH[0] = h_BH, c_BH
         h_steps, c_steps = h_TBH.unbind(), c_TBH.unbind()
-        apart = (isinstance(zone_h, Tensor) or zone_h != 0) and not zone_outputs
-        output_TBH = torch.empty_like(tanh_TBH) if apart else None
+        zoned = isinstance(zone, Tensor) or zone != 0
+        output_TBH = torch.empty_like(tanh_TBH) if zoned else None
         outputs = h_steps[1:] if output_TBH is None else output_TBH.unbind()
         # In place: the product that made the gates does not need them for its own gradient.
         for t, (gates_BG, tanh_BH) in enumerate(zip(gates_TBG.unbind(), tanh_TBH.unbind(), strict=True)):
@@ -83,18 +80,12 @@ class _Steps(torch.autograd.Function):
             gates_BG[:, 3 * H :].sigmoid_()
             i, f, g, o = gates_BG.chunk(4, dim=1)
             torch.mul(f, c_last, out=c).addcmul_(i, g)
-            zone = _at(zone_c, t)
-            if zone is not None and zone_outputs:
-                torch.lerp(c, c_last, zone, out=c)
             torch.mul(o, torch.tanh(c, out=tanh_BH), out=outputs[t])
-            if zone is not None and not zone_outputs:
-                torch.lerp(c, c_last, zone, out=c)
-            if (zone := _at(zone_h, t)) is not None:
-                torch.lerp(outputs[t], h_last, zone, out=h)
-        zones = [zone for zone in (zone_h, zone_c) if isinstance(zone, Tensor)]
-        ctx.save_for_backward(gates_TBG, h_TBH, c_TBH, tanh_TBH, weight_GH, mask, *zones)
-        ctx.zones = [None if isinstance(zone, Tensor) else zone for zone in (zone_h, zone_c)]
-        ctx.zone_outputs = zone_outputs
+            if zoned:
+                torch.lerp(outputs[t], h_last, _at(zone, t), out=h)
+        drawn = zone if isinstance(zone, Tensor) else None
+        ctx.save_for_backward(gates_TBG, h_TBH, c_TBH, tanh_TBH, weight_GH, mask, drawn)
+        ctx.rate = 0.0 if isinstance(zone, Tensor) else zone
         ctx.set_materialize_grads(False)
         return h_TBH[1:], c_TBH[1:], output_TBH
 
@@ -106,8 +97,9 @@ class _Steps(torch.autograd.Function):
         grad_c_TBH: Tensor | None,
         grad_output_TBH: Tensor | None,
     ) -> tuple[Tensor | None, ...]:
-        gates_TBG, h_TBH, c_TBH, tanh_TBH, weight_GH, mask, *zones = ctx.saved_tensors
-        zone_h, zone_c = (zones.pop(0) if rate is None else rate for rate in ctx.zones)
+        gates_TBG, h_TBH, c_TBH, tanh_TBH, weight_GH, mask, drawn = ctx.saved_tensors
+        zone: Zone = ctx.rate if drawn is None else drawn
+        zoned = drawn is not None or zone != 0
         dgates_TBG = torch.empty_like(gates_TBG, dtype=weight_GH.dtype)
         space_BG = None if dgates_TBG.dtype == gates_TBG.dtype else torch.empty_like(gates_TBG[0])
         dh, dc, part = (torch.zeros_like(h_TBH[0]) for _ in range(3))
@@ -119,15 +111,13 @@ class _Steps(torch.autograd.Function):
                 dh.add_(grad_h_TBH[t])
             if grad_c_TBH is not None:
                 dc.add_(grad_c_TBH[t])
-            dh, dh_kept = _share(dh, _at(zone_h, t))
+            dh_kept = dh * _at(zone, t) if zoned else None
+            if dh_kept is not None:
+                dh.sub_(dh_kept)
             if grad_output_TBH is not None:
                 dh.add_(grad_output_TBH[t])
             tanh_backward(torch.mul(dh, o, out=part), tanh_TBH[t], grad_input=part)
-            if ctx.zone_outputs:
-                dc, dc_kept = _share(dc.add_(part), _at(zone_c, t))
-            else:
-                dc, dc_kept = _share(dc, _at(zone_c, t))
-                dc.add_(part)
+            dc.add_(part)
             sigmoid_backward(torch.mul(dc, g, out=part), i, grad_input=di)
             sigmoid_backward(torch.mul(dc, c_TBH[t], out=part), f, grad_input=df)
             tanh_backward(torch.mul(dc, i, out=part), g, grad_input=dg)
@@ -138,10 +128,8 @@ class _Steps(torch.autograd.Function):
             dh = _read_gradient(dgates_TBG[t], weight_GH, mask).to(dh.dtype)
             if dh_kept is not None:
                 dh.add_(dh_kept)
-            if dc_kept is not None:
-                dc.add_(dc_kept)
         dweight_GH = _weight_gradient(dgates_TBG, h_TBH[:-1], mask)
-        return dgates_TBG.to(ctx.gates_type), dh, dc, dweight_GH, None, None, None, None
+        return dgates_TBG.to(ctx.gates_type), dh, dc, dweight_GH, None, None
 
 
 def _add_product(gates_BG: Tensor, read: Tensor, weight: Tensor) -> None:
@@ -176,19 +164,9 @@ def _weight_gradient(dgates_TBG: Tensor, h_TBH: Tensor, mask: Tensor | None) -> 
     return torch.bmm(dgates_TBG.view(T * B, 4, H).permute(1, 2, 0), read).flatten(0, 1)
 
 
-def _at(zone: Zone, t: int) -> Zone | None:
-    """The zone of one step; None without zoneout."""
-    if isinstance(zone, Tensor):
-        return zone[t]
-    return zone or None
-
-
-def _share(grad: Tensor, zone: Zone | None) -> tuple[Tensor, Tensor | None]:
-    """The gradient of the new value, and of the one that was kept."""
-    if zone is None:
-        return grad, None
-    kept = grad * zone
-    return grad.sub_(kept), kept
+def _at(zone: Zone, t: int) -> Zone:
+    """The zone of one step."""
+    return zone[t] if isinstance(zone, Tensor) else zone
 
 
 class LSTMSteps(NamedTuple):
@@ -205,21 +183,18 @@ def lstm_steps(
     c_BH: Tensor,
     weight_GH: Tensor,
     *,
-    zone_h: Zone = 0.0,
-    zone_c: Zone = 0.0,
-    zone_outputs: bool = False,
+    zone: Zone = 0.0,
     mask: Tensor | None = None,
 ) -> LSTMSteps:
     """Outputs and states of all steps, after the state h and the cell before the first one.
 
-    The gates are what the inputs add to each, bias included; they may be overwritten. A zone says where h or
-    the cell keeps its previous value: 0 and 1, or the probability of it; with `zone_outputs` the outputs too,
-    not only what the next step reads. The mask is dropout of h before U, the same at each step (Gal and
-    Ghahramani 2015): (B, H), or (4, B, H) for a different one at each gate. Weights in a narrower type than
-    the rest set that of the products.
+    The gates are what the inputs add to each, bias included; they may be overwritten. The zone says where h
+    keeps its previous value: 0 and 1, or the probability of it. The mask is dropout of h before U, the same
+    at each step (Gal and Ghahramani 2015): (B, H), or (4, B, H) for a different one at each gate. Weights in
+    a narrower type than the rest set that of the products.
     """
     steps: Any = _Steps.apply
-    h_TBH, c_TBH, output_TBH = steps(gates_TBG, h_BH, c_BH, weight_GH, zone_h, zone_c, zone_outputs, mask)
+    h_TBH, c_TBH, output_TBH = steps(gates_TBG, h_BH, c_BH, weight_GH, zone, mask)
     return LSTMSteps(h_TBH if output_TBH is None else output_TBH, h_TBH, c_TBH)
 
 

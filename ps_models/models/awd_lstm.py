@@ -113,7 +113,7 @@ class AWDLSTM(StreamModel[AWDLSTMState]):
         after = []
         for index, (layer, rate) in enumerate(zip(self.layers, rates, strict=True)):
             mask = self._mask(rate, 1, *values.shape[1:])
-            arguments = values, (state.h[index], state.c[index]), at, (mask, None), (0.0, 0.0)
+            arguments = values, (state.h[index], state.c[index]), at, (mask, None)
             values, last = functional_call(layer, self._dropped(layer), arguments)
             after.append(last)
         dropped = masked(values, self._mask(config.output_dropout, 1, *values.shape[1:]))

@@ -41,8 +41,6 @@ class LSTMConfig(SoftmaxConfig):
     locked: bool = True  # the same mask at each step, section 5.2
     per_gate: bool = False  # a different mask at each gate, of layers' inputs and of the recurrence
     zoneout: Rate = 0.5  # of h: "recurrent connections", section 5.2, if its 0.5 is meant for them too
-    zoneout_cell: Rate = 0.0  # of cells c, not in the paper; Krueger et al. had 0.5, and 0.05 of h
-    zoneout_outputs: bool = False  # also of what is handed up; the paper has "recurrent connections" only
     init: Amount = 0.05  # weights are uniform in [-init, init]: medium, Zaremba et al., section 4.1
 
 
@@ -69,28 +67,19 @@ class LSTMLayer(nn.Module):
         start: tuple[Tensor, Tensor],
         at: int,
         masks: tuple[Tensor | None, Tensor | None],
-        zones: tuple[Tensor | float, Tensor | float],
-        *,
-        zone_outputs: bool = False,
+        zone: Tensor | float = 0.0,
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Outputs of all steps, and the (h, c) after `at` of them; `zone_outputs` as in `lstm_steps`."""
+        """Outputs of all steps, and the (h, c) after `at` of them."""
         input_mask, recurrent_mask = masks
         masked_gates = recurrent_mask is not None or _per_gate(input_mask)
-        zoned = any(isinstance(zone, Tensor) or zone for zone in zones)
+        zoned = isinstance(zone, Tensor) or zone != 0
         # torch 2.11 cannot trace cuDNN's LSTM (seen on an H100), but our steps.
         if inputs_TBE.is_cuda and not (masked_gates or zoned or torch.compiler.is_compiling()):
             return self.by_torch(masked(inputs_TBE, input_mask), start, at)
         gates_TBG = self._gates(inputs_TBE, input_mask)
         weight_GH = self.weight_hh.to(product_type(self.weight_hh))
-        output_TBH, h_TBH, c_TBH = lstm_steps(
-            gates_TBG,
-            *start,
-            weight_GH,
-            zone_h=zones[0],
-            zone_c=zones[1],
-            zone_outputs=zone_outputs,
-            mask=recurrent_mask,
-        )
+        steps = lstm_steps(gates_TBG, *start, weight_GH, zone=zone, mask=recurrent_mask)
+        output_TBH, h_TBH, c_TBH = steps
         return output_TBH, (h_TBH[at - 1], c_TBH[at - 1]) if at else start
 
     def _gates(self, inputs_TBE: Tensor, mask: Tensor | None) -> Tensor:
@@ -170,8 +159,7 @@ class LSTM(StreamModel[LSTMState]):
         for index, layer in enumerate(self.layers):
             start = state.h_BLH[:, index], state.c_BLH[:, index]
             pair = masks.inputs[index], masks.recurrent[index]
-            zones, outputs_too = self._zones(values_TBH), self.config.zoneout_outputs
-            values_TBH, (last_h, last_c) = layer(values_TBH, start, at, pair, zones, zone_outputs=outputs_too)
+            values_TBH, (last_h, last_c) = layer(values_TBH, start, at, pair, self._zone(values_TBH))
             h.append(last_h)
             c.append(last_c)
         hidden_BTH = masked(values_TBH, masks.output).transpose(0, 1)
@@ -204,14 +192,12 @@ class LSTM(StreamModel[LSTMState]):
             output=draw(config.output_dropout, *steps, H),
         )
 
-    def _zones(self, like_TBH: Tensor) -> tuple[Tensor | float, Tensor | float]:
-        """Where this layer keeps previous values: drawn in training, the rates themselves in evaluation."""
-        rates = self.config.zoneout, self.config.zoneout_cell
+    def _zone(self, like_TBH: Tensor) -> Tensor | float:
+        """Where this layer keeps previous values: drawn in training, the rate itself in evaluation."""
+        rate: float = self.config.zoneout
         if not self.training:
-            return rates
-        shape = (*like_TBH.shape[:2], self.config.hidden_size)
-        zone_h, zone_c = (zone_mask(rate, shape, self.like) for rate in rates)
-        return zone_h, zone_c
+            return rate
+        return zone_mask(rate, (*like_TBH.shape[:2], self.config.hidden_size), self.like)
 
 
 def _softmax(config: LSTMConfig, embedding: nn.Embedding) -> Output:

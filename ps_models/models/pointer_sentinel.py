@@ -4,8 +4,8 @@
     p(w) = g p_vocab(w) + sum of a_i over the places i of w in the window        g = a_(L+1)
 
 h_i is the output after reading word x_i, the word it is paired with; the window ends with the last word read.
-With zoneout h_i is what the LSTM hands up, not the state that it reads in the next step: they differ unless
-`zoneout_outputs` is set. All in log space: -log p(w) with log g and the sums of a from one normaliser.
+With zoneout h_i is what the LSTM hands up, not the state that it reads in the next step. All in log space:
+-log p(w) with log g and the sums of a from one normaliser.
 
 The paper's model inside is an LSTM. `PointerSentinel` takes any model with outputs that a softmax reads.
 """

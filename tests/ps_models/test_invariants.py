@@ -59,8 +59,6 @@ TRAINABLE = {
     "lstm-adaptive": lambda: LSTM(replace(LSTM_CONFIG, hidden_size=16, cutoffs=(3, 6))),
     "lstm-sampled": lambda: LSTM(replace(LSTM_CONFIG, tied=True, sampled=4)),
     "lstm-zaremba": lambda: LSTM(replace(LSTM_CONFIG, locked=False, zoneout=0)),
-    "lstm-zoneout-both": lambda: LSTM(replace(LSTM_CONFIG, zoneout_cell=0.3)),
-    "lstm-zoneout-outputs": lambda: LSTM(replace(LSTM_CONFIG, zoneout_cell=0.3, zoneout_outputs=True)),
     "lstm-gal": lambda: LSTM(GAL),
     "rnn": lambda: RNN(RNNConfig(vocab_size=V, hidden_size=8, init=0.8)),
     "rnn-deep": lambda: RNN(
@@ -80,8 +78,6 @@ TRAINABLE = {
     "pointer-2": lambda: PointerSentinelLSTM(replace(POINTER, window=2)),
     "pointer-5": lambda: PointerSentinelLSTM(replace(POINTER, window=5)),
     "pointer-50": lambda: PointerSentinelLSTM(replace(POINTER, window=50)),
-    "pointer-zoneout-both": lambda: PointerSentinelLSTM(replace(POINTER, zoneout_cell=0.3, window=5)),
-    "pointer-zoneout-outputs": lambda: PointerSentinelLSTM(replace(POINTER, zoneout_outputs=True, window=5)),
     "pointer-adaptive": lambda: PointerSentinelLSTM(replace(POINTER, cutoffs=(4,), window=5)),
     "pointer-sampled": lambda: PointerSentinelLSTM(replace(POINTER, sampled=4, window=5)),
     "pointer-tied": lambda: PointerSentinelLSTM(replace(POINTER, tied=True, window=5)),

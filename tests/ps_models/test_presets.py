@@ -45,7 +45,6 @@ def test_the_papers_model_and_schedule_are_the_defaults():
     assert (training.batch_size, training.stride, training.bptt) == (32, 1, 100)
     assert (training.clip, training.epochs, training.patience) == (1.0, 64, 3)
     assert (config.zoneout, config.input_dropout, config.output_dropout) == (0.5, 0.5, 0.5)
-    assert not config.zoneout_outputs  # section 5.2: "recurrent connections"
 
 
 @pytest.mark.parametrize(
@@ -53,7 +52,7 @@ def test_the_papers_model_and_schedule_are_the_defaults():
 )
 def test_medium_is_the_papers_model_trained_in_segments(model, preset):
     config, training = make_configs(model, preset, [], vocab_size=10_000)
-    assert (config.hidden_size, config.zoneout, config.zoneout_outputs) == (650, 0.5, False)
+    assert (config.hidden_size, config.zoneout) == (650, 0.5)
     assert (config.input_dropout, config.layer_dropout, config.output_dropout) == (0.5, 0.5, 0.5)
     assert (training.batch_size, training.stride, training.bptt, training.clip) == (20, 35, 1, 10.0)
 

@@ -92,11 +92,9 @@ def lstm(model: LSTM, read: Sequence[int], state: Any, x: Any = None) -> tuple[T
     for layer, (h, c) in zip(model.layers, state or [[torch.zeros(5).double()] * 2] * 2, strict=True):
         gates: Any = layer.weight_ih @ x + layer.weight_hh @ h + layer.bias
         i, f, g, o = gates.chunk(4)
-        new = f.sigmoid() * c + i.sigmoid() * g.tanh()
-        c = rates.zoneout_cell * c + (1 - rates.zoneout_cell) * new
-        x = o.sigmoid() * (c if rates.zoneout_outputs else new).tanh()
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        x = o.sigmoid() * c.tanh()
         h = rates.zoneout * h + (1 - rates.zoneout) * x
-        x = h if rates.zoneout_outputs else x
         after.append((h, c))
     return linear(model.softmax, x).log_softmax(0), after
 
@@ -200,11 +198,7 @@ def highway(*, tied: bool) -> RecurrentHighway:
 MODELS: dict[str, tuple[Callable[[], Any], Step]] = {
     "char-cnn": (lambda: spelled(SPELLED, WORDS), char_cnn),
     "lstm": (lambda: gated(zoneout=0), lstm),
-    "lstm-zoneout": (lambda: gated(zoneout=0.4, zoneout_cell=0.3), lstm),
-    "lstm-zoneout-outputs": (
-        lambda: gated(zoneout=0.4, zoneout_cell=0.3, zoneout_outputs=True, softmax_bias=True),
-        lstm,
-    ),
+    "lstm-zoneout": (lambda: gated(zoneout=0.4, softmax_bias=True), lstm),
     "rhn": (lambda: highway(tied=False), rhn),
     "rhn-tied": (lambda: highway(tied=True), rhn),
     "rnn": (simple, rnn),

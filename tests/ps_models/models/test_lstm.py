@@ -61,7 +61,7 @@ def test_a_layer_by_torch_is_the_same(at: int):
         torch.nn.init.normal_(parameter)
     inputs = torch.randn(6, 2, 3, dtype=torch.float64)
     start = torch.randn(2, 5, dtype=torch.float64), torch.randn(2, 5, dtype=torch.float64)
-    ours, (h, c) = layer(inputs, start, at, (None, None), (0.0, 0.0))
+    ours, (h, c) = layer(inputs, start, at, (None, None))
     theirs, (other_h, other_c) = layer.by_torch(inputs, start, at)
     torch.testing.assert_close((h, c), (other_h, other_c))
     assert_same(ours, theirs, layer.parameters())

@@ -61,8 +61,7 @@ def equations(model: PointerSentinel, words: list[int]) -> Tensor:
     return torch.stack(found)
 
 
-ZONED = {"zoneout": 0.4, "zoneout_cell": 0.3}
-RATES = [{}, ZONED, {**ZONED, "zoneout_outputs": True}]
+RATES = [{}, {"zoneout": 0.4}]
 MODELS = {
     **{f"lstm-{window}": partial(model_of, window) for window in (1, 2, 5, 50)},
     **{f"lstm-zoneout-{number}": partial(model_of, 5, **rates) for number, rates in enumerate(RATES[1:], 1)},
