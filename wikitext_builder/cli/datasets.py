@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 import wikitext_builder as wb
 from wikitext_builder.article import INCOMPLETE, SECTIONS, SPLITS
@@ -32,7 +33,7 @@ from wikitext_builder.cli.command_line import (
     store_option,
     stored_language_option,
 )
-from wikitext_builder.dataset.recipes import SOURCES
+from wikitext_builder.dataset.recipes import RECIPES, SOURCES
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import is_quiet, shown_progress
 from wikitext_builder.sample import SAMPLE_DUMP
@@ -58,8 +59,14 @@ def tokenize(file: Iterator[bytes], language: str) -> None:
         raise BuilderError(f"{name}: {error}; expected text in UTF-8, see `iconv`") from error
 
 
+def complete_recipe(_context: click.Context, _argument: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Complete the names of recipes, else files, because a manifest is a recipe too."""
+    names = [CompletionItem(name) for name in RECIPES if name.startswith(typed)]
+    return names or [CompletionItem(typed, type="file")]
+
+
 @click.command()
-@click.argument("recipe")
+@click.argument("recipe", shell_complete=complete_recipe)
 @store_option
 @click.option("--out", type=FOLDER, required=True, help="Folder to create.")
 @stored_language_option
