@@ -93,10 +93,12 @@ def test_each_kind_of_markup_occurs(marked: list[Page]) -> None:
 
 def test_braces_and_brackets_are_paired(marked: list[Page]) -> None:
     formula = re.compile(r"<(math|nowiki)[^>]*>.*?</\1>", re.DOTALL)
+    faults = []
     for page in marked:
         wikitext = formula.sub("", page.wikitext).replace("{{=}}", "").replace("{{!}}", "")
-        assert (page.title, wikitext.count("[[")) == (page.title, wikitext.count("]]"))
-        assert (page.title, wikitext.count("{")) == (page.title, wikitext.count("}"))
+        pairs = (("[[", "]]"), ("{", "}"))
+        faults += [(page.title, a) for a, b in pairs if wikitext.count(a) != wikitext.count(b)]
+    assert faults == []
 
 
 def test_no_web_page_is_named_but_sources(marked: list[Page]) -> None:

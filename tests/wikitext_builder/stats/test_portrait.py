@@ -245,10 +245,8 @@ def test_structure_of_a_small_text() -> None:
     section = [[], ["=", "=", "S", "=", "="], [], ["One", "!", "Two", UNK, UNK, "x"]]
     text = text_of([*ARTICLE[:-1], *section, ["=", "no", "heading"]])
     measured = shape.structure(text)
-    counted = [
-        measured[name] for name in ("articles", "sections", "lines", "paragraphs", "sentences", "words")
-    ]
-    assert counted == [1, 1, 10, 4, 5, 23]
+    counted = {"articles": 1, "sections": 1, "lines": 10, "paragraphs": 4, "sentences": 5, "words": 23}
+    assert counted.items() <= measured.items()
     assert sorted(shape.sentence_lengths(text).tolist()) == [2, 2, 3, 4, 4]
     measured = shape.lengths(text)
     assert measured["paragraph_mean"] == pytest.approx((4 + 2 + 6 + 3) / 4)
@@ -312,12 +310,8 @@ def test_divergence_and_shared_words() -> None:
     first, second = text_of([[*"aab", UNK]]), text_of([[*"acc"]])
     words = [Words(one.words, one.counts) for one in (first, second)]
     p, q = {"a": 2 / 3, "b": 1 / 3, "c": 0.0}, {"a": 1 / 3, "b": 0.0, "c": 2 / 3}
-    bits = sum(
-        share / 2 * math.log2(share / (p[word] / 2 + q[word] / 2))
-        for shares in (p, q)
-        for word, share in shares.items()
-        if share
-    )
+    shares = [(share, (p[word] + q[word]) / 2) for side in (p, q) for word, share in side.items() if share]
+    bits = sum(share / 2 * math.log2(share / mean) for share, mean in shares)
     assert portrait.divergence(*words)["bits"] == pytest.approx(bits)
     assert portrait.divergence(words[0], words[0])["bits"] == pytest.approx(0)
     assert portrait.shared(*words) == pytest.approx(
@@ -437,12 +431,12 @@ def test_names_are_one_line_of_utf_8_and_no_pair(folder: Callable[..., Path], tm
         wb.statistics(one, two, names=["a | b", "a / b"])
 
 
-@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
-def test_each_chart_is_a_file(folder: Callable[..., Path], tmp_path: Path, ending: str) -> None:
-    out = tmp_path / f"chart{ending}"
-    words = ("plot", "statistic", "out_of_vocabulary.by_count", folder("one", 1), "--out", out)
-    assert invoke(cli, *words) == f"{out}\n"
-    assert out.stat().st_size > 2000
+def test_each_chart_is_a_file(folder: Callable[..., Path], tmp_path: Path) -> None:
+    words = ("plot", "statistic", "out_of_vocabulary.by_count", folder("one", 1), "--out")
+    for ending in (".png", ".svg", ".pdf"):
+        out = tmp_path / f"chart{ending}"
+        assert invoke(cli, *words, out) == f"{out}\n"
+        assert out.stat().st_size > 2000
 
 
 def test_what_cannot_be_drawn_or_measured_is_said(folder: Callable[..., Path], tmp_path: Path) -> None:
