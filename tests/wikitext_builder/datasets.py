@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import wikitext_builder as wb
+from tests.dumps import numbered_page
 from wikitext_builder.article import Page
 from wikitext_builder.building.build import BuildReport, carry_out
 from wikitext_builder.building.plan import Plan
@@ -27,13 +28,8 @@ def page(number: int) -> Page:
     generator = random.Random(number)
     paragraphs = [" ".join(generator.choices(WORDS, k=40)) + f" name{number % 7}." for _ in range(4)]
     body = "\n\n== History ==\n".join(["\n\n".join(paragraphs[:2]), "\n\n".join(paragraphs[2:])])
-    return Page(
-        title=f"Title {number}",
-        page_id=number,
-        revision_id=1000 + number,
-        timestamp="2016-01-01T00:00:00Z",
-        wikitext=f"'''Title {number}''' {body}\n\n== References ==\n{{{{reflist}}}}",
-    )
+    wikitext = f"'''Title {number}''' {body}\n\n== References ==\n{{{{reflist}}}}"
+    return numbered_page(number, wikitext, f"Title {number}", timestamp="2016-01-01T00:00:00Z")
 
 
 PAGES = [page(number) for number in range(1, 101)]
