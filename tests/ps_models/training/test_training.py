@@ -218,8 +218,7 @@ AWD = ("embedding_size=6", "random_strides=yes", "type_dropout=0", "weight_dropo
     ("model", "more"),
     [
         ("awd-lstm", (*AWD, "batch_size=5")),  # three rows and two, of other lengths, with a penalty
-        # Three passes per update in one process, and two in the other.
-        ("lstm", (*QUIET, "batch_size=5", "micro_batch=1", "schedule=cosine", "warmup=3", "ema=0.5")),
+        ("lstm", (*QUIET, "batch_size=5", "schedule=cosine", "warmup=3", "ema=0.5")),
     ],
 )
 def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path, model, more):
@@ -260,7 +259,7 @@ SCHEDULED = {
     "cosine": ("schedule=cosine", "warmup=3"),
     "ema": ("ema=0.9", "optimizer=adamw", "weight_decay=0.1"),
     "decay of all": ("decayed=all", "optimizer=adamw", "weight_decay=0.1"),
-    "parts of a batch": ("micro_batch=3", "layer_dropout=0.2"),
+    "dropout between layers": ("layer_dropout=0.2",),
     "auto": ("precision=auto",),
 }
 
@@ -288,15 +287,6 @@ def test_logs_and_updates_have_the_rate_of_the_schedule(tiny_dataset, tmp_path):
     assert max(rates) == rates[1] <= 0.5
     assert all(one > other for one, other in pairwise(rates[1:]))
     assert rates[-1] < 0.01
-
-
-def test_parts_of_a_batch_give_the_gradients_of_the_whole(tiny_dataset, tmp_path):
-    settings = settings_of("lstm", *QUIET, "batch_size=5", "loss=token")
-    one, other = (tmp_path / name for name in ("whole", "parts"))
-    train(tiny_dataset, one, *settings)
-    train(tiny_dataset, other, *settings, "micro_batch=2")
-    for (_, first), (_, second) in zip(losses(one), losses(other), strict=True):
-        assert first == pytest.approx(second, abs=1e-4)
 
 
 def test_the_average_of_weights_is_what_is_kept_as_the_best(tiny_dataset, tmp_path):
