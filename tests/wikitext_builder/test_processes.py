@@ -46,7 +46,8 @@ def test_modules_that_lie_in_the_current_folder_are_not_run(tmp_path: Path) -> N
     for name in ("multiprocessing", "msgspec", "pickle", "pyarrow"):
         (tmp_path / f"{name}.py").write_text("open('it-ran', 'w')\n")
     command = [sys.executable, "-P", "-c", OF_THE_FOLDER]
-    subprocess.run(command, cwd=tmp_path, env=environment(), check=True)
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, check=True)
+    assert done.stderr == b""
     assert not (tmp_path / "it-ran").exists()
 
 
