@@ -184,7 +184,7 @@ def test_a_page_of_too_many_words_says_how_many_fit(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_no_page_of_real_data_is_over_a_megabyte(tmp_path: Path) -> None:
     results = [ROOT / "benchmarks" / "results" / f"{name}.jsonl" for name in ("ptb", "wikitext-2")]
-    lb.report(results, tmp_path / "report.html", data=data("wikitext-2"))
+    lb.report(results, tmp_path / "report.html")
     wb.describe(data("wikitext-2"), out=tmp_path / "portrait.html")
     explanation(500).save(tmp_path / "explain.html")  # as many as without --words
     sizes = {path.name: path.stat().st_size for path in tmp_path.iterdir()}

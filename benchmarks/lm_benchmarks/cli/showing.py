@@ -226,7 +226,6 @@ def _rounded_up(number: float) -> str:
 @click.argument("results", type=ANY, nargs=-1, required=True)
 @click.option("--out", type=OUTPUT_FILE, required=True, help="Report to write: .md, .tex, .csv or .html.")
 @click.option("--title", default=TITLE, help="Report title.")
-@click.option("--data", type=ANY, help="Dataset whose word frequencies to plot.")
 @click.option("--published/--no-published", default=True, help="Include published numbers.")
 @click.option("--log", "logs", type=ANY, multiple=True, help="Training run of ps-models to plot; repeatable.")
 @click.option("--columns", metavar="A,B,…", default="", help="Table columns to show, by their printed names.")

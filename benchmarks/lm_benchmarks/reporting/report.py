@@ -33,11 +33,7 @@ from lm_benchmarks.reporting.tables import (
 from ps_models.signature import signature_value
 from ps_models.training.logs import EPOCHS
 from wikitext_builder.charts import PICTURES, Chart, Points, line_chart
-from wikitext_builder.dataset.load import Dataset
-from wikitext_builder.dataset.load import load as load_dataset
-from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.files import write_whole
-from wikitext_builder.stats.plots import rank_frequencies, spaced_ranks
 
 ENDINGS: Final = (".md", ".tex", ".csv", ".html")
 MARKED: Final = 18  # models in a chart of points: each looks different
@@ -80,7 +76,6 @@ def report(
     out: str | Path,
     *,
     title: str = TITLE,
-    data: str | Path | None = None,
     published: bool = True,
     logs: Sequence[str | Path] = (),
     columns: Sequence[str] = (),
@@ -95,7 +90,6 @@ def report(
         results: Files of JSON lines that `measure` wrote.
         out: The report, ending in `.md`, `.tex`, `.csv` or `.html`.
         title: Title of the report.
-        data: A dataset whose word frequencies to plot.
         published: Include published numbers, beside results on the official files of the Penn Treebank and
             WikiText-2.
         logs: Folders of training runs to plot, besides those in the results.
@@ -109,14 +103,12 @@ def report(
     target = Path(out)
     if target.suffix not in ENDINGS:
         raise HarnessError(f"{out}: unknown report type; expected a name ending in {', '.join(ENDINGS)}")
-    has_charts = target.suffix == ".html" or figures is not None
     paths = [results] if isinstance(results, str | Path) else results
     made = make_report(
         title,
         [result for path in paths for result in read_results(Path(path))],
         published=PUBLISHED if published else (),
         logs=[Path(log) for log in logs],
-        dataset=load_dataset(Path(data)) if data and has_charts else None,
     )
     tables = arranged(made.tables, columns=columns, sort=sort, csv=target.suffix == ".csv")
     if figures is not None:
@@ -169,7 +161,6 @@ def make_report(
     *,
     published: Sequence[Published] = (),
     logs: Sequence[Path] = (),
-    dataset: Dataset | None = None,
 ) -> Report:
     """Collect what a report shows; see `report`."""
     results = _told_apart(results)
@@ -189,7 +180,6 @@ def make_report(
         *(chart for table in tables for chart in cost_charts(table)),
         ("Training", _training_chart("epoch", runs)),
         ("Training by core-hours", _training_chart("core-hours of training", on_cpus, log_x=True)),
-        ("Words by frequency (Zipf)", _zipf_chart(dataset)),
     ]
     return Report(
         title=title,
@@ -241,25 +231,6 @@ def _points(curve: Sequence[Epoch], by_second: float | None = None) -> Points:
         for line in curve
         if line.valid_perplexity is not None
     ]
-
-
-def _zipf_chart(dataset: Dataset | None) -> Chart:
-    if dataset is None:
-        return Chart()
-    curves = {}
-    for split, path in dataset.files.items():
-        frequencies = rank_frequencies(split, Counter(read_tokens(path)))
-        curves[split] = [(float(r), float(frequencies[r - 1])) for r in spaced_ranks(len(frequencies))]
-        if dataset.layout == "file":
-            break
-    return line_chart(
-        f"occurrences of words by rank in {dataset.name}",
-        curves,
-        x_label="rank of the word",
-        y_label="occurrences",
-        log_x=True,
-        log_y=True,
-    )
 
 
 def cost_charts(table: Table) -> list[tuple[str, Chart]]:
