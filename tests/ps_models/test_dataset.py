@@ -19,7 +19,6 @@ from ps_models.dataset import (
 from ps_models.errors import ModelError
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.errors import BuilderError
 
 
 def targets_of(rows: Rows, ends: list[int], lookback: int) -> list[int]:
@@ -110,19 +109,6 @@ def test_rows_are_consecutive_text():
     assert (moved.tokens.device.type, moved.shorter) == ("meta", rows.shorter)
 
 
-def test_a_chunk_begun_in_the_middle_is_the_one_of_the_whole_epoch():
-    rows = to_rows(torch.arange(50), 2)
-    ends = random_ends(25, 7, seed=1, epoch=1)
-    whole = list(rows.chunks(ends=ends, lookback=5))
-    assert len(whole) == len(ends) > 2
-    for start in range(len(whole)):
-        for chunk, expected in zip(
-            rows.chunks(ends=ends, lookback=5, start=start), whole[start:], strict=True
-        ):
-            assert torch.equal(chunk.tokens, expected.tokens)
-            assert (chunk.scored, chunk.advance) == (expected.scored, expected.advance)
-
-
 def test_too_few_rows_or_tokens_are_errors():
     with pytest.raises(ModelError, match="3 tokens cannot fill 4 rows"):
         to_rows(torch.arange(3), 4)
@@ -158,11 +144,7 @@ def test_words_not_in_the_vocabulary_are_unknown(wikitext):
     assert text.tokens.tolist() == [1, 0, 0, 0, 1, 1, 0, 2, 1, 1]
 
 
-def test_missing_splits_and_folders_are_errors(wikitext, tmp_path):
-    with pytest.raises(BuilderError, match="no test file; found train, valid"):
-        wikitext.file("test")
-    with pytest.raises(BuilderError, match="there is no such folder or file"):
-        load_dataset(tmp_path / "nowhere")
+def test_a_file_without_lines_is_an_error(tmp_path):
     (tmp_path / "empty.txt").write_text("")
     with pytest.raises(ModelError, match="it has no lines"):
         list(read_texts(load_dataset(tmp_path / "empty.txt"), "train", Vocabulary(("<unk>", "<eos>"))))

@@ -6,7 +6,7 @@ from typing import get_args, get_type_hints
 import msgspec
 import pytest
 
-from ps_models.configs import converted, make_configs
+from ps_models.configs import converted
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import SCHEDULES, Schedule, TrainingConfig, update_factor
 from ps_models.models import MODELS
@@ -43,22 +43,6 @@ def test_a_value_out_of_its_range_is_refused(config, setting, expected):
     name, _, text = setting.partition("=")
     with pytest.raises(ModelError, match=f"^{setting}: expected {expected}$"):
         converted(name, text, get_type_hints(config, include_extras=True)[name])
-
-
-@pytest.mark.parametrize(
-    ("model", "settings", "message"),
-    [
-        ("transformer", ["hidden_size=12", "heads=5"], "heads=5"),
-        (
-            "pointer-sentinel-lstm",
-            ["pointer_rate=0.04", "optimizer=adamw"],
-            r"pointer_rate=0\.04 with optimizer=adamw.*use pointer_rate=1",
-        ),
-    ],
-)
-def test_settings_that_do_not_fit_each_other_are_refused(model, settings, message):
-    with pytest.raises(ModelError, match=message):
-        make_configs(model, None, settings, 9)
 
 
 def test_every_number_of_a_configuration_has_a_range():

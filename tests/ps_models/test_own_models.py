@@ -7,6 +7,7 @@ import py_compile
 import re
 import shutil
 import sys
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,13 +28,11 @@ from ps_models.invariants import (
 )
 from ps_models.models.interpolation import Interpolation
 from ps_models.own_models import named_kind
-from ps_models.training.checkpoint import Checkpoint
 from tests.command import invoke
 from tests.conftest import ROOT
 from tests.ps_models.tiny import assert_resumes, make_dataset, train
 
 EXAMPLES = ROOT / "docs" / "examples"
-SIZES = {"gpt.py:GPT": {"window": 5}, "min_lstm.py:MinLSTM": {"layers": 3}}
 CLASSES = {"gpt.py:GPT": "window=5", "min_lstm.py:MinLSTM": "layers=3"}
 TRIAL: Any = {"tokens": torch.zeros(1, 3, dtype=torch.int64), "vocab_size": 5, "tolerance": 1e-4}
 SETTINGS = ("width=8", "epochs=2", "batch_size=4", "stride=6", "optimizer=adamw", "learning_rate=0.01")
@@ -140,17 +139,24 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def forgotten(here, monkeypatch):
-    """The user has allowed nothing."""
-    shutil.rmtree(here / "home")
-    monkeypatch.setattr(own_models, "_allowed_now", set())
+def not_imported(monkeypatch):
+    """As in a new process."""
+    for name in [name for name in sys.modules if name.startswith(("own_", "helper"))]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+def refusal(do, *arguments):
+    """What an error says."""
+    with pytest.raises(pm.ModelError) as refused:
+        do(*arguments)
+    return str(refused.value)
 
 
 @pytest.mark.parametrize("model", CLASSES)
 def test_the_examples_keep_all_laws_in_double_precision(model):
     kind = named_kind(model)
     torch.manual_seed(1)
-    made: Any = kind.make(kind.config(vocab_size=20, width=8, **SIZES[model]))
+    made: Any = kind.make(make_configs(kind, None, ["width=8", CLASSES[model]], 20)[0])
     made = made.double().eval()
     for weight in made.parameters():
         weight.data += torch.randn_like(weight) * 0.3
@@ -182,8 +188,13 @@ def test_an_example_goes_from_a_file_to_the_report_and_resumes_exactly(model, da
 
 
 def test_presets_of_a_file_lie_beside_it(dataset, here):
-    pm.train("gpt.py:GPT", dataset, here / "run", preset="tiny", settings=["epochs=1"], device="cpu")
-    assert pm.load(here / "run").checkpoint.config["window"] == 16
+    settings = ["epochs=1", "width=48"]
+    pm.train("gpt.py:GPT", dataset, here / "run", preset="tiny", settings=settings, device="cpu")
+    checkpoint = pm.load(here / "run").checkpoint
+    assert (checkpoint.config["window"], checkpoint.config["width"]) == (16, 48)
+    assert (here / "run" / "gpt.toml").read_bytes() == (here / "gpt.toml").read_bytes()
+    record = training_of(checkpoint, here / "run", None)
+    assert (record.recipe, record.settings) == ("gpt.py:GPT/tiny", ("epochs=1", "width=48"))
     listed = invoke(commands, "list", "gpt.py:GPT")
     assert re.match(r"gpt\.py:GPT\n  tiny +for a try in seconds\n  small ", listed)
     assert invoke(commands, "list", "own.py:Unigram") == "own.py:Unigram\n"
@@ -193,32 +204,31 @@ def test_presets_of_a_file_lie_beside_it(dataset, here):
         train(dataset, here / "run", model="own.py:WithoutDefault")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("tiny", r".*expected a table for each preset"),
-        ("[tiny]\nmodel.wings = 2", "tiny has wings; expected a field of its model"),
-        ("[tiny]\nmodel.vocab_size = 2", "tiny has vocab_size; expected a field of its model"),
-        ("[tiny]\ntraining.epochs = 1.5", r"tiny epochs=1\.5: expected int"),
-        ("[tiny]\nmodel.width = true", "tiny width=True: expected int, got bool"),
-        (
-            "[tiny]\ntrainings.epochs = 1",
-            "tiny: .*unknown field `trainings`; expected about, model and training",
-        ),
-        ("[tiny]\ntraining = 3", r"tiny: .*got `int` - at `\$\.training`; expected about"),
-        ("version = 1", "version: Expected `object`, got `int`; expected about"),
-        ("parts = 1", "parts: Expected `object`, got `int`"),
-        ('[tiny]\nmodel.use = ["nothing"]', "tiny uses nothing; expected one of segments, .*"),
-        ("[tiny]\nmodel.use = 3", "tiny: Expected `array`, got `int`"),
-        ('[parts.a]\nuse = ["a"]\n[tiny]\nmodel.use = ["a"]', "tiny maximum recursion depth"),
-        ('[tiny]\ntraining.optimizer = "best"', "tiny optimizer=best: expected adadelta"),
-        ('[tiny]\ntraining = {optimizer = "adamw", momentum = 0.9}', "tiny has momentum; expected a field"),
-    ],
-)
-def test_a_file_of_presets_is_checked_when_it_is_read(here, text, message):
-    (here / "own.toml").write_text(text)
-    with pytest.raises(pm.ModelError, match=rf"^own\.toml: {message}"):
-        named_kind("own.py:Unigram")
+WRONG_PRESETS = {
+    "tiny": r".*expected a table for each preset",
+    "[tiny]\nmodel.wings = 2": "tiny has wings; expected a field of its model",
+    "[tiny]\nmodel.vocab_size = 2": "tiny has vocab_size; expected a field of its model",
+    "[tiny]\ntraining.epochs = 1.5": r"tiny epochs=1\.5: expected int",
+    "[tiny]\nmodel.width = true": "tiny width=True: expected int, got bool",
+    "[tiny]\ntrainings.epochs = 1": "tiny: .*unknown field `trainings`; expected about, model and training",
+    "[tiny]\ntraining = 3": r"tiny: .*got `int` - at `\$\.training`; expected about",
+    "version = 1": "version: Expected `object`, got `int`; expected about",
+    "parts = 1": "parts: Expected `object`, got `int`",
+    '[tiny]\nmodel.use = ["nothing"]': "tiny uses nothing; expected one of segments, .*",
+    "[tiny]\nmodel.use = 3": "tiny: Expected `array`, got `int`",
+    '[parts.a]\nuse = ["a"]\n[tiny]\nmodel.use = ["a"]': "tiny maximum recursion depth",
+    '[tiny]\ntraining.optimizer = "best"': "tiny optimizer=best: expected adadelta",
+    '[tiny]\ntraining = {optimizer = "adamw", momentum = 0.9}': "tiny has momentum; expected a field",
+}
+
+
+def test_a_file_of_presets_is_checked_when_it_is_read(here):
+    faults = []
+    for text, expected in WRONG_PRESETS.items():
+        (here / "own.toml").write_text(text)
+        message = refusal(named_kind, "own.py:Unigram")
+        faults += [] if re.match(rf"own\.toml: {expected}", message) else [(text, message)]
+    assert faults == []
 
 
 def test_a_preset_has_options_of_its_optimizer(here):
@@ -247,33 +257,18 @@ def test_what_predicts_no_words_at_once_is_told_so(dataset, here):
         pm.explain("run", dataset, out=here / "page.html", words=3)
 
 
-@pytest.mark.parametrize(
-    ("name", "error", "message"),
-    [
-        ("WithoutAttribute", AttributeError, "missing"),
-        ("OneWordLess", BrokenLawError, r"`next_log_probs` .* has shape \(4,\); expected \(5,\)"),
-    ],
-)
-def test_a_wrong_next_log_probs_is_not_taken_for_a_missing_one(name, error, message):
-    kind = named_kind(f"own.py:{name}")
-    made: Any = kind.make(kind.config(vocab_size=5))
-    with pytest.raises(error, match=message):
-        Trial(model=made, **TRIAL).every_score(torch.zeros(1))
+def test_all_words_are_predicted_or_it_is_known_that_they_are_not():
+    def every_score(name, state):
+        kind = named_kind(f"own.py:{name}")
+        made: Any = kind.make(kind.config(vocab_size=5))
+        model = Interpolation([made, made], (0.5, 0.5)) if isinstance(state, tuple) else made
+        return Trial(model=model, **TRIAL).every_score(state)
 
-
-def test_a_mixture_with_a_model_that_cannot_predict_all_words_cannot_either():
-    kind = named_kind("own.py:Masked")
-    made: Any = kind.make(kind.config(vocab_size=5))
-    mixture = Interpolation([made, made], (0.5, 0.5))
-    assert Trial(model=mixture, **TRIAL).every_score((torch.zeros(1),) * 2) is None
-
-
-def test_a_record_has_the_preset_and_the_settings_that_the_run_was_given(dataset, here):
-    settings = ["epochs=1", "width=48"]
-    pm.train("gpt.py:GPT", dataset, here / "run", preset="tiny", settings=settings, device="cpu")
-    assert (here / "run" / "gpt.toml").read_bytes() == (here / "gpt.toml").read_bytes()
-    how = training_of(pm.load(here / "run").checkpoint, here / "run", None)
-    assert (how.recipe, how.settings) == ("gpt.py:GPT/tiny", ("epochs=1", "width=48"))
+    with pytest.raises(AttributeError, match="missing"):  # of the method's own, which is there
+        every_score("WithoutAttribute", torch.zeros(1))
+    with pytest.raises(BrokenLawError, match=r"`next_log_probs` .* has shape \(4,\); expected \(5,\)"):
+        every_score("OneWordLess", torch.zeros(1))
+    assert every_score("Masked", (torch.zeros(1),) * 2) is None
 
 
 def test_a_module_is_found_from_the_folder_where_the_user_is(dataset, here, monkeypatch):
@@ -291,26 +286,23 @@ def test_a_module_is_found_from_the_folder_where_the_user_is(dataset, here, monk
         named_kind("mine.other:Unigram")
 
 
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        ("nowhere.py:GPT", r"there is no nowhere\.py; expected a file or a module"),
-        ("own.py:Nothing", r"own\.py:Nothing: found NoneType None; expected a torch\.nn\.Module with"),
-        ("own.py:Size", r"found type .*Size.*; expected a torch\.nn\.Module"),
-        (
-            "own.py:WithoutConfig",
-            r"takes no annotated configuration; .*__init__\(self, config",
-        ),
-        ("own.py:WithoutWords", r"own\.py:WithoutWords: Wordless has no vocab_size; expected"),
-        ("own.py:WithoutLoss", r"own\.py:WithoutLoss: it has no loss; expected"),
-        ("own.py:WithEpochs", r"its configuration has epochs, as every training configuration does; rename"),
-        ("gpt.py:Block", r"it has no initial_state and no loss; expected"),
-        ("gpt", r"no such model; there are awd-lstm, .*, and classes of yours as my_model\.py:GPT"),
-    ],
-)
-def test_what_cannot_be_trained_is_told_what_is_expected(model, message):
-    with pytest.raises(pm.ModelError, match=message):
-        named_kind(model)
+NOT_TRAINABLE = {
+    "nowhere.py:GPT": r"there is no nowhere\.py; expected a file or a module",
+    "own.py:Nothing": r"own\.py:Nothing: found NoneType None; expected a torch\.nn\.Module with",
+    "own.py:Size": r"found type .*Size.*; expected a torch\.nn\.Module",
+    "own.py:WithoutConfig": r"takes no annotated configuration; .*__init__\(self, config",
+    "own.py:WithoutWords": r"own\.py:WithoutWords: Wordless has no vocab_size; expected",
+    "own.py:WithoutLoss": r"own\.py:WithoutLoss: it has no loss; expected",
+    "own.py:WithEpochs": r"its configuration has epochs, as every training configuration does; rename",
+    "gpt.py:Block": r"it has no initial_state and no loss; expected",
+    "gpt": r"no such model; there are awd-lstm, .*, and classes of yours as my_model\.py:GPT",
+}
+
+
+def test_what_cannot_be_trained_is_told_what_is_expected():
+    messages = {model: refusal(named_kind, model) for model in NOT_TRAINABLE}
+    faults = [message for model, message in messages.items() if not re.search(NOT_TRAINABLE[model], message)]
+    assert faults == []
 
 
 def test_a_model_that_breaks_a_law_is_not_trained(dataset, here):
@@ -352,11 +344,9 @@ def test_what_the_users_code_raises_stays_as_it_is(dataset, here):
 def test_a_file_that_cannot_import_is_named(dataset, here, monkeypatch):
     (here / "helper.py").write_text("")
     (here / "own.py").write_text(f"import helper\n{OWN}")
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
     train(dataset, here / "run", "epochs=1", model="own.py:Unigram")
     (here / "helper.py").unlink()
-    for name in [name for name in sys.modules if name.startswith(("own_", "helper"))]:
-        del sys.modules[name]
+    not_imported(monkeypatch)
     message = r"run/own\.py: No module named 'helper'; expected one file, or what it imports installed or"
     with pytest.raises(pm.ModelError, match=message):
         pm.load("run")
@@ -380,8 +370,7 @@ def test_files_in_a_strangers_folder_are_not_imported(dataset, here, monkeypatch
     (here / "own.py").write_text(f"try:\n    import fast_kernel\nexcept ImportError:\n    pass\n{OWN}")
     train(dataset, here / "run", "epochs=1", model="own.py:Unigram")
     (here / "run" / "fast_kernel.py").write_text("open('imported', 'w')\n")
-    for name in [name for name in sys.modules if name.startswith("own_")]:
-        monkeypatch.delitem(sys.modules, name)
+    not_imported(monkeypatch)
     assert pm.load("run").kind.name == "own.py:Unigram"
     assert not (here / "imported").exists()
 
@@ -438,17 +427,11 @@ def test_code_that_was_neither_named_nor_allowed_is_not_imported(dataset, here, 
     (here / "own.py").write_text(f"open('imported', 'w')\n{OWN}")
     train(dataset, here / "run", "epochs=1", model="own.py:Unigram")
     (here / "imported").unlink()
-    forgotten(here, monkeypatch)
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
-    for name in [name for name in sys.modules if name.startswith("own_")]:
-        del sys.modules[name]
-    for program in (commands, harness):
-        command = (
-            ["evaluate", "run", str(dataset)]
-            if program is commands
-            else ["run", "run", "--data", str(dataset)]
-        )
-        refused = CliRunner().invoke(program, command)
+    shutil.rmtree(here / "home")
+    monkeypatch.setattr(own_models, "_allowed_now", set())
+    not_imported(monkeypatch)
+    for program, command in ((commands, "evaluate run {}"), (harness, "run run --data {}")):
+        refused = CliRunner().invoke(program, command.format(dataset).split())
         assert "opening it runs run/own.py" in str(refused.exception)
         assert "--trust run/own.py once, before the name of the command" in str(refused.exception)
     assert not (here / "imported").exists()
@@ -467,13 +450,9 @@ def test_a_folder_that_cannot_be_written_allows_only_now(dataset, here, caplog):
     assert pm.load("run").kind.name == "own.py:Unigram"
 
 
-@pytest.mark.parametrize("name", ["../own.py:Unigram", "/etc/own.py:Unigram", "own.py", "os.path:join:x"])
-def test_a_checkpoint_names_no_path(dataset, here, name):
+def test_a_checkpoint_names_no_path(dataset, here):
     train(dataset, here / "run", "epochs=1", model="own.py:Unigram")
     saved = pm.load("run").checkpoint
-    with pytest.raises(pm.ModelError, match="expected the name of a file or module, and of a class"):
-        own_models.saved_kind(Checkpoint(**{**vars_of(saved), "model": name}), here)
-
-
-def vars_of(checkpoint):
-    return {name: getattr(checkpoint, name) for name in checkpoint.__dataclass_fields__}
+    for name in ("../own.py:Unigram", "/etc/own.py:Unigram", "own.py", "os.path:join:x"):
+        message = refusal(own_models.saved_kind, replace(saved, model=name), here)
+        assert "expected the name of a file or module, and of a class" in message, name

@@ -1,5 +1,6 @@
 """Every preset makes a model and a schedule; settings are parsed by type."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -86,42 +87,57 @@ def test_settings_are_parsed_by_type_and_go_where_they_belong():
     assert (training.learning_rate, training.optimizer) == (0.01, "adamw")
 
 
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ("hidden=12", "key=value with a key of .*hidden_size"),
-        ("hidden_size", "key=value"),
-        ("hidden_size=12.5", "expected int, got str"),
-        ("tied=maybe", "yes or no"),
-        ("vocab_size=12", "key=value"),
-        ("optimizer=adagrads", "adadelta, .*, sgd$"),
-        ("schedule=linear", "^schedule=linear: expected halve-when-worse, .*, cosine$"),
-        ("epochs=0", "^epochs=0: expected int >= 1$"),
-        ("eos=50", "^eos=50: expected the id of one of the 50 words$"),
-        ("eos=-1", "int >= 0"),
-        ("init=-1", "float >= 0"),
-        ("zoneout=nan", "float >= 0"),
-        ("layer_dropout=1", "float < 1"),
-        ("learning_rate=inf", "float <= "),
-        ("cutoffs=5,0", "cutoffs=5,0: expected int >= 1"),
-        ("seed=99999999999999999999", "int <= 9223372036854775807"),
-        ("decay_after=3", "it has no effect; use schedule=decay-after"),
-    ],
+WRONG_SETTINGS = (
+    ("lstm", "hidden=12", "key=value with a key of .*hidden_size"),
+    ("lstm", "hidden_size", "key=value"),
+    ("lstm", "hidden_size=12.5", "expected int, got str"),
+    ("lstm", "tied=maybe", "yes or no"),
+    ("lstm", "vocab_size=12", "key=value"),
+    ("lstm", "schedule=linear", "^schedule=linear: expected halve-when-worse, .*, cosine$"),
+    ("lstm", "epochs=0", "^epochs=0: expected int >= 1$"),
+    ("lstm", "eos=50", "^eos=50: expected the id of one of the 50 words$"),
+    ("lstm", "eos=-1", "int >= 0"),
+    ("lstm", "init=-1", "float >= 0"),
+    ("lstm", "zoneout=nan", "float >= 0"),
+    ("lstm", "layer_dropout=1", "float < 1"),
+    ("lstm", "learning_rate=inf", "float <= "),
+    ("lstm", "cutoffs=5,0", "cutoffs=5,0: expected int >= 1"),
+    ("lstm", "seed=99999999999999999999", "int <= 9223372036854775807"),
+    ("lstm", "decay_after=3", "it has no effect; use schedule=decay-after"),
+    ("lstm", "ema=0.9 averaging_interval=2", r"^ema=0\.9 with averaging_interval=2: one average is kept"),
+    ("lstm", "optimizer=adagrads", "expected adadelta, adafactor, adagrad, adam, .*sgd$"),
+    ("lstm", "optimizer=LBFGS", "optimizer=lbfgs: expected"),
+    ("lstm", "optimizer=asgd", "optimizer=asgd: expected"),
+    ("lstm", "momentum=x optimizer=sgd", "momentum=x: expected float"),
+    ("lstm", "optimizer=sgd nesterov=maybe", "nesterov=maybe: expected yes or no"),
+    ("lstm", "optimizer=adam betas=0.9,x", "betas=0.9,x: expected float"),
+    ("lstm", "optimizer=adam betas=0.9", "betas=0.9: expected array of length >= 2"),
+    ("lstm", "optimizer=adam momentum=0.9", "momentum: no such setting; .* amsgrad, "),
+    ("lstm", "optimizer=sgd foreach=yes", "foreach: no such setting"),
+    ("pointer-sentinel-lstm", "initial_gate=0.0", r"^initial_gate=0\.0: expected"),
+    ("pointer-sentinel-lstm", "initial_gate=1.0", r"^initial_gate=1\.0: expected"),
+    ("pointer-sentinel-lstm", "window=0", "^window=0: expected"),
+    *(
+        ("pointer-sentinel-lstm", f"{name}={'9' * 30}", rf"{name}=9+: expected int <= \d+")
+        for name in ("hidden_size", "window", "stride", "cutoffs")
+    ),
+    (
+        "pointer-sentinel-lstm",
+        "pointer_rate=0.04 optimizer=adamw",
+        r"=0\.04 with .*=adamw.*use pointer_rate=1",
+    ),
+    ("transformer", "hidden_size=12 heads=5", "heads=5"),
 )
-def test_a_wrong_setting_is_an_error(setting, message):
-    with pytest.raises(ModelError, match=message):
-        make_configs("lstm", None, [setting], vocab_size=50)
 
 
-def test_one_average_of_the_weights_is_kept():
-    with pytest.raises(ModelError, match=r"^ema=0\.9 with averaging_interval=2: one average is kept"):
-        make_configs("lstm", None, ["ema=0.9", "averaging_interval=2"], vocab_size=50)
-
-
-@pytest.mark.parametrize("setting", ["initial_gate=0.0", "initial_gate=1.0", "window=0"])
-def test_a_wrong_setting_of_the_pointer_is_an_error(setting):
-    with pytest.raises(ModelError, match=f"^{setting}: expected"):
-        make_configs("pointer-sentinel-lstm", None, [setting], vocab_size=50)
+def test_a_wrong_setting_is_an_error():
+    faults = []
+    for model, settings, expected in WRONG_SETTINGS:
+        with pytest.raises(ModelError) as refused:
+            make_model(model, make_configs(model, None, settings.split(), vocab_size=50)[0])
+        if not re.search(expected, str(refused.value)):
+            faults.append(f"{model} {settings}: {refused.value}")
+    assert faults == []
 
 
 def test_a_model_too_large_for_the_memory_is_an_error():

@@ -73,13 +73,6 @@ def test_each_token_is_what_running_the_whole_text_before_it_says():
         assert -model.next_log_probs(state)[0, text.tokens[place]].item() == pytest.approx(nats[place].item())
 
 
-@pytest.mark.parametrize("training", [True, False])
-def test_bytes_are_counted_and_the_mode_is_restored(model, training):
-    model.train(training)
-    assert sum(score_texts(model, texts([3, 4])), Score()).bytes == 21
-    assert model.training == training
-
-
 @pytest.mark.parametrize("context", ["carried", "article"])
 def test_between_two_items_the_model_is_in_the_callers_mode(context):
     """A caller may train between two texts, words or predictions."""
@@ -96,17 +89,23 @@ def test_between_two_items_the_model_is_in_the_callers_mode(context):
     assert sum(nats) == pytest.approx(score_texts(model, [text])[0].nats)
 
 
-@pytest.mark.parametrize("context", ["carried", "article"])
-def test_nothing_is_dropped_while_texts_are_scored(context):
+def test_nothing_is_dropped_while_texts_are_read_and_the_mode_is_restored():
     torch.manual_seed(0)
-    model = LSTM(LSTMConfig(vocab_size=V, hidden_size=6, init=0.5, output_dropout=0.5))
-    found = score_texts(model.train(), texts([9, 7]), context=context)
-    assert found == score_texts(model.eval(), texts([9, 7]), context=context)
-
-
-def test_an_unknown_context_is_refused(model):
+    config = LSTMConfig(vocab_size=V, hidden_size=6, init=0.5, input_dropout=0.5, output_dropout=0.5)
+    model, parts = LSTM(config), texts([600, 7])
+    found = []
+    for training in (True, False):
+        model.train(training)
+        scores = [score_texts(model, parts, context=context) for context in ("carried", "article")]
+        found.append((scores, tensors_of(read_up_to(model, parts[0].tokens))))  # more than one chunk
+        assert model.training is training
+        assert [sum(part, Score()).bytes for part in scores] == [3 * 607] * 2
+    assert found[0][0] == found[1][0]
+    _, expected = model(parts[0].tokens[None], model.initial_state(1))
+    for _, states in found:
+        torch.testing.assert_close(states, tensors_of(expected))
     with pytest.raises(ModelError, match="carried or article"):
-        score_texts(model, texts([3]), context="window")
+        score_texts(model, parts, context="window")
 
 
 def test_a_float32_sum_does_not_drift():
@@ -147,17 +146,6 @@ def test_the_progress_counts_the_tokens_and_shows_the_perplexity_so_far(model):
         ("evaluate", 8, 9, f"perplexity {first:.2f}"),
         ("evaluate", 9, 9, f"perplexity {both:.2f}"),
     ]
-
-
-def test_the_state_after_a_text_is_of_evaluation_mode():
-    torch.manual_seed(0)
-    model = LSTM(LSTMConfig(vocab_size=V, hidden_size=6, init=0.5, input_dropout=0.5)).train()
-    (text,) = texts([600])  # more than one chunk
-    state = read_up_to(model, text.tokens)
-    assert model.training
-    _, expected = model.eval()(text.tokens[None], model.initial_state(1))
-    for found, wanted in zip(tensors_of(state), tensors_of(expected), strict=True):
-        torch.testing.assert_close(found, wanted)
 
 
 class Elsewhere(torch.nn.Module):

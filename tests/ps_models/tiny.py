@@ -38,19 +38,6 @@ def settings_of(model: str, *more: str) -> tuple[str, ...]:
     return (*SETTINGS, *(["window=4"] if model == "pointer-sentinel-lstm" else []), *more)
 
 
-def chance_of_a_word_by_heart(model: Any, text: Tensor) -> float:
-    """The geometric mean of the probabilities of a text, (1, time), after eighty updates on it."""
-    optimizer = torch.optim.Adam(model.parameters(), 0.02)
-    for _ in range(80):
-        optimizer.zero_grad()
-        nats, _ = model.loss(text, model.initial_state(1))
-        nats.mean().backward()
-        optimizer.step()
-    with torch.no_grad():
-        scores, _ = model.eval()(text, model.initial_state(1))
-    return float(scores.mean().exp())
-
-
 def assert_same(ours: Tensor, theirs: Tensor, leaves: Iterable[Tensor], *, atol: float = 1e-10) -> None:
     """Values are the same, and so are the gradients of a sum of them with random weights."""
     torch.testing.assert_close(ours, theirs, rtol=0, atol=atol)

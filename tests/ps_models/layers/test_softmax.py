@@ -6,11 +6,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional
 
 from ps_models.layers import softmax as module
-from ps_models.layers.softmax import AdaptiveSoftmax, Softmax, inclusion_chances, outer_sum
+from ps_models.layers.softmax import AdaptiveSoftmax, Softmax, inclusion_chances
 from tests.ps_models.tiny import assert_same
 
 N, H, V = 23, 5, 13
@@ -72,27 +72,6 @@ def test_a_second_gradient_is_refused():
     total.backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         total.backward()
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-def test_outer_sum_is_the_sum_of_outer_products(dtype: torch.dtype):
-    left, right = torch.randn(N, 4).to(dtype), torch.randn(N, 3).to(dtype)
-    wanted = sum(torch.outer(a, b) for a, b in zip(left.double(), right.double(), strict=True))
-    torch.testing.assert_close(outer_sum(left, right).double(), wanted, rtol=0.01, atol=0.05)
-
-
-def sums_to_one(log_probs: Tensor) -> bool:
-    return torch.allclose(log_probs.exp().sum(-1), torch.ones(len(log_probs)), atol=1e-5)
-
-
-@pytest.mark.parametrize("make", [lambda: Softmax(nn.Parameter(torch.randn(V, 16)), bias=False),
-                                  lambda: AdaptiveSoftmax(V, 16, (3, 8), bias=False)])  # fmt: skip
-def test_log_probs_of_all_words_contain_the_targets_scores(make):
-    softmax, hidden = make(), torch.randn(N, 16)
-    every = softmax.log_probs(hidden)
-    assert sums_to_one(every)
-    targets = torch.randint(V, (N,))
-    torch.testing.assert_close(softmax(hidden, targets), every[torch.arange(N), targets])
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["rows", "all rows"])

@@ -5,21 +5,15 @@ from itertools import pairwise
 import pytest
 import torch
 
-import ps_models as pm
-from ps_models.dataset import random_ends, to_rows
+from ps_models.dataset import to_rows
 from ps_models.devices import ONE_PROCESS
 from ps_models.hyperparameters import TrainingConfig
 from ps_models.models.awd_lstm import AWDLSTM, AWDLSTMConfig
 from ps_models.models.stream import dropout_mask
-from ps_models.training.logs import EPOCHS, UPDATES
 from ps_models.training.update import Training
-from tests.ps_models.tiny import assert_resumes, make_dataset, settings_of
 
 V, ROWS, TIME = 9, 2, 7
 CONFIG = AWDLSTMConfig(vocab_size=V, embedding_size=4, hidden_size=6, init=0.7)
-RATES = ("type_dropout", "input_dropout", "layer_dropout", "output_dropout", "weight_dropout")
-QUIET = tuple(f"{rate}=0" for rate in RATES)
-AWD = ("embedding_size=6", "random_strides=yes", "loss=token")
 
 
 def by_equations(model, tokens):
@@ -74,25 +68,6 @@ def test_it_is_the_equations_and_so_are_its_gradients(training):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-11)
 
 
-def test_it_trains_after_an_evaluation():
-    """The published code does not: assigning the dropped weights fails after eval()."""
-    torch.manual_seed(5)
-    model, tokens = AWDLSTM(CONFIG), torch.randint(V, (ROWS, TIME))
-    names = [name for name, _ in model.named_parameters()]
-    recurrent = [model.get_parameter(name) for name in names if name.endswith("weight_hh")]
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-    for _ in range(2):
-        before = [weight.detach().clone() for weight in recurrent]
-        optimizer.zero_grad()
-        model.train().loss(tokens, model.initial_state(ROWS))[0].mean().backward()
-        optimizer.step()
-        for weight, old in zip(recurrent, before, strict=True):
-            assert 0.2 < torch.ne(weight, old).double().mean().item() < 0.8  # half of them were dropped
-        one, other = (model.eval()(tokens, model.initial_state(ROWS))[0] for _ in range(2))
-        assert torch.equal(one, other)
-        assert [name for name, _ in model.named_parameters()] == names
-
-
 @pytest.mark.parametrize("random_strides", [False, True])
 @pytest.mark.parametrize("loss", ["token", "row"])
 def test_an_update_minimises_the_mean_of_the_nats_and_the_penalty(loss, random_strides):
@@ -129,23 +104,3 @@ def test_an_update_minimises_the_mean_of_the_nats_and_the_penalty(loss, random_s
         torch.testing.assert_close(parameter.grad, grad)
         torch.testing.assert_close(parameter.detach(), old - 0.5 * chunk.scored / TIME * grad)
     assert run.optimizer.param_groups[0]["lr"] == 0.5
-
-
-def test_the_reported_loss_is_of_nats_only_for_all_lengths(tmp_path):
-    dataset = make_dataset(tmp_path)
-    settings = (*settings_of("awd-lstm", *AWD, *QUIET), "activation=50", "learning_rate=0", "batch_size=1")
-    pm.train("awd-lstm", dataset, tmp_path / "out", settings=[*settings, "epochs=1", "bptt=1"], device="cpu")
-    scored = pm.evaluate(tmp_path / "out", dataset, split="train", device="cpu").score
-    row = (tmp_path / "out" / EPOCHS).read_text().splitlines()[1]
-    assert float(row.split(",")[2]) == pytest.approx(scored.perplexity, rel=1e-5)
-    updates = len((tmp_path / "out" / UPDATES).read_text().splitlines())
-    assert updates == len(random_ends(scored.tokens, 6, seed=1, epoch=0))
-
-
-def test_a_stopped_run_of_random_lengths_resumes_to_the_same_result(tmp_path):
-    """Before and after weights are averaged."""
-    more = ("averaging_interval=1", "learning_rate=20", "epochs=6", "patience=0")
-    settings = settings_of("awd-lstm", *AWD, *more)
-    last = assert_resumes("awd-lstm", make_dataset(tmp_path), tmp_path, settings, 7, 45, 80)
-    training = last.training or {}
-    assert 45 < training["position"]["update"] - training["averaged"] < 80  # when averaging began

@@ -25,14 +25,6 @@ def spelled_model():
     return tiny.spelled(CONFIG, WORDS).double()
 
 
-def test_a_words_vector_does_not_depend_on_the_others_of_a_call():
-    torch.manual_seed(5)
-    model = spelled_model()
-    together = model.words(torch.arange(len(WORDS))[None])[0]
-    for word in range(len(WORDS)):
-        torch.testing.assert_close(model.words(torch.tensor([[word]]))[0, 0], together[word])
-
-
 def test_convolutions_are_computed_once_per_distinct_word():
     model = spelled_model()
     rows: list[int] = []
@@ -46,11 +38,6 @@ def test_words_of_a_gpu_are_not_looked_at_and_have_the_same_vectors(monkeypatch)
     wanted = words(ids)
     monkeypatch.setattr("ps_models.models.char_cnn.read_at_once", lambda _: False)
     torch.testing.assert_close(words(ids), wanted)
-
-
-def test_marks_are_in_no_word():
-    every = "".join(chr(code) for code in range(1, 0x110000) if not 0xD800 <= code < 0xE000)
-    assert {0, 0xFE, 0xFF}.isdisjoint(every.encode())
 
 
 def test_the_fill_letter_stays_a_vector_of_zeros():
@@ -69,14 +56,6 @@ def test_highways_carry_most_at_first():
     model = CharCNN(CharCNNConfig(vocab_size=9))
     for name, parameter in model.words.highways.named_parameters():
         assert parameter.mean().item() == pytest.approx(-2 if name.endswith("gate.bias") else 0, abs=0.01)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"), [({"tied": True}, "tied=no"), ({"widths": (1, 2)}, "as many")]
-)
-def test_impossible_configurations_are_refused(fields, message):
-    with pytest.raises(ValueError, match=message):
-        CharCNN(CharCNNConfig(vocab_size=9, **fields))
 
 
 def test_checkpoints_keep_spellings_and_a_stopped_run_resumes_to_the_same_result(tmp_path):

@@ -1,15 +1,11 @@
 """The LSTM: tied weights, sampled softmaxes, torch's own layer, old runs; what it and a highway learn."""
 
-from typing import Any
-
 import pytest
 import torch
 
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMLayer
 from ps_models.models.rnn import RecurrentHighway, RecurrentHighwayConfig
-from tests.ps_models.tiny import assert_same, chance_of_a_word_by_heart
-
-SURE: dict[str, Any] = {"input_dropout": 0.0, "layer_dropout": 0.0, "output_dropout": 0.0, "zoneout": 0.1}
+from tests.ps_models.tiny import assert_same
 
 
 def test_tied_weights_are_one_tensor_after_loading():
@@ -18,26 +14,6 @@ def test_tied_weights_are_one_tensor_after_loading():
     other.load_state_dict(model.state_dict())
     assert other.softmax.weight is other.embedding.weight
     torch.testing.assert_close(other.embedding.weight, model.embedding.weight)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [({"tied": True}, "cannot be tied"), ({"sampled": 4}, r"sampled=4 with cutoffs=\(3,\): choose one")],
-)
-def test_what_an_adaptive_softmax_cannot_do_is_refused(fields, message):
-    with pytest.raises(ValueError, match=message):
-        LSTM(LSTMConfig(vocab_size=9, hidden_size=4, cutoffs=(3,), **fields))
-
-
-def test_samples_teach_what_all_words_do():
-    """Seven of 200 words come; that the others never do must be learned from the words that are drawn."""
-    chances = []
-    for sampled in (0, 20):
-        torch.manual_seed(0)
-        model = LSTM(LSTMConfig(vocab_size=200, hidden_size=32, sampled=sampled, **SURE, init=0.2))
-        chances.append(chance_of_a_word_by_heart(model, torch.randint(7, (1, 20)) * 28))
-    assert chances[0] > 0.2
-    assert chances[1] > 0.9 * chances[0]
 
 
 def test_dropout_that_is_not_locked_has_no_mask_for_a_text():

@@ -14,7 +14,7 @@ from ps_models.errors import ModelError
 from ps_models.invariants import check_language_model
 from ps_models.models.baselines import BASELINES, NGram, NGramConfig, Unigram
 from ps_models.models.interpolation import UnigramCache, UnigramCacheConfig, tuned_cache
-from ps_models.models.kneser_ney import ABSENT, FALLBACK, Grams, _discounts, _distinct, estimate
+from ps_models.models.kneser_ney import FALLBACK, _discounts, _distinct, estimate
 from ps_models.scoring import score_texts
 from ps_models.signature import Score
 from tests.conftest import data
@@ -83,36 +83,6 @@ def test_discounts_are_the_textbooks_where_the_text_is_large_enough(order):
 )
 def test_discounts_are_equation_26_where_they_can_be(counts, discounts):
     assert _discounts(np.array(counts)) == pytest.approx(discounts, abs=1e-15)
-
-
-@given(st.sets(st.integers(0, 9)), st.lists(st.integers(-V, 10)))
-def test_an_n_gram_has_the_place_of_its_key(keys, wanted):
-    table = Grams(
-        keys=np.array(sorted(keys), dtype=np.int64),
-        log_probs=np.zeros(0),
-        log_backoffs=np.zeros(0),
-        discounts=FALLBACK,
-    )
-    places = {key: place for place, key in enumerate(sorted(keys))}
-    found = table.find(np.array(wanted, dtype=np.int64))
-    assert found.tolist() == [places.get(key, ABSENT) for key in wanted]
-
-
-def test_five_words_are_the_default():
-    config = NGramConfig(vocab_size=V)
-    assert (config.order, config.eos) == (5, EOS)
-    assert NGram.of_text(config, stream_of([[2, 3]])).initial_state(3).tolist() == [[EOS] * 4] * 3
-
-
-@settings(max_examples=60, deadline=None)
-@given(lines, st.lists(st.integers(0, V - 1), max_size=8), st.integers(1, 5))
-def test_all_words_sum_to_one_after_any_text(train, before, order):
-    model = ngram_of(train, order)
-    state = model(torch.tensor([before], dtype=torch.int64), model.initial_state(1))[1]
-    following = model.next_log_probs(state)
-    assert float(following.exp().sum()) == pytest.approx(1, abs=1e-13)
-    scores = [model(torch.tensor([[word]]), state)[0].item() for word in range(V)]
-    assert following[0].tolist() == pytest.approx(scores, rel=1e-12)
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 5], ids=lambda order: f"{order or 'uni'}gram")

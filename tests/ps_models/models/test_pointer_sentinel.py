@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from ps_models.language_model import reads_word_by_word, tensors_of
-from ps_models.layers.window import NO_WORD, look_back, visible
+from ps_models.language_model import reads_word_by_word
+from ps_models.layers.window import look_back
 from ps_models.models.awd_lstm import PointerSentinelAWDLSTM, PointerSentinelAWDLSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinel, PointerSentinelConfig, PointerSentinelLSTM
 from ps_models.models.transformer import PointerSentinelTransformer, PointerSentinelTransformerConfig
@@ -77,12 +77,6 @@ def test_is_the_equations_in_values_and_gradients(make: Callable[[], PointerSent
     scores, _ = model(tokens, model.initial_state(2))
     slow = torch.stack([equations(model, row.tolist()) for row in tokens])
     assert_same(scores, slow, model.parameters())
-
-
-def test_what_a_step_sees_is_computed_where_the_words_are():
-    words = tokens_of(2, 12)
-    assert visible(words != NO_WORD, 9, window=4).sum(-1).tolist() == [[4] * 9] * 2
-    assert visible(words.to("meta") != NO_WORD, 9, window=4).device.type == "meta"
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7])
@@ -156,21 +150,6 @@ def test_the_pointers_rate_multiplies_its_gradient_and_changes_nothing_else(rate
         torch.testing.assert_close(other.grad, one.grad * factor)
 
 
-@pytest.mark.parametrize("window", [1, 3, 40])
-def test_inspection_parts_make_up_the_mixture(window: int):
-    model, tokens = model_of(window).eval(), tokens_of(2, 20)
-    whole, _ = model(tokens, model.initial_state(2))
-    _, state = model(tokens[:, :9], model.initial_state(2))
-    found, _ = model.inspect(tokens[:, 9:], state)
-    pointer = (found.attention_BTW * (found.words_BTW == tokens[:, 9:, None])).sum(-1)
-    mixed = (found.gate_BT * found.vocab_log_probs_BT.exp() + pointer).log()
-    torch.testing.assert_close(mixed, whole[:, 9:])
-    torch.testing.assert_close(found.log_probs_BT, whole[:, 9:])
-    torch.testing.assert_close(
-        found.attention_BTW.sum(-1) + found.gate_BT, torch.ones(2, 11, dtype=torch.float64)
-    )
-
-
 def test_the_attention_is_in_float32_with_and_without_autocast():
     """Only the products before it are in bfloat16: scores of that type would all be a little off."""
     model, generator = model_of(4).float(), torch.Generator().manual_seed(9)
@@ -183,17 +162,6 @@ def test_the_attention_is_in_float32_with_and_without_autocast():
             found = [*look_back(queries, keys, words, tokens, window=4), model._sentinel_score(queries)]
         for one, expected in zip(found, exact, strict=True):
             torch.testing.assert_close(one.double(), expected, rtol=1e-6, atol=1e-5)
-
-
-def test_locked_masks_are_those_of_the_lstm():
-    model = model_of(4, output_dropout=0.5)
-    masks, expected = (one.locked_masks(3, torch.Generator().manual_seed(1)) for one in (model, model.inner))
-    for found, wanted in zip(tensors_of(masks), tensors_of(expected), strict=True):
-        assert torch.equal(found, wanted)
-    tokens = tokens_of(3, 9)
-    plain, _ = model.eval()(tokens, model.initial_state(3))
-    dropped, _ = model(tokens, model.initial_state(3), masks)
-    assert not torch.allclose(dropped, plain)
 
 
 # --- on other models

@@ -6,10 +6,7 @@ from collections import Counter
 import pytest
 import torch
 
-import ps_models as pm
 from ps_models.models.rnn import ALPHA, ETA, RNNLDA, RNNLDAConfig, topics_of_words
-from ps_models.training.checkpoint import read_checkpoint
-from tests.ps_models.tiny import make_dataset
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 
 ANIMALS, METALS = ("cat", "dog", "hen", "cow"), ("iron", "gold", "zinc", "lead")
@@ -94,13 +91,3 @@ def test_the_same_seed_gives_the_same_topics():
 
 def test_a_smoothing_of_more_counts_makes_topics_more_alike():
     assert prepared(smoothing=100.0).std() < prepared(smoothing=0.1).std()
-
-
-def test_a_checkpoint_keeps_the_topics(tmp_path):
-    settings = ["hidden_size=8", "topics=3", "lda_passes=3", "batch_size=4", "stride=6", "bptt=4", "epochs=1"]
-    pm.train("rnn-lda", make_dataset(tmp_path), tmp_path / "out", settings=settings, device="cpu")
-    model = pm.load(tmp_path / "out", device="cpu").model
-    assert isinstance(model, RNNLDA)
-    assert model.log_topics_VK.abs().max() > 0
-    torch.testing.assert_close(model.log_topics_VK.logsumexp(dim=1), torch.zeros(len(model.log_topics_VK)))
-    assert "log_topics_VK" in read_checkpoint(tmp_path / "out").weights

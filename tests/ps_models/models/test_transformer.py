@@ -1,8 +1,5 @@
 """The Transformer: what it may and may not depend on, and that it learns."""
 
-from dataclasses import replace
-
-import pytest
 import torch
 
 from ps_models.models.transformer import BLOCK, Transformer, TransformerConfig
@@ -28,20 +25,3 @@ def test_blocks_of_attention_do_not_matter():
         scores, state = model(chunk, state)
         parts.append(scores)
     torch.testing.assert_close(torch.cat(parts, dim=1), whole, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("layers", [1, 2, 3])
-def test_context_is_one_window_per_layer(layers: int):
-    model = made(replace(CONFIG, layers=layers))
-    tokens = torch.randint(V, (1, 30))
-    reach = 1 + layers * (CONFIG.window - 1)  # words before the one that is predicted
-    last = []
-    for back in (None, reach, reach + 1):
-        other = tokens.clone()
-        if back is not None:
-            other[0, -1 - back] = (other[0, -1 - back] + 1) % V
-        with torch.no_grad():
-            last.append(model(other, model.initial_state(1))[0][0, -1].item())
-    as_it_is, changed_within, changed_before = last
-    assert abs(changed_within - as_it_is) > 1e-12
-    assert changed_before == as_it_is

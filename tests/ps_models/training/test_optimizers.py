@@ -12,65 +12,56 @@ from torch import nn
 
 from ps_models.configs import make_configs
 from ps_models.errors import ModelError
-from ps_models.hyperparameters import TrainingConfig, averaging_starts, finished, learning_rate
+from ps_models.hyperparameters import Schedule, TrainingConfig, averaging_starts, finished, learning_rate
 from ps_models.training.optimizers import OPTIMIZERS, UNUSABLE, load_optimizer, make_optimizer
 
 NAN = float("nan")
 
 
-@pytest.mark.parametrize(
-    ("schedule", "losses", "expected"),
-    [
-        ("halve-when-worse", [], 1.0),
-        ("halve-when-worse", [5.0, 4.0, 4.0], 1.0),  # not worse
-        ("halve-when-worse", [5.0, 4.0, 4.5, 4.4], 0.5),  # better than the one before, though not the best
-        ("halve-when-worse", [5.0, 5.1, 5.2, 5.3], 0.125),
-        ("halve-when-worse", [5.0, NAN], 0.5),
-        ("divide-unless-best", [5.0, 4.0, 4.5, 4.4], 0.25),
-        ("decay-after", [5.0], 1.0),
-        ("decay-after", [5.0, 4.0], 0.5),
-        ("decay-after", [5.0, 4.0, 3.0], 0.25),
-        ("decay-unless-one-better", [5.0, 5.1], 1.0),  # Kim's code begins with the third
-        ("decay-unless-one-better", [5.0, 4.9, 4.8], 1.0),  # perplexity 134.3 → 121.5
-        ("decay-unless-one-better", [5.0, 4.5, 4.49], 0.5),  # 90.0 → 89.1
-        ("decay-unless-one-better", [5.0, 4.5, 4.49, 4.48, 4.4], 0.25),  # 88.2, then 81.5
-        ("decay-unless-one-better", [5.0, 800.0, 900.0], 0.5),  # both are infinite
-        ("constant", [5.0, 6.0], 1.0),
-    ],
+RATES: tuple[tuple[Schedule, list[float], float], ...] = (  # by a schedule, after these losses
+    ("halve-when-worse", [], 1.0),
+    ("halve-when-worse", [5.0, 4.0, 4.0], 1.0),  # not worse
+    ("halve-when-worse", [5.0, 4.0, 4.5, 4.4], 0.5),  # better than the one before, though not the best
+    ("halve-when-worse", [5.0, 5.1, 5.2, 5.3], 0.125),
+    ("halve-when-worse", [5.0, NAN], 0.5),
+    ("divide-unless-best", [5.0, 4.0, 4.5, 4.4], 0.25),
+    ("decay-after", [5.0], 1.0),
+    ("decay-after", [5.0, 4.0], 0.5),
+    ("decay-after", [5.0, 4.0, 3.0], 0.25),
+    ("decay-unless-one-better", [5.0, 5.1], 1.0),  # Kim's code begins with the third
+    ("decay-unless-one-better", [5.0, 4.9, 4.8], 1.0),  # perplexity 134.3 → 121.5
+    ("decay-unless-one-better", [5.0, 4.5, 4.49], 0.5),  # 90.0 → 89.1
+    ("decay-unless-one-better", [5.0, 4.5, 4.49, 4.48, 4.4], 0.25),  # 88.2, then 81.5
+    ("decay-unless-one-better", [5.0, 800.0, 900.0], 0.5),  # both are infinite
+    ("constant", [5.0, 6.0], 1.0),
 )
-def test_learning_rate_follows_validation(schedule, losses, expected):
-    config = TrainingConfig(schedule=schedule, decay=0.5, decay_after=2)
-    assert learning_rate(config, losses) == expected
-
-
-@pytest.mark.parametrize(
-    ("losses", "expected"),
-    [
-        ([], False),
-        ([5.0, 5.1, 5.2], False),
-        ([5.0, 5.1, 5.2, 5.3], True),  # three epochs without improvement
-        ([5.0, 5.1, 4.9, 5.2, 5.3], False),
-        ([NAN, NAN, NAN, NAN], True),
-        ([1 / n for n in range(1, 65)], True),  # 64 epochs
-    ],
+ENDS: tuple[tuple[list[float], bool], ...] = (
+    ([], False),
+    ([5.0, 5.1, 5.2], False),
+    ([5.0, 5.1, 5.2, 5.3], True),  # three epochs without improvement
+    ([5.0, 5.1, 4.9, 5.2, 5.3], False),
+    ([NAN, NAN, NAN, NAN], True),
+    ([1 / n for n in range(1, 65)], True),  # 64 epochs
 )
-def test_training_ends_as_in_the_paper(losses, expected):
-    assert finished(TrainingConfig(), losses) is expected
-
-
-@pytest.mark.parametrize(
-    ("losses", "interval", "expected"),
-    [
-        ([5.0, 4.0, 4.5], 1, False),  # better than the only epoch before the last one
-        ([5.0, 4.0, 4.5, 4.4], 1, True),
-        ([5.0, 4.0, 3.9, 3.8, 3.7, 3.6, 4.9], 5, False),
-        ([5.0, 4.0, 3.9, 3.8, 3.7, 3.6, 5.1], 5, True),  # t = 6 > n, worse than the best of logs[0 : t - n]
-        ([5.0, 6.0, 7.0, 8.0, 9.0, 9.9], 5, False),  # t = n
-        ([5.0, 6.0, 7.0], 0, False),
-    ],
+AVERAGES = (  # from an interval on
+    ([5.0, 4.0, 4.5], 1, False),  # better than the only epoch before the last one
+    ([5.0, 4.0, 4.5, 4.4], 1, True),
+    ([5.0, 4.0, 3.9, 3.8, 3.7, 3.6, 4.9], 5, False),
+    ([5.0, 4.0, 3.9, 3.8, 3.7, 3.6, 5.1], 5, True),  # t = 6 > n, worse than the best of logs[0 : t - n]
+    ([5.0, 6.0, 7.0, 8.0, 9.0, 9.9], 5, False),  # t = n
+    ([5.0, 6.0, 7.0], 0, False),
 )
-def test_averaging_is_triggered_as_in_algorithm_1_of_its_paper(losses, interval, expected):
-    assert averaging_starts(TrainingConfig(averaging_interval=interval), losses) is expected
+
+
+def test_rate_end_and_averaging_follow_validation_as_in_the_papers():
+    """Halving and the end as in the pointer sentinel's, averaging as in algorithm 1 of NT-ASGD's."""
+    rates = {name: TrainingConfig(schedule=name, decay=0.5, decay_after=2) for name, _, _ in RATES}
+    faults = [
+        *(row for row in RATES if learning_rate(rates[row[0]], row[1]) != row[2]),
+        *(row for row in ENDS if finished(TrainingConfig(), row[0]) is not row[1]),
+        *(r for r in AVERAGES if averaging_starts(TrainingConfig(averaging_interval=r[1]), r[0]) is not r[2]),
+    ]
+    assert faults == []
 
 
 def trained(name, steps=3, **settings):
@@ -121,37 +112,15 @@ def test_options_of_an_optimizer_are_set_and_saved_as_json(name, settings):
     assert TrainingConfig(**json.loads(json.dumps(asdict(config)))) == config
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (["optimizer=adagrads"], "expected adadelta, adafactor, adagrad, adam, .*sgd$"),
-        (["optimizer=LBFGS"], "optimizer=lbfgs: expected"),
-        (["optimizer=asgd"], "optimizer=asgd: expected"),
-        (["momentum=x", "optimizer=sgd"], "momentum=x: expected float"),
-        (["optimizer=sgd", "nesterov=maybe"], "nesterov=maybe: expected yes or no"),
-        (["optimizer=adam", "betas=0.9,x"], "betas=0.9,x: expected float"),
-        (["optimizer=adam", "betas=0.9"], "betas=0.9: expected array of length >= 2"),
-        (["optimizer=adam", "momentum=0.9"], "momentum: no such setting; .* amsgrad, "),
-        (["optimizer=sgd", "foreach=yes"], "foreach: no such setting"),
-    ],
+REFUSED = (
+    ({"optimizer": "muon"}, "optimizer=muon: expected "),
+    ({"optimizer_options": {"nesterov": True}}, "sgd nesterov=True: Nesterov momentum requires"),
+    ({"optimizer": "adam", "optimizer_options": {"betas": [0.9]}}, r"adam betas=\[0.9\]: list index"),
+    ({"optimizer": "rprop", "weight_decay": 0.1}, "weight_decay=0.1: Rprop has none"),
 )
-def test_a_wrong_optimizer_or_option_is_refused(settings, message):
-    with pytest.raises(ModelError, match=message):
-        make_configs("lstm", None, settings, 9)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"optimizer": "muon"}, "optimizer=muon: expected "),
-        (
-            {"optimizer_options": {"nesterov": True}},
-            "optimizer=sgd nesterov=True: Nesterov momentum requires",
-        ),
-        ({"optimizer": "adam", "optimizer_options": {"betas": [0.9]}}, r"adam betas=\[0.9\]: list index"),
-        ({"optimizer": "rprop", "weight_decay": 0.1}, "weight_decay=0.1: Rprop has none"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "message"), REFUSED)
 def test_what_an_optimizer_refuses_is_an_error_of_ours(settings, message):
     with pytest.raises(ModelError, match=message):
         make_optimizer(nn.Linear(2, 2), TrainingConfig(**settings))

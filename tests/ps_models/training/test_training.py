@@ -7,17 +7,15 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -26,13 +24,15 @@ from click.testing import CliRunner
 
 import ps_models as pm
 from ps_models.analysis.predictions import predictions
-from ps_models.cli import commands, main
+from ps_models.cli import commands
+from ps_models.dataset import random_ends
 from ps_models.devices import autocast, best_precision, use_products
 from ps_models.errors import ModelError
 from ps_models.training.checkpoint import BEST, LAST, read_checkpoint, save_checkpoint
 from ps_models.training.logs import EPOCHS, UPDATES, RunLog
 from ps_models.training.loop import RunLimits, StoppedError
-from tests.command import Completed, forked, small_files
+from tests.command import Completed, environment, small_files
+from tests.conftest import hear_control_c
 from tests.ps_models.tiny import (
     QUIET,
     SETTINGS,
@@ -45,6 +45,7 @@ from tests.ps_models.tiny import (
 )
 
 MODELS = ("lstm", "pointer-sentinel-lstm")
+LIMIT = 120.0  # seconds until a process counts as one that hangs
 
 
 @pytest.fixture(scope="module")
@@ -74,40 +75,63 @@ def run(finished, tmp_path):
     return shutil.copytree(finished, tmp_path / "run")
 
 
-@pytest.mark.parametrize(
-    ("model", "more"), [*((model, "tied=no") for model in MODELS), ("lstm", "sampled=5")]
-)
-def test_a_stopped_run_resumes_to_the_same_result(tiny_dataset, tmp_path, model, more):
-    settings = settings_of(model, "optimizer=adamw", "learning_rate=0.01", more)
-    assert_resumes(model, tiny_dataset, tmp_path, settings, 1, 13, 25, 39)
+AWD = ("embedding_size=6", "random_strides=yes", "loss=token")
+NO_DROPOUT = ("type_dropout=0", "weight_dropout=0", *QUIET[:-1])
+OPTIMIZED = ("hidden_size=4", "epochs=5", "stride=20", "patience=0")
+AVERAGED = ("averaging_interval=1", "epochs=6", "patience=0", "learning_rate=20")
+RESUMED = {  # a model, its settings, and where its run is stopped; below 0, updates before its end
+    "not tied": ("lstm", ("optimizer=adamw", "learning_rate=0.01", "tied=no"), (1, 13, 25, 39)),
+    "pointer": (MODELS[1], ("optimizer=adamw", "learning_rate=0.01", "tied=no"), (1, 13, 25, 39)),
+    "sampled": ("lstm", ("optimizer=adamw", "learning_rate=0.01", "sampled=5"), (1, 13, 25, 39)),
+    "random lengths": ("awd-lstm", (*AWD, *AVERAGED), (7, 45, 80)),
+    "cosine": ("lstm", ("schedule=cosine", "warmup=3"), (5, -3)),
+    "ema": ("lstm", ("ema=0.9", "optimizer=adamw", "weight_decay=0.1"), (5, -3)),
+    "decay of all": ("lstm", ("decayed=all", "optimizer=adamw", "weight_decay=0.1"), (5, -3)),
+    "dropout between layers": ("lstm", ("layer_dropout=0.2",), (5, -3)),
+    "precision": ("lstm", ("precision=auto",), (5, -3)),
+    "sgd": ("lstm", (*OPTIMIZED, "optimizer=sgd", "averaging_interval=1", "learning_rate=9"), (4, -3)),
+    "rmsprop": ("lstm", (*OPTIMIZED, "optimizer=rmsprop", "momentum=0.5", "centered=yes"), (4, -3)),
+    **{
+        name: ("lstm", (*OPTIMIZED, f"optimizer={name}", "learning_rate=0.01"), (4, -3))
+        for name in ("adamw", "NAdam", "adafactor", "rprop")
+    },
+}
 
 
-OPTIONS = {"rmsprop": ("momentum=0.5", "centered=yes"), "sgd": ("averaging_interval=1", "learning_rate=9")}
-
-
-@pytest.mark.parametrize("optimizer", ["sgd", "adamw", "NAdam", "adafactor", "rprop", "rmsprop"])
-def test_each_optimizer_trains_stops_and_resumes(tiny_dataset, tmp_path, optimizer):
+@pytest.mark.parametrize(("model", "settings", "stops"), RESUMED.values(), ids=RESUMED)
+def test_a_stopped_run_resumes_to_the_same_result(tiny_dataset, tmp_path, model, settings, stops):
     """Also where averages of the weights have begun, and with options that torch's class has."""
-    own = OPTIONS.get(optimizer, ("learning_rate=0.01",))
-    settings = settings_of("lstm", "hidden_size=4", "epochs=5", "stride=20", "patience=0", *own)
-    last = assert_resumes("lstm", tiny_dataset, tmp_path, (*settings, f"optimizer={optimizer}"), 4, -3)
-    assert ((last.training or {})["averaged"] > 0) is (optimizer == "sgd")
+    last = assert_resumes(model, tiny_dataset, tmp_path, settings_of(model, *settings), *stops)
+    training = last.training or {}
+    assert (training["averaged"] > 0) is any(name.startswith(("averaging", "ema")) for name in settings)
+    if model == "awd-lstm":
+        assert 45 < training["position"]["update"] - training["averaged"] < 80  # when averaging began
 
 
-@pytest.mark.parametrize(
-    ("model", "stride", "bptt"),
-    [("lstm", 3, 9), ("lstm", 5000, 2), *((MODELS[1], *each) for each in [(1, 4), (7, 1), (10, 10)])],
-)
-def test_without_learning_an_epoch_is_an_evaluation_of_train_whatever_the_stride(
-    short_dataset, tmp_path, model, stride, bptt
-):
-    settings = (*settings_of(model, *QUIET), "batch_size=1", "learning_rate=0", "epochs=1")
-    chunks = (f"stride={stride}", f"bptt={bptt}", "loss=token")
-    train(short_dataset, tmp_path / "out", *settings, *chunks, model=model)
+EVALUATED = {
+    "lstm, short strides": ("lstm", ("stride=3", "bptt=9", "loss=token")),
+    "lstm, one stride": ("lstm", ("stride=5000", "bptt=2", "loss=token")),
+    **{
+        f"pointer, {stride}": (MODELS[1], (f"stride={stride}", f"bptt={bptt}", "loss=token"))
+        for stride, bptt in [(1, 4), (7, 1), (10, 10)]
+    },
+    "random lengths": ("awd-lstm", (*AWD, *NO_DROPOUT, "activation=50", "stride=6", "bptt=1")),
+}
+
+
+@pytest.mark.parametrize(("model", "settings"), EVALUATED.values(), ids=EVALUATED)
+def test_without_learning_an_epoch_is_an_evaluation_of_train(short_dataset, tmp_path, model, settings):
+    """Its loss is of nats alone, without a penalty, and each token counts once, whatever the stride."""
+    quiet = QUIET if model != "awd-lstm" else ()
+    chosen = (*settings_of(model, *quiet), "batch_size=1", "learning_rate=0", "epochs=1", *settings)
+    train(short_dataset, tmp_path / "out", *chosen, model=model)
     scored = pm.evaluate(tmp_path / "out", short_dataset, split="train", device="cpu").score
     row = (tmp_path / "out" / EPOCHS).read_text().splitlines()[1]
     assert float(row.split(",")[2]) == pytest.approx(scored.perplexity, rel=1e-5)
-    assert len(losses(tmp_path / "out")) == -(-scored.tokens // stride)
+    stride = int(next(setting for setting in settings if setting.startswith("stride=")).split("=")[1])
+    random_strides = len(random_ends(scored.tokens, stride, seed=1, epoch=0))
+    updates = random_strides if model == "awd-lstm" else -(-scored.tokens // stride)
+    assert len(losses(tmp_path / "out")) == updates
 
 
 def command(model: str, dataset: Path, out: Path, settings: tuple[str, ...], *more: str) -> list[str]:
@@ -115,31 +139,54 @@ def command(model: str, dataset: Path, out: Path, settings: tuple[str, ...], *mo
     return ["train", model, str(dataset), "--out", str(out), "--device", "cpu", *options, *more]
 
 
-def in_processes(number: int, do: Callable[[], object], place: Path) -> list[Completed]:
-    """What each process does and says; the environment is that of torchrun."""
+def started(number: int, place: Path, arguments: list[str]) -> list[subprocess.Popen[str]]:
+    """The command in processes that know of each other as torchrun's do.
+
+    They are new ones: a copy of a process that has threads may wait forever for a lock that one of them had.
+    """
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
     shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(number)}
     shared |= {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    with ThreadPoolExecutor(number) as pool:
-        return list(pool.map(lambda rank: forked(do, place, **shared, RANK=str(rank)), range(number)))
+    words = [sys.executable, "-m", "ps_models", "--threads", "1", *arguments]
+    return [
+        subprocess.Popen(
+            words,
+            cwd=place,
+            env=environment(**shared, RANK=str(rank)),
+            encoding="utf-8",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=hear_control_c,
+        )
+        for rank in range(number)
+    ]
 
 
-def ps_models(*arguments: str) -> None:
-    sys.argv = ["ps-models", "--threads", "1", *arguments]
-    main()
+def ended(processes: list[subprocess.Popen[str]]) -> list[Completed]:
+    """The processes at their end; where one has none, the test fails with what they said until then."""
+    results: list[Completed] = []
+    for process in processes:
+        try:
+            printed = process.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            for hanging in processes:
+                hanging.kill()
+            pytest.fail(f"has no end: {[hanging.communicate() for hanging in processes]}")
+        results.append(Completed(process.args, process.returncode, *printed))
+    return results
 
 
-def hit(number: int, out: Path, updates: int, arguments: list[str]) -> None:
-    """The command in a process that gets a signal once it has logged so many updates."""
-
-    def watch() -> None:
-        while not (out / UPDATES).exists() or (out / UPDATES).read_text().count("\n") < updates:
-            time.sleep(0.001)
-        os.kill(os.getpid(), number)
-
-    Thread(target=watch, daemon=True).start()
-    ps_models(*arguments)
+def hit(number: int, out: Path, updates: int, processes: list[subprocess.Popen[str]]) -> list[Completed]:
+    """The processes at their end, after a signal once the run has logged so many updates."""
+    end = time.monotonic() + LIMIT
+    while not (out / UPDATES).exists() or (out / UPDATES).read_text().count("\n") < updates:
+        if time.monotonic() > end or any(process.poll() is not None for process in processes):
+            break  # what they said then is in the results
+        time.sleep(0.001)
+    for process in processes:
+        process.send_signal(number)
+    return ended(processes)
 
 
 @pytest.mark.slow
@@ -150,9 +197,11 @@ def test_a_killed_run_resumes_to_the_same_result(tiny_dataset, tmp_path):
     train(tiny_dataset, whole, *settings, model=model)
     often = command(model, tiny_dataset, killed, settings, "--save-minutes", "0")
     for updates in (20, 110):
-        done = forked(partial(hit, signal.SIGKILL, killed, updates, often), tmp_path)
-        assert done.returncode == -signal.SIGKILL
-    last = forked(lambda: ps_models(*command(model, tiny_dataset, killed, settings)), tmp_path)
+        (done,) = hit(signal.SIGKILL, killed, updates, started(1, tmp_path, often))
+        assert done.returncode == -signal.SIGKILL, done.stderr
+    last = CliRunner().invoke(
+        commands, command(model, tiny_dataset, killed, settings), catch_exceptions=False
+    )
     assert re.search(r"^train: .*, resumes after update \d+$", last.stderr, re.MULTILINE)
     assert losses(killed) == losses(whole)
     assert read_checkpoint(killed).digest == read_checkpoint(whole).digest
@@ -162,17 +211,40 @@ def test_a_killed_run_resumes_to_the_same_result(tiny_dataset, tmp_path):
 def test_ctrl_c_saves_and_says_how_to_resume(tiny_dataset, tmp_path, number):
     out = tmp_path / "out"
     arguments = command("lstm", tiny_dataset, out, settings_of("lstm", "epochs=64", "patience=0"))
-    done = in_processes(number, partial(hit, signal.SIGINT, out, 3, arguments), tmp_path)
-    assert [one.returncode for one in done] == [1] * number
+    done = hit(signal.SIGINT, out, 3, started(number, tmp_path, arguments))
+    assert [process.returncode for process in done] == [1] * number, done
     assert "all is saved" in done[0].stderr
     assert "`ps-models train` resumes it" in done[0].stderr
-    assert [one.stderr for one in done[1:]] == [""] * (number - 1)
+    assert [process.stderr for process in done[1:]] == [""] * (number - 1)
     assert read_checkpoint(out / LAST, training=True).training is not None
     before = losses(out)
-    more = [*arguments, "--max-updates", str(len(before) + 5)]
-    in_processes(number, lambda: ps_models(*more), tmp_path)
+    ended(started(number, tmp_path, [*arguments, "--max-updates", str(len(before) + 5)]))
     assert losses(out)[: len(before)] == before
     assert len(losses(out)) == len(before) + 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "more"),
+    [
+        ("awd-lstm", (*AWD, *NO_DROPOUT, "batch_size=5")),  # three rows and two, of other lengths
+        ("lstm", (*QUIET, "batch_size=5", "schedule=cosine", "warmup=3", "ema=0.5")),
+    ],
+)
+def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path, model, more):
+    settings = settings_of(model, *more, "loss=token")
+    train(tiny_dataset, tmp_path / "one", *settings, model=model)
+    arguments = command(model, tiny_dataset, tmp_path / "two", settings)
+    first, second = ended(started(2, tmp_path, arguments))
+    assert first.returncode == second.returncode == 0, second.stderr[-4000:]
+    assert len(first.stdout.splitlines()) == 1
+    assert (second.stdout, second.stderr) == ("", "")
+    one, two = losses(tmp_path / "one"), losses(tmp_path / "two")
+    assert [update for update, _ in one] == [update for update, _ in two]
+    torch.testing.assert_close([loss for _, loss in one], [loss for _, loss in two], rtol=1e-5, atol=1e-5)
+    weights = [read_checkpoint(tmp_path / name).weights for name in ("one", "two")]
+    torch.testing.assert_close(*weights, rtol=1e-4, atol=1e-5)
+    assert read_checkpoint(tmp_path / "two").sessions[-1].endswith(", 2 processes")
 
 
 @pytest.mark.parametrize(("at_its_end", "update"), [(False, 31), (True, 32)])  # an epoch is 31 updates
@@ -210,33 +282,6 @@ def test_a_run_that_ends_before_all_epochs_says_why(tiny_dataset, tmp_path):
     assert done.stdout.startswith(f"{tmp_path}: 3 epochs (none of the last 2 was better), ")
 
 
-AWD = ("embedding_size=6", "random_strides=yes", "type_dropout=0", "weight_dropout=0", *QUIET[:-1])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model", "more"),
-    [
-        ("awd-lstm", (*AWD, "batch_size=5")),  # three rows and two, of other lengths, with a penalty
-        ("lstm", (*QUIET, "batch_size=5", "schedule=cosine", "warmup=3", "ema=0.5")),
-    ],
-)
-def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path, model, more):
-    settings = settings_of(model, *more, "loss=token")
-    train(tiny_dataset, tmp_path / "one", *settings, model=model)
-    arguments = command(model, tiny_dataset, tmp_path / "two", settings)
-    first, second = in_processes(2, lambda: ps_models(*arguments), tmp_path)
-    assert first.returncode == second.returncode == 0, second.stderr[-4000:]
-    assert len(first.stdout.splitlines()) == 1
-    assert (second.stdout, second.stderr) == ("", "")
-    one, two = losses(tmp_path / "one"), losses(tmp_path / "two")
-    assert [update for update, _ in one] == [update for update, _ in two]
-    torch.testing.assert_close([loss for _, loss in one], [loss for _, loss in two], rtol=1e-5, atol=1e-5)
-    weights = [read_checkpoint(tmp_path / name).weights for name in ("one", "two")]
-    torch.testing.assert_close(*weights, rtol=1e-4, atol=1e-5)
-    assert read_checkpoint(tmp_path / "two").sessions[-1].endswith(", 2 processes")
-
-
 @pytest.mark.slow
 def test_tensorboard_can_read_all_updates_and_epochs(tiny_dataset, tmp_path):
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
@@ -253,29 +298,6 @@ def test_a_tracker_that_is_missing_is_told(tiny_dataset, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(ModelError, match="install the package tensorboard, or train without it"):
         train(tiny_dataset, tmp_path / "out", *SETTINGS, log_to=("tensorboard",))
-
-
-SCHEDULED = {
-    "cosine": ("schedule=cosine", "warmup=3"),
-    "ema": ("ema=0.9", "optimizer=adamw", "weight_decay=0.1"),
-    "decay of all": ("decayed=all", "optimizer=adamw", "weight_decay=0.1"),
-    "dropout between layers": ("layer_dropout=0.2",),
-    "auto": ("precision=auto",),
-}
-
-
-@pytest.mark.parametrize("settings", SCHEDULED.values(), ids=SCHEDULED)
-def test_a_run_with_any_of_these_resumes_exactly(tiny_dataset, tmp_path, settings):
-    assert_resumes("lstm", tiny_dataset, tmp_path, settings_of("lstm", *settings), 5, -3)
-
-
-def test_a_schedule_to_the_end_does_not_get_more_epochs(tiny_dataset, tmp_path):
-    settings = settings_of("lstm", "schedule=cosine")
-    stopped(tiny_dataset, tmp_path / "out", 3, *settings)
-    with pytest.raises(ModelError, match=r"other settings \(epochs 2 → 3\)"):
-        train(tiny_dataset, tmp_path / "out", *settings, "epochs=3")
-    with pytest.raises(ModelError, match=r"other settings \(schedule .* → constant"):
-        train(tiny_dataset, tmp_path / "out", *settings, "schedule=constant")
 
 
 def test_logs_and_updates_have_the_rate_of_the_schedule(tiny_dataset, tmp_path):
@@ -311,6 +333,22 @@ def test_a_run_that_diverges_says_so_and_keeps_the_best_weights(tiny_dataset, tm
     with pytest.raises(ModelError, match=r"the loss on valid is .*, which is no perplexity"):
         train(tiny_dataset, tmp_path / "worse", *settings_of("lstm", "learning_rate=1e5"))
     assert not (tmp_path / "worse" / BEST).exists()
+    with pytest.raises(ModelError, match="lower learning_rate or clip"):
+        train(tiny_dataset, tmp_path / "worst", *settings_of("lstm", "learning_rate=3e38", "clip=0"))
+
+
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
+def test_each_precision_trains(tiny_dataset, tmp_path, precision):
+    settings = settings_of(MODELS[1], f"precision={precision}", "epochs=1", "stride=20")
+    train(tiny_dataset, tmp_path, *settings, model=MODELS[1])
+    assert {tensor.dtype for tensor in read_checkpoint(tmp_path).weights.values()} == {torch.float32}
+    torch.set_float32_matmul_precision("highest")
+
+
+def test_a_run_past_its_limit_stops_at_once(tiny_dataset, tmp_path):
+    for limits, last in (({"max_seconds": 0}, 1), ({"max_updates": 20}, 20), ({"max_updates": 5}, 20)):
+        with pytest.raises(StoppedError, match=f"after update {last};"):
+            train(tiny_dataset, tmp_path, *SETTINGS, limits=pm.RunLimits(**limits))
 
 
 def test_a_resumed_run_keeps_the_precision_that_was_chosen_for_it(tiny_dataset, tmp_path, monkeypatch):
@@ -344,15 +382,6 @@ def test_training_learns_and_the_best_checkpoint_says_so(tiny_dataset, tmp_path)
     assert found.score.perplexity == pytest.approx(run.perplexity, rel=1e-6)
 
 
-@pytest.mark.parametrize("precision", ["tf32", "bf16"])
-def test_each_precision_trains(tiny_dataset, tmp_path, precision):
-    settings = settings_of("pointer-sentinel-lstm", f"precision={precision}", "epochs=1", "stride=20")
-    train(tiny_dataset, tmp_path / "out", *settings, model="pointer-sentinel-lstm")
-    dtypes = {tensor.dtype for tensor in read_checkpoint(tmp_path / "out").weights.values()}
-    assert dtypes == {torch.float32}
-    torch.set_float32_matmul_precision("highest")
-
-
 def test_a_run_that_would_have_ended_before_is_not_resumed(tiny_dataset, tmp_path):
     """Its weights are of more epochs than the settings have."""
     out, settings = tmp_path / "out", (*SETTINGS, "epochs=4", "patience=0")
@@ -364,17 +393,18 @@ def test_a_run_that_would_have_ended_before_is_not_resumed(tiny_dataset, tmp_pat
     assert train(tiny_dataset, out, *settings).trained_before
 
 
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ("clip=2", r"other settings \(clip 1\.0 → 2\.0\)"),
-        ("decay=0.9", r"other settings \(decay 0\.5 → 0\.9\)"),
-        ("hidden_size=9", "hidden_size 8 → 9"),
-    ],
-)
-def test_a_run_with_other_settings_is_not_resumed(tiny_dataset, finished, setting, message):
-    with pytest.raises(ModelError, match=message):
-        train(tiny_dataset, finished, *SETTINGS, setting)
+def test_a_run_with_other_settings_is_not_resumed(tiny_dataset, finished, tmp_path):
+    cosine = settings_of("lstm", "schedule=cosine")  # it has no more epochs
+    stopped(tiny_dataset, tmp_path, 3, *cosine)
+    for out, settings, message in (
+        (finished, (*SETTINGS, "clip=2"), r"other settings \(clip 1\.0 → 2\.0\)"),
+        (finished, (*SETTINGS, "decay=0.9"), r"other settings \(decay 0\.5 → 0\.9\)"),
+        (finished, (*SETTINGS, "hidden_size=9"), "hidden_size 8 → 9"),
+        (tmp_path, (*cosine, "epochs=3"), r"other settings \(epochs 2 → 3\)"),
+        (tmp_path, (*cosine, "schedule=constant"), r"other settings \(schedule .* → constant"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            train(tiny_dataset, out, *settings)
 
 
 @pytest.mark.parametrize(
@@ -478,13 +508,6 @@ def test_a_full_disk_is_an_error_and_the_run_can_be_resumed(tiny_dataset, tmp_pa
     assert [update for update, _ in losses(tmp_path)] == list(range(1, losses(tmp_path)[-1][0] + 1))
 
 
-def test_a_run_past_its_last_update_stops_at_once(tiny_dataset, tmp_path):
-    for most in (20, 5):
-        limits = RunLimits(max_updates=most)
-        with pytest.raises(StoppedError, match="after update 20;"):
-            train(tiny_dataset, tmp_path, *SETTINGS, limits=limits)
-
-
 def test_weights_that_are_nan_after_an_epoch_are_not_the_best(tiny_dataset, tmp_path):
     one_update = ("epochs=4", "stride=5000", "bptt=1", "schedule=decay-after")
     settings = settings_of("lstm", *QUIET, *one_update, "decay_after=1", "decay=1e38", "clip=0")
@@ -493,12 +516,6 @@ def test_weights_that_are_nan_after_an_epoch_are_not_the_best(tiny_dataset, tmp_
     best = read_checkpoint(tmp_path / BEST)
     assert best.facts["epoch"] == 1
     assert all(weight.isfinite().all() for weight in best.weights.values())
-
-
-def test_a_diverging_run_says_so(tiny_dataset, tmp_path):
-    settings = settings_of("lstm", "learning_rate=3e38", "clip=0")
-    with pytest.raises(ModelError, match="lower learning_rate or clip"):
-        train(tiny_dataset, tmp_path / "out", *settings)
 
 
 def test_a_folder_whose_name_is_not_utf_8_can_be_trained_on_and_resumed(tiny_dataset, tmp_path):
@@ -511,17 +528,15 @@ def test_a_folder_whose_name_is_not_utf_8_can_be_trained_on_and_resumed(tiny_dat
     assert signature["data"].startswith("donn-es+")
 
 
-def test_a_deep_recurrent_highway_network_is_loaded_after_its_training(tiny_dataset, tmp_path):
-    """Its depth is a dimension of one tensor of weights, not a number of tensors."""
-    settings = ("hidden_size=4", "depth=10", "epochs=1", "batch_size=4", "stride=6", "bptt=4")
-    train(tiny_dataset, tmp_path / "out", *settings, model="rhn")
-    assert pm.evaluate(tmp_path / "out", tiny_dataset, split="test", device="cpu").score.perplexity > 1
-
-
-@pytest.mark.parametrize("setting", ["hidden_size", "window", "stride", "cutoffs"])
-def test_a_number_that_torch_cannot_hold_is_refused(tiny_dataset, tmp_path, setting):
-    with pytest.raises(ModelError, match=rf"{setting}=9+: expected int <= \d+"):
-        train(tiny_dataset, tmp_path / "out", f"{setting}={'9' * 30}", model="pointer-sentinel-lstm")
+def test_what_is_no_parameter_or_has_another_shape_is_loaded_after_a_training(tiny_dataset, tmp_path):
+    """The depth of a highway network is a dimension of one tensor; topics are a buffer."""
+    short = ("hidden_size=4", "epochs=1", "batch_size=4", "stride=6", "bptt=4")
+    for model, more in (("rhn", ("depth=10",)), ("rnn-lda", ("topics=3", "lda_passes=3"))):
+        train(tiny_dataset, tmp_path / model, *short, *more, model=model)
+        assert pm.evaluate(tmp_path / model, tiny_dataset, split="test", device="cpu").score.perplexity > 1
+    loaded: Any = pm.load(tmp_path / "rnn-lda", device="cpu").model
+    assert loaded.log_topics_VK.abs().max() > 0
+    torch.testing.assert_close(loaded.log_topics_VK.logsumexp(dim=1), torch.zeros(len(loaded.log_topics_VK)))
 
 
 def test_what_a_precision_asks_for_ends_with_the_evaluation(tiny_dataset, finished):
@@ -567,11 +582,6 @@ def test_a_best_checkpoint_without_its_run_is_not_replaced(tiny_dataset, run):
     with pytest.raises(ModelError, match=f"has {BEST} but no {LAST} to resume; .* another --out"):
         train(tiny_dataset, run, "batch_size=4", model="rnn")
     assert {path.name: path.read_bytes() for path in run.iterdir()} == files
-
-
-def test_a_run_stops_after_its_time(tiny_dataset, tmp_path):
-    with pytest.raises(StoppedError, match="after update 1;"):
-        train(tiny_dataset, tmp_path, *SETTINGS, limits=pm.RunLimits(max_seconds=0))
 
 
 @pytest.mark.parametrize("name", [UPDATES, EPOCHS])
