@@ -10,7 +10,9 @@ from ps_models.configs import PRESETS, config_of, kind_of, make_configs, make_mo
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import learning_rate
 from ps_models.models import MODELS
+from tests.cases import cases
 
+SIZES = cases("parameters", "models")  # of the papers' formulas
 ALL = [(model, preset) for model, presets in PRESETS.items() for preset in presets]
 
 
@@ -161,3 +163,19 @@ def test_a_configuration_comes_back_from_json():
     config, _ = make_configs("lstm", "gal-large", ["cutoffs=5,9"], vocab_size=50)
     fields = {**vars(config), "cutoffs": list(config.cutoffs)}
     assert config_of("lstm", fields) == config
+
+
+def name_of(case):
+    parts = [case["model"], case.get("preset"), *case.get("settings", []), str(case["vocabulary"])]
+    return "-".join(filter(None, parts))
+
+
+@pytest.mark.parametrize("case", SIZES, ids=name_of)
+def test_the_number_of_parameters_is_the_published_one(case):
+    settings = case.get("settings", [])
+    config, _ = make_configs(case["model"], case.get("preset"), settings, vocab_size=case["vocabulary"])
+    with torch.device("meta"):
+        model = make_model(case["model"], config)
+    expected = eval(case["count"], {"__builtins__": {}})  # a sum of products
+    assert sum(parameter.numel() for parameter in model.parameters()) == expected
+    assert expected / 1e6 == pytest.approx(case["millions"], abs=0.01)

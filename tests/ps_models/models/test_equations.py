@@ -19,7 +19,7 @@ from ps_models.models.rnn import (
     RNNLDAConfig,
 )
 from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
-from ps_models.models.transformer import Transformer, TransformerConfig
+from ps_models.models.transformer import BLOCK, Transformer, TransformerConfig
 from tests.ps_models.tiny import after_an_update, assert_same, spelled, with_norms, with_topics
 
 WORDS = ("<unk>", "<eos>", "a", "cat", "cats", "naïve", "tac", "incomprehensible")
@@ -227,3 +227,14 @@ def test_a_model_is_its_equations(make, step, monkeypatch):
         scores.append(log_probs[word])
         read.append(word)
     assert_same(found[0], torch.stack(scores), model.parameters())
+
+
+def test_blocks_of_a_transformers_attention_do_not_matter():
+    model = attention(4, 12).double().eval()
+    tokens = torch.randint(V, (1, 2 * BLOCK + 37))
+    whole, _ = model(tokens, model.initial_state(1))
+    state, parts = model.initial_state(1), []
+    for chunk in torch.split(tokens, 50, dim=1):
+        scores, state = model(chunk, state)
+        parts.append(scores)
+    torch.testing.assert_close(torch.cat(parts, dim=1), whole, rtol=0, atol=1e-10)
