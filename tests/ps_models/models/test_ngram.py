@@ -130,12 +130,9 @@ def test_parameters_are_counted():
     assert model.parameter_count() == V + V + 3
 
 
-def test_no_text_is_refused():
+def test_a_text_of_no_tokens_or_of_more_than_can_be_numbered_is_refused():
     with pytest.raises(ModelError, match="0 tokens to count"):
         NGram.of_text(NGramConfig(vocab_size=V), torch.tensor([], dtype=torch.int64))
-
-
-def test_more_tokens_than_can_be_numbered_are_refused():
     stream = np.broadcast_to(np.int64(EOS), 2**31 - 1)  # takes no memory
     with pytest.raises(ModelError, match="2147483647 tokens to count n-grams in; expected 1 to 2147483646"):
         estimate(stream, V, 5, EOS)
