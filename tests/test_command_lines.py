@@ -95,7 +95,7 @@ def test_the_shell_completes_choices_and_options() -> None:
         shown = module("wikitext_builder", _WIKITEXT_BUILDER_COMPLETE="bash_complete", **words)
         return [one.partition(",")[2] for one in shown.splitlines()]
 
-    assert completed("wikitext-builder build demo --sections c") == ["clean"]
+    assert completed("wikitext-builder build wiki") == ["wikitext-2", "wikitext-103"]
     assert completed("wikitext-builder fetch --sel") == ["--select"]
     for name in PROGRAMS:
         for shell in ("bash", "zsh", "fish"):
