@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
 import torch
@@ -79,6 +79,15 @@ class Chunk:
     def targets(self) -> int:
         """How many tokens it predicts."""
         return len(self.tokens) * self.scored - sum(self.shorter)
+
+    def parts(self, rows: int) -> Iterator[tuple[slice | None, Chunk]]:
+        """Chunks of at most so many rows, each with their place; 0: the chunk itself, and None."""
+        if not 0 < rows < len(self.tokens):
+            yield None, self
+            return
+        for begin in range(0, len(self.tokens), rows):
+            some = slice(begin, begin + rows)
+            yield some, replace(self, tokens=self.tokens[some], shorter=self.shorter[some])
 
     def total(self, nats: Tensor) -> Tensor:
         """The sum of a model's nats, (batch, scored), over the tokens that the chunk predicts."""

@@ -10,7 +10,7 @@ import os
 import platform
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -122,6 +122,11 @@ class DistributedContext:
 
 
 ONE_PROCESS = DistributedContext()
+
+
+def not_averaged(loss: nn.Module) -> AbstractContextManager[None]:
+    """While gradients only add up: before an averaged pass each process may make any number of these."""
+    return loss.no_sync() if isinstance(loss, DistributedDataParallel) else nullcontext()
 
 
 @contextmanager

@@ -108,6 +108,7 @@ class TrainingConfig:
     # decay `ema`; or their mean since validation is worse than n epochs ago, see `averaging_starts`.
     ema: Rate = 0.0
     averaging_interval: Count = 0
+    micro_batch: Count = 0  # rows of one pass; an update takes so many passes as the batch needs; 0: one
     # tf32: on a GPU; bf16: autocast, weights stay fp32; auto: bf16 where the device has it, else fp32
     precision: Literal["fp32", "tf32", "bf16", "auto"] = "fp32"
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 1  # of torch's generators

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
+import torch
 from torch import Tensor, nn
 
 from ps_models.errors import ModelError
@@ -82,6 +83,22 @@ def map_state(function: Callable[[Tensor], Tensor], state: State) -> State:
         return state
     msg = f"a state is a tensor, None or a tuple of states, but this one has {type(state).__name__}"
     raise TypeError(msg)
+
+
+def join_states(states: Sequence[State]) -> State:
+    """Join the states of several batches into that of one batch, in order.
+
+    >>> import torch
+    >>> join_states([(torch.tensor([1]), None), (torch.tensor([2]), None)])
+    (tensor([1, 2]), None)
+    """
+    first = states[0]
+    if isinstance(first, Tensor):
+        return cast("State", torch.cat(cast("list[Tensor]", list(states))))
+    if isinstance(first, tuple):
+        parts = [join_states(part) for part in zip(*cast("Sequence[tuple[Any]]", states), strict=True)]
+        return cast("State", type(first)(*parts) if hasattr(first, "_fields") else tuple(parts))
+    return first
 
 
 def tensors_of(state: object) -> list[Tensor]:

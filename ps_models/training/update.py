@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Annotated, Any, cast
 
@@ -12,10 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.dataset import Chunk, Rows, even_ends, random_ends
-from ps_models.devices import DistributedContext, use_products
+from ps_models.devices import DistributedContext, not_averaged, use_products
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import TrainingConfig, averaging_starts, finished
-from ps_models.language_model import AnyState, map_state, tensors_of
+from ps_models.language_model import AnyState, join_states, map_state, tensors_of
 from ps_models.signature import Score
 from ps_models.training.optimizers import load_optimizer, make_optimizer, set_learning_rate
 
@@ -113,13 +114,22 @@ class Training:
         """
         self.optimizer.zero_grad(set_to_none=True)
         divisor = targets if self.config.loss == "token" else self.batch_size
-        share = len(chunk.tokens) / self.batch_size
-        # DDP averages over processes, so sums must be multiplied by their number; a penalty is a mean.
-        sums_of_all = self.world.size / divisor
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
-            nats, penalty, self.state = self._loss(chunk, self.state)
-        loss: Any = nats * sums_of_all + penalty * (share * targets * sums_of_all)
-        loss.backward()
+        sums, states = [], []
+        parts = list(chunk.parts(self.config.micro_batch))
+        for number, (rows, part) in enumerate(parts, 1):
+            share = len(part.tokens) / self.batch_size
+            # DDP averages over processes, so sums must be multiplied by their number; a penalty is a mean.
+            sums_of_all = self.world.size / divisor
+            with nullcontext() if number == len(parts) else not_averaged(self.loss):
+                with torch.autocast(
+                    self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"
+                ):
+                    nats, penalty, state = self._loss(part, _rows_of(self.state, rows))
+                loss: Any = nats * sums_of_all + penalty * (share * targets * sums_of_all)
+                loss.backward()
+            sums.append(nats.detach())
+            states.append(state)
+        self.state = join_states(states) if len(states) > 1 else states[0]
         norm = gradient_norm(self.model.parameters())
         nn.utils.clip_grads_with_norm_(self.model.parameters(), self.config.clip or math.inf, norm)
         share = chunk.scored / self.config.stride if self.config.random_strides else 1.0
@@ -131,7 +141,7 @@ class Training:
             self.averaged += 1
             share = 1 - self.config.ema if self.config.ema else 1 / self.averaged
             torch._foreach_lerp_([*self.averages.values()], [*self.averages], share)
-        return torch.stack([nats.detach(), norm]).double()
+        return torch.stack([sum(sums[1:], sums[0]), norm]).double()
 
     def _copies(self) -> dict[nn.Parameter, Tensor]:
         trained = (weight for weight in self.model.parameters() if weight.requires_grad)
@@ -255,6 +265,11 @@ def gradient_norm(weights: Iterable[nn.Parameter]) -> Tensor:
         norms.append(torch.linalg.vector_norm(flat[whole:])[None])
     norm: Tensor = torch.linalg.vector_norm(torch.cat(norms))
     return norm
+
+
+def _rows_of(state: AnyState, rows: slice | None) -> AnyState:
+    """The state of some rows; None: of all."""
+    return state if rows is None else map_state(lambda tensor: tensor[rows], state)
 
 
 def _alike(saved: Tensor, wanted: Tensor) -> Tensor:

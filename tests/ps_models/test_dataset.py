@@ -67,6 +67,21 @@ def test_the_rows_of_all_processes_are_all_rows_in_step(length, ranks, stride):
     assert counts == {-(-rows.tokens.shape[1] // stride)}
 
 
+@given(size=st.integers(1, 6), rows=st.integers(0, 7))
+def test_parts_of_a_chunk_are_its_rows_in_order(size, rows):
+    (whole,) = to_rows(torch.arange(7 * size - size // 2), size).chunks(ends=[7], lookback=3)
+    parts = list(whole.parts(rows))
+    assert torch.equal(torch.cat([part.tokens for _, part in parts]), whole.tokens)
+    assert sum((part.shorter for _, part in parts), ()) == whole.shorter
+    assert {(part.scored, part.advance) for _, part in parts} == {(whole.scored, whole.advance)}
+    if not 0 < rows < size:
+        assert parts == [(None, whole)]
+        return
+    assert max(len(part.tokens) for _, part in parts) == rows
+    assert len(parts) == -(-size // rows)
+    assert all(torch.equal(whole.tokens[some], part.tokens) for some, part in parts)
+
+
 @given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4), ranks=st.integers(1, 4))
 def test_the_shares_of_all_processes_are_the_texts_in_order(lengths, ranks):
     texts = [Text(torch.full((length,), number), 6 * length) for number, length in enumerate(lengths)]

@@ -87,7 +87,7 @@ RESUMED = {  # a model, its settings, and where its run is stopped; below 0, upd
     "cosine": ("lstm", ("schedule=cosine", "warmup=3"), (5, -3)),
     "ema": ("lstm", ("ema=0.9", "optimizer=adamw", "weight_decay=0.1"), (5, -3)),
     "decay of all": ("lstm", ("decayed=all", "optimizer=adamw", "weight_decay=0.1"), (5, -3)),
-    "dropout between layers": ("lstm", ("layer_dropout=0.2",), (5, -3)),
+    "parts of a batch": ("lstm", ("micro_batch=3", "layer_dropout=0.2"), (5, -3)),
     "precision": ("lstm", ("precision=auto",), (5, -3)),
     "sgd": ("lstm", (*OPTIMIZED, "optimizer=sgd", "averaging_interval=1", "learning_rate=9"), (4, -3)),
     "rmsprop": ("lstm", (*OPTIMIZED, "optimizer=rmsprop", "momentum=0.5", "centered=yes"), (4, -3)),
@@ -228,7 +228,8 @@ def test_ctrl_c_saves_and_says_how_to_resume(tiny_dataset, tmp_path, number):
     ("model", "more"),
     [
         ("awd-lstm", (*AWD, *NO_DROPOUT, "batch_size=5")),  # three rows and two, of other lengths
-        ("lstm", (*QUIET, "batch_size=5", "schedule=cosine", "warmup=3", "ema=0.5")),
+        # Three passes per update in one process, and two in the other.
+        ("lstm", (*QUIET, "batch_size=5", "micro_batch=1", "schedule=cosine", "warmup=3", "ema=0.5")),
     ],
 )
 def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path, model, more):
