@@ -117,7 +117,7 @@ coverage: .venv/test
 	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report term -m "not slow" -k "not linear_time" $(COVERED)
 
 figures: .venv/python
-	$(BIN)/python tests/code_figures.py
+	$(BIN)/python docs/code_figures.py
 
 clean:
 	rm -rf .venv build $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from docs.code_figures import documented_in, modules
 from docs.site_pages import PACKAGES, api_pages, commands_page, names_of, statistics_tables
-from tests.code_figures import documented_in, modules
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig

@@ -10,8 +10,8 @@ from typing import cast
 import click
 import pytest
 
+from docs.code_figures import FOLDERS, documented_in, modules
 from ps_models.configs import PRESETS
-from tests.code_figures import FOLDERS, documented_in, modules
 from tests.command import COMMANDS
 from tests.conftest import ROOT, data
 from tests.documents import (
