@@ -6,13 +6,12 @@ These keep random samples of the run, and continue what was read there: `checks`
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import inspect
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -72,12 +71,6 @@ class LoadedModel:
     def is_identified(self) -> bool:
         """Whether the identity shows what the model computes; the user's code can change behind it."""
         return not (self.users or self.is_program)
-
-    def renamed(self, name: str) -> LoadedModel:
-        """The model under a name that the user gives it; its identity keeps the hash."""
-        known = self.identity.rpartition("+")[2] if self.identity.count("+") == 1 else ""
-        own = known or hashlib.sha256(self.identity.encode()).hexdigest()[:8]
-        return replace(self, name=name, identity=f"{signature_value(name)}+{own}")
 
     def pieces(self, tokens: Tensor) -> int:
         """The number of predictions that it makes for some tokens."""

@@ -65,7 +65,7 @@ def measure(
         data: The dataset: a folder, or a file of tokens.
         splits: `train`, `valid` or `test`.
         results: A file of JSON lines to append the results to.
-        names: Names of the models in tables and signatures, in order; or none.
+        names: Labels of the models in tables, in order, each of one recipe; or none.
         resume: Reuse what `results` has already, measured by the same code with the same signature and
             checks. Users' code and programs can change, so they are always measured.
         command: The words of a command that measures this again, for the records.
@@ -140,12 +140,28 @@ class _Batch:
                 with self.noting(f"{shown} on {protocol.split}"):
                     # For each split anew: what a model remembers of one must not help it on another.
                     loaded = open_model(specification, inputs)
-                    loaded = loaded.renamed(name) if name else loaded
+                    if name:  # a label: the signature says which model it is
+                        self._expect_free(name, loaded.recipe or named.specification)
+                        loaded = replace(loaded, name=name)
                     LOG.info("opened %s as %s: %s", shown, loaded.name, loaded.identity)
                     self._measure(loaded, inputs, named)
                 if self.on_result is not None:
                     for result in self.found[count:]:
                         self.on_result(result)
+
+    def _expect_free(self, name: str, recipe: str) -> None:
+        """Refuse a name that another model has in the results."""
+        recipes = {result.recipe or result.specification for result in self.labelled if result.model == name}
+        if others := recipes - {recipe}:
+            raise HarnessError(
+                f"--name {name}: the name of {min(others)} in these results; choose another one for {recipe}"
+            )
+
+    @property
+    def labelled(self) -> Iterator[Result]:
+        """The results whose names are taken."""
+        yield from self.found
+        yield from known_results(self.path)
 
     def _measure(self, loaded: LoadedModel, inputs: Inputs, protocol: Protocol) -> None:
         usable = [one for one in self.stored if _is_whole(one, loaded, inputs, protocol)]

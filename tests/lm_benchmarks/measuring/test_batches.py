@@ -70,18 +70,19 @@ def test_a_folder_whose_name_is_no_utf_8_costs_no_measurement(data, inputs, tmp_
     assert (found.model, found.command) == (r"m\udcff", r"lm-benchmarks run unigram --data 'd\udcff'")
 
 
-def test_a_name_of_the_users_stands_in_record_and_signature(data, tmp_path):
+def test_a_name_of_the_users_is_a_label_of_one_model(data, tmp_path):
     path = tmp_path / "results.jsonl"
     names = ["My uniform (v2)", "counts", "both"]
     lb.measure([uniform(data), "unigram", "mix:unigram,kn-5"], data, results=path, names=names, **FAST)
     plain = lb.measure([uniform(data), "unigram"], data, results=path, **FAST)
     read = read_results(path)
     assert [one.model for one in read[:3]] == names
-    identities = [one.signature["model"] for one in read]
-    assert [identity.partition("+")[0] for identity in identities[:3]] == ["My-uniform-v2", "counts", "both"]
-    for named, own in zip(identities[:2], identities[3:], strict=True):
-        assert named.rpartition("+")[2] == own.rpartition("+")[2]  # the hash of the model stays
+    assert [one.signature for one in read[:2]] == [one.signature for one in plain]
     assert [one.total for one in read[:2]] == [one.total for one in plain]
+    why = error_of(lb.measure, "kn-5", data, results=path, names=["counts"], **FAST)
+    assert "--name counts: the name of unigram in these results; choose another one for kn-5" in why
+    assert "choose another one" in error_of(lb.measure, ["unigram", "kn-5"], data, names=["a", "a"], **FAST)
+    assert len(read_results(path)) == 5
     assert lb.compare(path, "counts", "My uniform (v2)").passages == 3
     for wrong in (["one"], ["one", "two", "three"], ["one", " "]):
         why = error_of(lb.measure, ["unigram", "kn-5"], data, names=wrong)
