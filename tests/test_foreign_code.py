@@ -95,9 +95,9 @@ def test_the_watched_path_sees_the_current_folder(tmp_path: Path) -> None:
 
 
 def test_a_function_that_the_user_names_is_imported_from_here(stranger: Path) -> None:
-    code = "import helper\nimport numpy\n\ndef model(inputs):\n    raise SystemExit(7)\n"
-    (stranger / "mine.py").write_text(code)
-    (stranger / "helper.py").write_text("open('helped', 'w')\n")
-    run_program("lm-benchmarks", "check", "mine:model", "--data", ".", place=stranger)
+    code = "import beside_it\nimport numpy\n\ndef model(inputs):\n    raise SystemExit(7)\n"
+    (stranger / "named_by_the_user.py").write_text(code)
+    (stranger / "beside_it.py").write_text("open('helped', 'w')\n")
+    run_program("lm-benchmarks", "check", "named_by_the_user:model", "--data", ".", place=stranger)
     assert (stranger / "helped").exists()
     assert not (stranger / "ran").exists()  # numpy is the installed one
