@@ -6,6 +6,7 @@ A statistic is a function of a `Text` in the module of its group, or of two text
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -129,11 +130,13 @@ def chosen_statistics(measures: Collection[str]) -> list[Statistic]:
 
 
 def figure(value: float, unit: str) -> str:
-    """A number as a reader sees it.
+    """A number as a reader sees it; a dash for one that the text is too short for.
 
-    >>> figure(0.1234, "share"), figure(33276.0, "types"), figure(1.05772, "")
-    ('12.34%', '33,276', '1.058')
+    >>> figure(0.1234, "share"), figure(33276.0, "types"), figure(1.05772, ""), figure(math.nan, "")
+    ('12.34%', '33,276', '1.058', '–')
     """
+    if not math.isfinite(value):
+        return "–"
     if unit == "share":
         return f"{value:.2%}" if value >= 0.001 or not value else f"{100 * value:.2g}%"
     return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.4g}"

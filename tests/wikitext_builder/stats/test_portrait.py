@@ -485,3 +485,19 @@ def test_words_of_official_files_are_table_1_without_eos() -> None:
         measured = shape.structure(text)
         assert (measured["articles"], measured["lines"]) == (table.articles[split], table.lines[split])
         assert measured["words"] + measured["lines"] == table.tokens[split]
+
+
+SHORT = {  # texts that are too short for an interval of Zipf's law
+    "sentences": "a cat sat on the mat .\n\nthe dog ran . a cat ran .\n",
+    "random words": "w4 w18 w2 w8 w3 w15 w14 w15 w12 w6\nw3 w15 w0 w12 w13 w19 w0 w14 w8 w7\n",
+}
+
+
+def test_what_a_text_is_too_short_for_is_a_dash(tmp_path: Path) -> None:
+    for name, text in SHORT.items():
+        for split in ("train", "valid", "test"):
+            (tmp_path / f"{split}.txt").write_text(text)
+        for measures in (["--all"], ["--measure", "zipf"]):
+            printed = invoke(cli, "stats", tmp_path, *measures)
+            assert any(line.split()[-1] == "–" for line in printed.splitlines() if "±" in line), name
+        assert "nan" not in wb.describe(tmp_path, out=tmp_path / "page.html").read_text().lower(), name
