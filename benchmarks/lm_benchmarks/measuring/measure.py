@@ -91,8 +91,8 @@ def measure(
     repeated = shlex.join(map(portable, command))
     protocols = [Protocol(split=split, command=repeated, **protocol) for split in chosen]
     path = None if results is None else Path(results)
-    stored = known_results(path) if resume else []
-    batch = _Batch(named_models(specifications, names), path, stored, on_result, progress)
+    known = known_results(path)
+    batch = _Batch(named_models(specifications, names), path, known, resume, on_result, progress)
     has_train = "train" in load_dataset(Path(data)).files  # else the words of each split are its vocabulary
     for alike in [protocols] if has_train else [[one] for one in protocols]:
         with batch.noting(", ".join(f"{name} on {alike[0].split}" for name in specifications)):
@@ -117,7 +117,8 @@ class _Batch:
 
     models: Sequence[tuple[str, str]]  # specifications and names
     path: Path | None
-    stored: Sequence[Result]
+    known: Sequence[Result]  # of the file, before
+    resume: bool  # whether these can stand for new ones
     on_result: Callable[[Result], None] | None
     progress: Progress
     found: list[Result] = field(default_factory=list)
@@ -151,20 +152,16 @@ class _Batch:
 
     def _expect_free(self, name: str, recipe: str) -> None:
         """Refuse a name that another model has in the results."""
-        recipes = {result.recipe or result.specification for result in self.labelled if result.model == name}
+        labelled = (result for result in (*self.known, *self.found) if result.model == name)
+        recipes = {result.recipe or result.specification for result in labelled}
         if others := recipes - {recipe}:
             raise HarnessError(
                 f"--name {name}: the name of {min(others)} in these results; choose another one for {recipe}"
             )
 
-    @property
-    def labelled(self) -> Iterator[Result]:
-        """The results whose names are taken."""
-        yield from self.found
-        yield from known_results(self.path)
-
     def _measure(self, loaded: LoadedModel, inputs: Inputs, protocol: Protocol) -> None:
-        usable = [one for one in self.stored if _is_whole(one, loaded, inputs, protocol)]
+        stored = self.known if self.resume else ()
+        usable = [one for one in stored if _is_whole(one, loaded, inputs, protocol)]
         result = measure_loaded(loaded, inputs, protocol, stored=usable, progress=self.progress)
         self.found.append(result)  # also if it cannot be written
         if any(result is one for one in usable):
