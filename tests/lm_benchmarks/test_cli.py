@@ -25,7 +25,7 @@ from tests.command import invoke
 from tests.conftest import ROOT
 from tests.lm_benchmarks.adapters.test_command import UNIFORM
 from tests.lm_benchmarks.adapters.test_ngrams import arpa
-from tests.lm_benchmarks.results import RESULT
+from tests.lm_benchmarks.results import RESULT, signed
 from tests.lm_benchmarks.tiny_causal import make_causal_model
 from tests.ps_models.tiny import settings_of
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
@@ -360,8 +360,8 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(tm
 
 
 def test_names_of_a_stranger_do_not_steer_the_terminal(tmp_path):
-    for name in ("a\x1b[2J", "b\r\nc"):
-        append_record(tmp_path / "r.jsonl", replace(RESULT, model=name))
+    for model, name in (("a", "a\x1b[2J"), ("b", "b\r\nc")):
+        append_record(tmp_path / "r.jsonl", replace(signed(RESULT, model=model), model=name))
     text = run("compare", tmp_path / "r.jsonl", "a\x1b[2J", "b\r\nc")
     assert all(character.isprintable() or character == "\n" for character in text)
     assert "a\\x1b[2J" in text

@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
-from lm_benchmarks.choices import EXACT, FEWEST, LEVEL, NEARLY_ALL, HarnessError
-from lm_benchmarks.measuring.select import expect_alike, find_runs
+from lm_benchmarks.choices import EXACT, FEWEST, LEVEL, MUST_AGREE, NEARLY_ALL, HarnessError
+from lm_benchmarks.measuring.select import expect_alike, find_runs, last_of_models
 from lm_benchmarks.metrics import METRICS, Metric, Sums
 from lm_benchmarks.records import Result, read_results
 
@@ -209,6 +209,11 @@ def compare(
     path = Path(results)
     read = read_results(path)
     one, other = (find_runs(read, name, split, path, data) for name in (first, second))
+    for run in last_of_models(one, fields=MUST_AGREE):
+        if len(last_of_models([run, *other], fields=MUST_AGREE)) == len(other):
+            raise HarnessError(
+                f"{path}: {first} and {second} are one model, {run.signature['model']}; expected two models"
+            )
     return compare_runs(one, other, metric=metric, level=level, allow=allow)
 
 

@@ -128,13 +128,13 @@ def _alike(
     results: Iterable[Result], metric: str, allow: Collection[str]
 ) -> tuple[list[Result], list[tuple[str, str]]]:
     """The largest set of results that compare with each other; and the others, each with the reason."""
-    counted, left_out = metric_named(metric), dict[tuple[str, str], str]()
+    counted, left_out = metric_named(metric), list[tuple[Result, str]]()
     groups: list[list[Result]] = []
     for one in results:
         if one.broken:
-            left_out[identity_of(one)] = f"violates {', '.join(one.broken)}: its number is meaningless"
+            left_out.append((one, f"violates {', '.join(one.broken)}: its number is meaningless"))
         elif (value := counted.of(one.total)) is None or not math.isfinite(value):
-            left_out[identity_of(one)] = f"{metric} was not counted, or is too large to represent"
+            left_out.append((one, f"{metric} was not counted, or is too large to represent"))
         elif fitting := [group for group in groups if not why_unlike(group[0], one, allow)]:
             fitting[0].append(one)
         else:
@@ -142,9 +142,10 @@ def _alike(
     # Of equals the last one.
     largest = max(reversed(groups), key=lambda group: len(runs_of_models(group)), default=[])
     for one in (one for group in groups if group is not largest for one in group):
-        left_out[identity_of(one)] = "; ".join(why_unlike(largest[0], one, allow))
+        left_out.append((one, "; ".join(why_unlike(largest[0], one, allow))))
     kept = {identity_of(one) for one in largest}  # by another of their results
-    return largest, [(one[0], why) for one, why in left_out.items() if one not in kept]
+    last = {identity_of(one): (one.model, why) for one, why in left_out}
+    return largest, [named for identity, named in last.items() if identity not in kept]
 
 
 def rank(

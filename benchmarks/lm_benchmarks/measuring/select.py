@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path, PurePath
 from typing import Final
 
+from msgspec.structs import replace
+
 from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE, HarnessError
 from lm_benchmarks.records import Result, Trained, portable
 
@@ -23,26 +25,68 @@ def find_runs(results: Sequence[Result], name: str, split: str, path: Path, data
     """The last result of a model on a split, or those of one recipe with several seeds, in their order.
 
     The name is what the model was called when it was measured, its name in tables or in signatures, or its
-    recipe; or a prefix of these that fits one model. The path is for errors.
+    recipe; or a prefix of these that fits one model. Of a model that was measured on several datasets or by
+    several conventions, the last of these count. The path is for errors.
     """
     there = on_split(results, split, data)
-    wanted = {name, portable(name)}
-    chosen = [result for result in there if wanted & names_of(result)]
+    named = list(zip(there, (result.model for result in with_distinct_names(there)), strict=True))
+    wanted = name, portable(name)
+    chosen = [(result, distinct) for result, distinct in named if {*wanted} & {distinct, *names_of(result)}]
     chosen = chosen or [
-        result for result in there if any(known.startswith(tuple(wanted)) for known in names_of(result))
+        (result, distinct)
+        for result, distinct in named
+        if any(text.startswith(wanted) for text in (distinct, *names_of(result)))
     ]
-    last = {identity_of(result): result for result in chosen}
-    if not last:
-        models = ", ".join(sorted({result.model for result in there})) or "none"
+    if not chosen:
+        models = ", ".join(sorted({distinct for _, distinct in named})) or "none"
         where = f"{split} of {data}" if data else split
         raise HarnessError(f"{path}: no result of {name} on {where}; there are {models}")
-    if len(last) > 1 and not _differ_by_seed(last.values()):
-        several = ", ".join(f"{model} ({identity})" for model, identity in last)
-        raise HarnessError(
-            f"{path}: {name} on {split} fits several models: {several}; use a name that fits one. Runs that"
-            " differ only in their seed are one model if all of them finished"
-        )
-    return sorted(last.values(), key=_seed)
+    last_place = {result.signature["model"]: _place(result) for result, _ in chosen}
+    last = {
+        identity_of(result): (result, distinct)
+        for result, distinct in chosen
+        if _place(result) == last_place[result.signature["model"]]
+    }
+    runs = [result for result, _ in last.values()]
+    if len(runs) > 1 and not _differ_by_seed(runs):
+        raise HarnessError(f"{path}: {name} on {split} fits several models: {_ways_to_choose(last.values())}")
+    return sorted(runs, key=_seed)
+
+
+def _place(result: Result) -> tuple[str, str]:
+    """What a model can be measured on with windows of other lengths: the last of these counts."""
+    return result.data[0], result.signature["convention"]
+
+
+def _ways_to_choose(named: Collection[tuple[Result, str]]) -> str:
+    """The option or the names that distinguish several models."""
+    if len(datasets := sorted({result.data[0] for result, _ in named})) > 1:
+        return f"on {', '.join(datasets)}; choose a dataset with --data"
+    listed = ", ".join(f"{distinct!r} ({result.signature['model']})" for result, distinct in named)
+    return (
+        f"{listed}; use a name that fits one. Runs that differ only in their seed are one model if all of"
+        " them finished"
+    )
+
+
+def with_distinct_names(results: Iterable[Result]) -> list[Result]:
+    """The results, each with the last name of its model; models of one name say by what they differ."""
+    named = list(results)
+    labels = {identity_of(result): result.model for result in named}
+    named = [replace(result, model=labels[identity_of(result)]) for result in named]
+    facts = [dict(identity_of(result)) for result in named]
+    for field in dict.fromkeys((*APART, *(field for of_model in facts for field in of_model))):
+        values: dict[tuple[str, ...], set[str]] = {}
+        places = [(result.model, *_place(result)) for result in named]
+        own = [of_model.get(field, "unknown") for of_model in facts]
+        for place, value in zip(places, own, strict=True):
+            values.setdefault(place, set()).add(value)
+        label = APART.get(field, f"{field} ")
+        named = [
+            replace(result, model=f"{result.model}, {label}{value}") if len(values[place]) > 1 else result
+            for result, place, value in zip(named, places, own, strict=True)
+        ]
+    return named
 
 
 def last_of_models(results: Iterable[Result], *, fields: Iterable[str] = ()) -> list[Result]:
@@ -53,9 +97,9 @@ def last_of_models(results: Iterable[Result], *, fields: Iterable[str] = ()) -> 
 
 def runs_of_models(results: Iterable[Result]) -> list[list[Result]]:
     """The last result of each model. Seeds of one recipe are runs of one model, as in `find_runs`."""
-    recipes: dict[tuple[str, str], list[Result]] = {}
+    recipes: dict[object, list[Result]] = {}
     for one in last_of_models(results):
-        recipes.setdefault((one.recipe, one.model), []).append(one)
+        recipes.setdefault(one.recipe or identity_of(one), []).append(one)
     found: list[list[Result]] = []
     for runs in recipes.values():
         found += [sorted(runs, key=_seed)] if _differ_by_seed(runs) else [[run] for run in runs]
@@ -63,8 +107,8 @@ def runs_of_models(results: Iterable[Result]) -> list[list[Result]]:
 
 
 def _differ_by_seed(runs: Collection[Result]) -> bool:
-    recipes = {(result.recipe, result.model) for result in runs}
-    if len(recipes) != 1 or "" in {*recipes.pop()} or len({_seed(run) for run in runs}) != len(runs):
+    recipes, seeds = ({key(run) for run in runs} for key in (lambda run: run.recipe, _seed))
+    if len(recipes) != 1 or "" in recipes or len(seeds) != len(runs):
         return False
     hows = {
         (
@@ -97,12 +141,33 @@ def names_of(result: Result) -> set[str]:
     return {result.model, result.signature["model"], result.specification, result.recipe} - {""}
 
 
-def identity_of(result: Result) -> tuple[str, str]:
-    """What distinguishes models: a result measured again has the same."""
-    return result.model, result.signature["model"]
-
-
 UNLIKE: Final = {**MUST_AGREE, **COMPARE_ONLY}
+OF_MEASUREMENT: Final = UNLIKE.keys() | {
+    *("lines_cut_otherwise", "unknown_to_file", "unknown_to_tokenizer"),
+    *("device", "torch", "llama_cpp_python", "version"),
+}
+"""Fields of a signature that say what was scored, where and by which software: not which model."""
+
+APART: Final = {  # fields that models of one name often differ by, and how a name says it
+    "seed": "seed ",
+    "model": "",
+    "window": "window ",
+    "stride": "stride ",
+    "windows": "windows of ",
+    "windows_every": "every ",
+    "precision": "",
+    "dtype": "weights in ",
+    "attention": "attention ",
+    "dropout_samples": "masks ",
+    "dropout_seed": "seed of masks ",
+}
+
+
+def identity_of(result: Result) -> tuple[tuple[str, str], ...]:
+    """What distinguishes models: all of the signature that is about the model. A name is only a label."""
+    return tuple(sorted(pair for pair in result.signature.items() if pair[0] not in OF_MEASUREMENT))
+
+
 OTHER_TEXT: Final = {"data", "split", "convention", "passage", "text", "eos"}  # may score other tokens
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 from lm_benchmarks.choices import GROUPINGS, HarnessError
 from lm_benchmarks.measuring.compare import compare_results
 from lm_benchmarks.measuring.ranking import ranks_of
-from lm_benchmarks.measuring.select import why_unlike
+from lm_benchmarks.measuring.select import identity_of, why_unlike
 from lm_benchmarks.records import Result, TokenGroup
 from lm_benchmarks.reporting.formats import mark_best
 from lm_benchmarks.reporting.published import TRAIN, Published, is_papers, is_trained_on, published_name
@@ -35,13 +35,13 @@ def tables_of(results: Iterable[Result], published: Sequence[Published] = ()) ->
     files: dict[tuple[str, ...], dict[str, set[str]]] = {}
     for result in results:
         files.setdefault(key_of(result), {}).setdefault(result.signature["split"], set()).add(result.data[1])
-    found: dict[tuple[str, ...], dict[tuple[str, str], dict[str, Result]]] = {}
+    found: dict[tuple[str, ...], dict[object, dict[str, Result]]] = {}
     for result in results:
         signature, key = result.signature, key_of(result)
         if max(map(len, files[key].values())) > 1:
             key = (signature["data"], *key[1:])
         models = found.setdefault(key, {})
-        models.setdefault((result.model, signature["model"]), {})[signature["split"]] = result
+        models.setdefault(identity_of(result), {})[signature["split"]] = result
     tables, seen = [], dict[str, dict[str, int]]()
     for key, models in found.items():
         table, name = _table(key, models, published), next(iter(next(iter(models.values())).values())).data[0]
@@ -100,7 +100,7 @@ def key_of(result: Result) -> tuple[str, ...]:
 
 def _table(
     key: tuple[str, ...],
-    models: Mapping[tuple[str, str], Mapping[str, Result]],
+    models: Mapping[object, Mapping[str, Result]],
     published: Sequence[Published],
 ) -> Table:
     data, kind = key[0], dict(zip(SAME, key[1:], strict=True))
@@ -108,11 +108,11 @@ def _table(
     known = {row.model: row for row in published if row.data == data and papers}
     metric = MAIN.get(kind["convention"], PIECES)
     rows = []
-    for (name, _), results in models.items():
+    for results in models.values():
         first = next(iter(results.values()))
         is_same = first.as_presets and is_trained_on(first, TRAIN.get(data, "?"))
         own = published_name(first.recipe, data) if is_same else ""
-        rows.append(ReportRow(model=name, results=results, paper=known.get(own)))
+        rows.append(ReportRow(model=first.model, results=results, paper=known.get(own)))
     papers_of_rows = [row.paper for row in rows]
     rows += [ReportRow(model=row.model, paper=row) for row in known.values() if row not in papers_of_rows]
     found = {split for row in rows for split in (*row.results, *row.published)}

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Final
 
 import pandas as pd
-from msgspec.structs import replace
 
 from lm_benchmarks.choices import TITLE, HarnessError
+from lm_benchmarks.measuring.select import with_distinct_names
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records import Epoch, Result, Trained, read_curve, read_results
-from lm_benchmarks.reporting.collect import arranged, groupings_of, key_of, tables_of
+from lm_benchmarks.reporting.collect import arranged, groupings_of, tables_of
 from lm_benchmarks.reporting.formats import WORDS, csv_table, render
 from lm_benchmarks.reporting.published import PUBLISHED, Published
 from lm_benchmarks.reporting.tables import (
@@ -38,19 +38,6 @@ from wikitext_builder.files import write_whole
 ENDINGS: Final = (".md", ".tex", ".csv", ".html")
 MARKED: Final = 18  # models in a chart of points: each looks different
 COSTS: Final = {"core-hours of training": core_hours, "GPU-hours of training": gpu_hours}
-APART: Final = {  # fields of signatures that models of one name can differ by, and how a name says it
-    "seed": "seed ",
-    "model": "",
-    "window": "window ",
-    "stride": "stride ",
-    "windows": "windows of ",
-    "windows_every": "every ",
-    "precision": "",
-    "dtype": "weights in ",
-    "attention": "attention ",
-    "dropout_samples": "masks ",
-    "dropout_seed": "seed of masks ",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +150,7 @@ def make_report(
     logs: Sequence[Path] = (),
 ) -> Report:
     """Collect what a report shows; see `report`."""
-    results = _told_apart(results)
+    results = with_distinct_names(results)
     trained = _trained(one for result in results for one in result.trained)
     runs, names = {name: _points(one.curve) for name, one in trained.items()}, Counter(p.name for p in logs)
     for path in logs:
@@ -187,22 +174,6 @@ def make_report(
         charts=tuple((name, chart) for name, chart in charts if chart),
         results=tuple(results),
     )
-
-
-def _told_apart(results: Sequence[Result]) -> list[Result]:
-    """The results; where one name is of several models of a dataset, it says by what each differs."""
-    named = list(results)
-    for field, label in APART.items():
-        values: dict[tuple[str, ...], set[str]] = {}
-        said = [(result.model, *key_of(result)) for result in named]  # the name, and the table that it is in
-        own = [result.signature.get(field, "unknown") for result in named]
-        for place, value in zip(said, own, strict=True):
-            values.setdefault(place, set()).add(value)
-        named = [
-            replace(result, model=f"{result.model}, {label}{value}") if len(values[place]) > 1 else result
-            for result, place, value in zip(named, said, own, strict=True)
-        ]
-    return named
 
 
 def _trained(runs: Iterable[Trained]) -> dict[str, Trained]:

@@ -1,5 +1,6 @@
 """Several models measured by one call: their names, what is measured already, and what fails."""
 
+import csv
 import json
 import os
 import shlex
@@ -84,6 +85,10 @@ def test_a_name_of_the_users_is_a_label_of_one_model(data, tmp_path):
     assert "choose another one" in error_of(lb.measure, ["unigram", "kn-5"], data, names=["a", "a"], **FAST)
     assert len(read_results(path)) == 5
     assert lb.compare(path, "counts", "My uniform (v2)").passages == 3
+    why = error_of(lb.compare, path, "counts", "unigram")
+    assert "counts and unigram are one model, unigram+" in why
+    with lb.report(path, path.with_suffix(".csv")).open(encoding="utf-8") as file:
+        assert sorted(row["model"] for row in csv.DictReader(file)) == ["both", plain[0].model, "unigram"]
     for wrong in (["one"], ["one", "two", "three"], ["one", " "]):
         why = error_of(lb.measure, ["unigram", "kn-5"], data, names=wrong)
         assert "expected --name once per model, in order" in why

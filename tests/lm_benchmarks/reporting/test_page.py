@@ -183,7 +183,7 @@ def test_windows_of_two_lengths_are_two_rows():
         )
         for windows, number in (("512", 16.4), ("1024", 19.4))
     ]
-    infinite = replace(runs[0], model="infinite", number=None)  # as JSON holds it
+    infinite = replace(signed(runs[0], model="infinite"), model="infinite", number=None)  # as JSON holds it
     made = make_report("Windows", [*runs, infinite, result("KN-5", 5.0)])
     table = made.tables[0]
     numbers = {"GPT-2, windows of 512": 16.4, "GPT-2, windows of 1024": 19.4, "infinite": None}

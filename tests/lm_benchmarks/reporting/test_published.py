@@ -110,7 +110,7 @@ def test_the_official_files_are_those_that_are_said():
 def test_a_small_size_has_no_published_number_beside_it_and_a_full_size_has():
     results = [
         replace(measured("lstm/small", 5.0), model="LSTM Zaremba medium"),
-        measured("lstm/gal-large", 4.0),
+        signed(measured("lstm/gal-large", 4.0), model="lstm+cd"),
     ]
     (table,) = tables_of(results, PAPERS)
     found = {row.model: row.published for row in table.rows if row.results}
