@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from ps_models.hyperparameters import Amount, Rate, Share, Size, SoftmaxConfig, Window
+from ps_models.hyperparameters import Amount, Rate, Size, SoftmaxConfig, Window
 from ps_models.language_model import detach
 from ps_models.layers.softmax import Softmax, masked
 from ps_models.models.lstm import LSTMLayer
-from ps_models.models.pointer_sentinel import PointerSentinel, PointerSentinelState
+from ps_models.models.pointer_sentinel import PointerConfig, PointerSentinel, PointerSentinelState
 from ps_models.models.stream import StreamModel, dropout_mask, scored_and_advance, shifted
 
 
@@ -141,12 +141,10 @@ class AWDLSTM(StreamModel[AWDLSTMState]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointerSentinelAWDLSTMConfig(AWDLSTMConfig):
-    """AWD-LSTM's sizes and rates, and the pointer's as in `PointerSentinelConfig`."""
+class PointerSentinelAWDLSTMConfig(PointerConfig, AWDLSTMConfig):
+    """AWD-LSTM's sizes and rates, and the pointer's."""
 
     window: Window = 100
-    initial_gate: Share | None = None
-    pointer_rate: Amount = 1.0
 
 
 class PointerSentinelAWDLSTM(PointerSentinel):
@@ -166,8 +164,8 @@ class PointerSentinelAWDLSTM(PointerSentinel):
         scored: int | None = None,
         advance: int | None = None,
     ) -> tuple[Tensor, Tensor, PointerSentinelState]:
-        """Nats of the last `scored` tokens, and the activations' penalty; see `StreamModel`."""
+        """Nats of the last `scored` tokens, and the penalties of both; see `StreamModel`."""
         scored, advance = scored_and_advance(tokens, scored, advance)
         outputs, inner = self.inner.outputs(tokens, state.inner, at=advance)
-        nats_BT, after = self._loss((outputs.dropped_BTE, inner), tokens, state, scored, advance)
-        return nats_BT, self.inner.penalty(outputs, scored), after
+        nats_BT, pointer, after = self._loss((outputs.dropped_BTE, inner), tokens, state, scored, advance)
+        return nats_BT, self.inner.penalty(outputs, scored) + pointer, after

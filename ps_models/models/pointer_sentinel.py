@@ -5,7 +5,10 @@
 
 h_i is the output after reading word x_i, the word it is paired with; the window ends with the last word read.
 With zoneout h_i is what the LSTM hands up, not the state that it reads in the next step. All in log space:
--log p(w) with log g and the sums of a from one normaliser.
+-log p(w) with log g and the sums of a from one normaliser. From the same sums follows the pointer loss, which
+training adds `pointer_loss` times; the paper does not say whether it does:
+
+    -log(g + sum of a_i over the places i of w in the window)
 
 The paper's model inside is an LSTM. `PointerSentinel` takes any model with outputs that a softmax reads.
 """
@@ -33,12 +36,19 @@ Inner = Any  # the model inside, and its configuration: of any class, see `Point
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointerSentinelConfig(LSTMConfig):
-    """The LSTM's sizes and rates, and the window's."""
+class PointerConfig:
+    """What is configured of every pointer, apart from its window."""
 
-    window: Window = 100  # L, section 5.2
     initial_gate: Share | None = None  # g before training, over a full window; None: given by the weights
     pointer_rate: Amount = 1.0  # how fast query and sentinel learn, compared with all other weights
+    pointer_loss: Amount = 0.0  # the weight of the pointer loss in training; 0: the mixture's loss alone
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointerSentinelConfig(PointerConfig, LSTMConfig):
+    """The LSTM's sizes and rates, and the pointer's."""
+
+    window: Window = 100  # L, section 5.2
 
 
 class PointerSentinelState(NamedTuple):
@@ -64,7 +74,7 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
     """Mixes the softmax of the inner model with a pointer to the words of a window.
 
     The inner model has `initial_state`, `score` and `softmax`, and a `run` as `LSTM.run`. Names of its
-    weights begin with `name`. The configuration has `init`, `initial_gate` and `pointer_rate`.
+    weights begin with `name`. The configuration has `init` and what `PointerConfig` has.
     """
 
     def __init__(self, name: str, inner: nn.Module, config: Inner, *, size: int, window: int) -> None:
@@ -108,7 +118,8 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
         given: dict[str, Any] = {} if masks is None else {"masks": masks}
         outputs = self.inner.run(tokens, state.inner, at=T, **given)
         past_BSH, words_BS, next_state = self._past(outputs, tokens, state, T)
-        return self._mixture(past_BSH, words_BS, tokens), past_BSH[:, -T:], next_state
+        log_probs_BT, _ = self._mixture(past_BSH, words_BS, tokens)
+        return log_probs_BT, past_BSH[:, -T:], next_state
 
     def loss_and_penalty(
         self,
@@ -117,15 +128,12 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
         scored: int | None = None,
         advance: int | None = None,
     ) -> tuple[Tensor, Tensor | float, PointerSentinelState]:
-        """Nats of the last `scored` tokens; see `StreamModel`.
+        """Nats of the last `scored` tokens, and the weighted pointer loss of each; see `StreamModel`.
 
         With `scored` + W - 1 tokens or more, every window consists of outputs computed in this call.
         """
         scored, advance = scored_and_advance(tokens, scored, advance)
-        nats_BT, after = self._loss(
-            self.inner.run(tokens, state.inner, at=advance), tokens, state, scored, advance
-        )
-        return nats_BT, 0.0, after
+        return self._loss(self.inner.run(tokens, state.inner, at=advance), tokens, state, scored, advance)
 
     @torch.no_grad()
     def next_log_probs(self, state: PointerSentinelState) -> Tensor:
@@ -158,7 +166,7 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
         scores = torch.cat([scores_BTW, self._sentinel_score(query_BTH)[..., None]], dim=-1)
         weights = scores.softmax(dim=-1)
         parts = Inspection(
-            log_probs_BT=self._mixture(past_BSH, words_BS, tokens),
+            log_probs_BT=self._mixture(past_BSH, words_BS, tokens)[0],
             vocab_log_probs_BT=self.inner.score(hidden_BTH, tokens),
             gate_BT=weights[..., -1],
             words_BTW=words_BTW,
@@ -184,20 +192,28 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
         state: PointerSentinelState,
         scored: int,
         advance: int,
-    ) -> tuple[Tensor, PointerSentinelState]:
+    ) -> tuple[Tensor, Tensor | float, PointerSentinelState]:
         past_BSH, words_BS, next_state = self._past(outputs, tokens, state, advance)
         seen = scored + self.window - 1
-        log_probs_BT = self._mixture(past_BSH[:, -seen:], words_BS[:, -seen:], tokens[:, -scored:])
-        return -log_probs_BT, detach(next_state)
+        log_probs_BT, pointer_BT = self._mixture(
+            past_BSH[:, -seen:], words_BS[:, -seen:], tokens[:, -scored:]
+        )
+        weight = self.config.pointer_loss
+        return -log_probs_BT, -weight * pointer_BT if weight else 0.0, detach(next_state)
 
-    def _mixture(self, past_BSH: Tensor, words_BS: Tensor, tokens_BT: Tensor) -> Tensor:
-        """Log-probabilities of tokens, each from its own output and the window that ends with it."""
+    def _mixture(self, past_BSH: Tensor, words_BS: Tensor, tokens_BT: Tensor) -> tuple[Tensor, Tensor]:
+        """Log-probabilities of tokens, each from its own output and the window that ends with it.
+
+        Also the logarithms of g plus the attention at the places of the token, which need no softmax.
+        """
         hidden_BTH = past_BSH[:, -tokens_BT.shape[1] :]
         query_BTH = self._query(hidden_BTH)
         sentinel_BT = self._sentinel_score(query_BTH)
         total_BT, match_BT = look_back(query_BTH, past_BSH, words_BS, tokens_BT, self.window)
         vocab_BT = sentinel_BT + self.inner.score(hidden_BTH, tokens_BT)
-        return torch.logaddexp(vocab_BT, match_BT) - torch.logaddexp(sentinel_BT, total_BT)
+        whole_BT = torch.logaddexp(sentinel_BT, total_BT)
+        pointer_BT = torch.logaddexp(sentinel_BT, match_BT) - whole_BT
+        return torch.logaddexp(vocab_BT, match_BT) - whole_BT, pointer_BT
 
     def _query(self, hidden_BTH: Tensor) -> Tensor:
         rate = self.config.pointer_rate

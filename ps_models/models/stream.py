@@ -147,10 +147,11 @@ class StreamModel(nn.Module, Generic[State]):
     def loss_and_penalty(
         self, tokens: Tensor, state: State, scored: int | None = None, advance: int | None = None
     ) -> tuple[Tensor, Tensor | float, State]:
-        """Return what `loss` does, with a penalty, a scalar, between the nats and the state.
+        """Return what `loss` does, with a penalty between the nats and the state.
 
-        The penalty is a mean over the tokens: training minimises the mean of the nats plus the penalty. It
-        calls this method instead of `loss`, but reports the nats alone.
+        The penalty is a scalar, a mean over the tokens, or a number per token, as the nats are: training
+        minimises the mean of the nats plus that of the penalty. It calls this method instead of `loss`, but
+        reports the nats alone.
         """
         scored, advance = scored_and_advance(tokens, scored, advance)
         hidden_BTH, state = self.run(tokens, state, at=advance)

@@ -27,10 +27,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ps_models.errors import ModelError
-from ps_models.hyperparameters import Amount, Rate, Share, Size, SoftmaxConfig, Window
+from ps_models.hyperparameters import Amount, Rate, Size, SoftmaxConfig, Window
 from ps_models.layers.softmax import Softmax, masked, wide
 from ps_models.layers.window import visible
-from ps_models.models.pointer_sentinel import PointerSentinel
+from ps_models.models.pointer_sentinel import PointerConfig, PointerSentinel
 from ps_models.models.stream import StreamModel, dropout_mask, shifted
 
 BLOCK = 128  # positions whose attention is computed at once, each over the windows of all of them
@@ -194,12 +194,10 @@ def _heads(value_BSH: Tensor, heads: int) -> Tensor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointerSentinelTransformerConfig(TransformerConfig):
-    """The Transformer's sizes and rates, and the pointer's as in `PointerSentinelConfig`."""
+class PointerSentinelTransformerConfig(PointerConfig, TransformerConfig):
+    """The Transformer's sizes and rates, and the pointer's."""
 
     pointer_window: Window = 100
-    initial_gate: Share | None = None
-    pointer_rate: Amount = 1.0
 
 
 class PointerSentinelTransformer(PointerSentinel):

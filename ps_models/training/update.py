@@ -118,14 +118,17 @@ class Training:
         parts = list(chunk.parts(self.config.micro_batch))
         for number, (rows, part) in enumerate(parts, 1):
             share = len(part.tokens) / self.batch_size
-            # DDP averages over processes, so sums must be multiplied by their number; a penalty is a mean.
+            # DDP averages over processes, so sums must be multiplied by their number.
             sums_of_all = self.world.size / divisor
+            weight = share * targets * sums_of_all  # of a penalty that is a mean
             with nullcontext() if number == len(parts) else not_averaged(self.loss):
                 with torch.autocast(
                     self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"
                 ):
                     nats, penalty, state = self._loss(part, _rows_of(self.state, rows))
-                loss: Any = nats * sums_of_all + penalty * (share * targets * sums_of_all)
+                if isinstance(penalty, Tensor) and penalty.dim() == 2:  # of each token
+                    penalty, weight = part.total(penalty), sums_of_all
+                loss: Any = nats * sums_of_all + penalty * weight
                 loss.backward()
             sums.append(nats.detach())
             states.append(state)

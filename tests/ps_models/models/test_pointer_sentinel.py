@@ -47,7 +47,10 @@ def tokens_of(*shape: int) -> Tensor:
 
 
 def equations(model: PointerSentinel, words: list[int]) -> Tensor:
-    """Sections 2.1 to 2.5 of the paper, word by word, given the inner outputs and softmax."""
+    """Sections 2.1 to 2.6 of the paper, word by word, given the inner outputs and softmax.
+
+    Log-probabilities of the words, and below them the logarithms in the pointer loss: (2, time).
+    """
     inner = model.inner
     scores, hidden, _ = inner.scores_and_hidden(torch.tensor([words]), inner.initial_state(1))
     read, found = [inner.config.eos, *words], []
@@ -57,8 +60,8 @@ def equations(model: PointerSentinel, words: list[int]) -> Tensor:
         keys = torch.stack([*(hidden[0, i] for i in places), model.sentinel])
         a = torch.softmax(keys @ q, dim=0)
         copied = sum(a[n] for n, i in enumerate(places) if read[i] == word)
-        found.append(torch.log(a[-1] * scores[0, t].exp() + copied))
-    return torch.stack(found)
+        found.append(torch.stack([a[-1] * scores[0, t].exp() + copied, a[-1] + copied]).log())
+    return torch.stack(found, dim=1)
 
 
 RATES = [{}, {"zoneout": 0.4}]
@@ -75,8 +78,39 @@ def test_is_the_equations_in_values_and_gradients(make: Callable[[], PointerSent
     torch.manual_seed(4)
     model, tokens = make().eval(), tokens_of(2, 23)
     scores, _ = model(tokens, model.initial_state(2))
-    slow = torch.stack([equations(model, row.tolist()) for row in tokens])
+    slow = torch.stack([equations(model, row.tolist())[0] for row in tokens])
     assert_same(scores, slow, model.parameters())
+
+
+@pytest.mark.parametrize("scored", [1, 3, 23])
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_the_pointer_loss_is_the_equation_in_values_and_gradients(
+    make: Callable[[], PointerSentinel], scored: int
+):
+    """Of the scored words, also if they are fewer than the window has."""
+    torch.manual_seed(4)
+    model, tokens = make().eval(), tokens_of(2, 23)
+    model.config, state = replace(model.config, pointer_loss=0.5), model.initial_state(2)
+    nats, penalty, _ = model.loss_and_penalty(tokens, state, scored=scored)
+    _, of_inner, _ = model.inner.loss_and_penalty(tokens, state.inner, scored=scored)
+    slow = torch.stack([equations(model, row.tolist())[:, -scored:] for row in tokens], dim=1)
+    losses = torch.stack([nats, penalty - of_inner])
+    assert_same(losses, -slow * torch.tensor([1.0, 0.5])[:, None, None], model.parameters())
+
+
+def test_the_pointer_loss_needs_no_softmax() -> None:
+    """A sample of the words changes nothing, and the softmax gets no gradient."""
+    tokens, penalties = tokens_of(2, 9), list[Any]()
+    for sampled in (0, 3):
+        model = model_of(4, pointer_loss=0.5, sampled=sampled).train()
+        penalties.append(model.loss_and_penalty(tokens, model.initial_state(2))[1])
+        softmax = model.get_parameter("lstm.softmax.weight")
+        grads: Any = torch.autograd.grad(
+            penalties[-1].sum(), [softmax, model.sentinel], retain_graph=True, allow_unused=True
+        )
+        assert grads[0] is None
+        assert grads[1].abs().sum() > 0
+    assert torch.equal(*penalties)
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7])

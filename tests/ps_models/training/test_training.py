@@ -82,6 +82,7 @@ AVERAGED = ("averaging_interval=1", "epochs=6", "patience=0", "learning_rate=20"
 RESUMED = {  # a model, its settings, and where its run is stopped; below 0, updates before its end
     "not tied": ("lstm", ("optimizer=adamw", "learning_rate=0.01", "tied=no"), (1, 13, 25, 39)),
     "pointer": (MODELS[1], ("optimizer=adamw", "learning_rate=0.01", "tied=no"), (1, 13, 25, 39)),
+    "pointer loss": (MODELS[1], ("pointer_loss=0.5", "micro_batch=3", "sampled=5"), (5, -3)),
     "sampled": ("lstm", ("optimizer=adamw", "learning_rate=0.01", "sampled=5"), (1, 13, 25, 39)),
     "random lengths": ("awd-lstm", (*AWD, *AVERAGED), (7, 45, 80)),
     "cosine": ("lstm", ("schedule=cosine", "warmup=3"), (5, -3)),
@@ -115,6 +116,7 @@ EVALUATED = {
         f"pointer, {stride}": (MODELS[1], (f"stride={stride}", f"bptt={bptt}", "loss=token"))
         for stride, bptt in [(1, 4), (7, 1), (10, 10)]
     },
+    "pointer loss": (MODELS[1], ("stride=3", "bptt=9", "loss=token", "pointer_loss=50")),
     "random lengths": ("awd-lstm", (*AWD, *NO_DROPOUT, "activation=50", "stride=6", "bptt=1")),
 }
 
@@ -230,6 +232,7 @@ def test_ctrl_c_saves_and_says_how_to_resume(tiny_dataset, tmp_path, number):
         ("awd-lstm", (*AWD, *NO_DROPOUT, "batch_size=5")),  # three rows and two, of other lengths
         # Three passes per update in one process, and two in the other.
         ("lstm", (*QUIET, "batch_size=5", "micro_batch=1", "schedule=cosine", "warmup=3", "ema=0.5")),
+        ("pointer-sentinel-lstm", (*QUIET, "batch_size=5", "micro_batch=1", "pointer_loss=0.5")),
     ],
 )
 def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path, model, more):
@@ -262,6 +265,16 @@ def test_a_validation_that_is_stopped_is_kept_if_it_has_a_result(tiny_dataset, t
         train(tiny_dataset, tmp_path, *SETTINGS, progress=stop)
     assert asked
     assert ("\n1," in (tmp_path / "epochs.csv").read_text()) is at_its_end
+
+
+def test_the_pointer_loss_is_in_the_checkpoint_and_decides_its_weights(tiny_dataset, tmp_path):
+    signatures = []
+    for weight in ("0", "0.5"):
+        chosen = settings_of(MODELS[1], f"pointer_loss={weight}", "epochs=1")
+        train(tiny_dataset, tmp_path / weight, *chosen, model=MODELS[1])
+        assert read_checkpoint(tmp_path / weight).config["pointer_loss"] == float(weight)
+        signatures.append(pm.evaluate(tmp_path / weight, tiny_dataset, device="cpu").signature)
+    assert signatures[0]["model"] != signatures[1]["model"]
 
 
 def test_a_finished_run_says_so_and_stays_as_it_is(tiny_dataset, run):

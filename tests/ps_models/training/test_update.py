@@ -27,7 +27,7 @@ from ps_models.training.checkpoint import LAST, read_checkpoint
 from ps_models.training.logs import EPOCHS, UPDATES
 from ps_models.training.loop import READ_UPDATES, RunLimits, StoppedError
 from ps_models.training.update import ChunkLoss, Training, gradient_norm
-from tests.ps_models.tiny import SETTINGS, make_dataset
+from tests.ps_models.tiny import QUIET, SETTINGS, make_dataset
 
 RECURRENT = ("type_dropout=0.2", "recurrent_dropout=0.2")
 TRANSFORMER = ("layers=1", "heads=2", "inner_size=12", "window=4")
@@ -148,6 +148,29 @@ def test_a_number_that_is_nan_is_reported_late_but_never_saved(tmp_path, monkeyp
     assert (out / LAST).exists() == (save_seconds == 0)
     if (out / LAST).exists():
         assert all(weight.isfinite().all() for weight in read_checkpoint(out / LAST).weights.values())
+
+
+@pytest.mark.parametrize("micro_batch", [0, 1, 3])
+@pytest.mark.parametrize("loss", ["token", "row"])
+def test_an_update_adds_the_pointer_loss_of_its_targets_alone(loss, micro_batch):
+    """Not that of the padding of shorter rows; the reported nats are the mixture's."""
+    config = TrainingConfig(batch_size=7, stride=4, bptt=3, clip=0, loss=loss, micro_batch=micro_batch)
+    more = ("layers=1", "window=4", *QUIET, "pointer_loss=0.5")
+    run = training("pointer-sentinel-lstm", config, more=more)
+    *_, before, (chunk, targets) = run.chunks()
+    run.update(*before)
+    assert sum(chunk.shorter) == 3
+    nats, penalty, _ = run.model.loss_and_penalty(chunk.tokens, run.state, chunk.scored, chunk.advance)
+    rows = [len(row) - short for row, short in zip(nats, chunk.shorter, strict=True)]
+    both, mixture = (
+        [row[:end] for row, end in zip(losses, rows, strict=True)] for losses in (nats + penalty, nats)
+    )
+    objective = torch.cat(both).sum() / (targets if loss == "token" else 7)
+    expected = torch.autograd.grad(objective, list(run.model.parameters()))
+    reported, _ = run.update(chunk, targets)
+    torch.testing.assert_close(reported, torch.cat(mixture).sum().double())
+    for weight, grad in zip(run.model.parameters(), expected, strict=True):
+        torch.testing.assert_close(weight.grad, grad)
 
 
 class OneOfTwo(DistributedContext):
