@@ -80,7 +80,7 @@ format: .venv/lint
 
 docs: .venv/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --config-file .mkdocs.yml
-	@echo "Open build/site/index.html"
+	@echo "To read the site: $(BIN)/python -m http.server --directory build/site 8000, then open http://localhost:8000"
 
 # The source archive, the wheel that is built from it, and a folder outside of the repository that has only the wheel.
 package: .venv/test

@@ -25,6 +25,15 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {package: ROOT / package for package in ("wikitext_builder", "ps_models")}
 FOLDERS["lm_benchmarks"] = ROOT / "benchmarks" / "lm_benchmarks"
 OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md"}  # file of the repository: its page
+BOOSTS = {
+    "api/": 0.3,
+    "cli.md": 0.5,
+    "notes.md": 0.5,
+    "rows.md": 0.5,
+    "decisions.md": 0.5,
+    "changelog.md": 0.5,
+}
+"""How much pages count in searches, by the beginning of their paths; all others count 2."""
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(([^()\s]+)\)")
 ROW = re.compile(r"^\|.*$", re.MULTILINE)  # of a table
@@ -51,6 +60,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, text in {**pages, "cli.md": commands_page(), **api_pages()}.items():
         files.append(File.generated(config, path, content=text))
     return files
+
+
+def on_page_content(html: str, page: Page, **_: object) -> str:
+    """Let the search find guides before references, which repeat every word, and guides before notes."""
+    uri = page.file.src_uri
+    page.meta["search"] = {
+        "boost": next((boost for prefix, boost in BOOSTS.items() if uri.startswith(prefix)), 2)
+    }
+    return html
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
