@@ -26,6 +26,7 @@ from lm_benchmarks.metrics import METRICS, Int63, Record, Sums
 from ps_models.hyperparameters import TrainingConfig, finished
 from ps_models.signature import Signature
 from ps_models.training.logs import EPOCHS
+from wikitext_builder.dataset.vocabulary import UNK
 from wikitext_builder.errors import without_secrets
 
 if TYPE_CHECKING:
@@ -192,6 +193,22 @@ class Tried(Record, frozen=True, kw_only=True):
         )
 
 
+class MissingWords(Record, frozen=True, kw_only=True):
+    """Words that a model knows only as its `<unk>`: much text of these makes a low perplexity."""
+
+    words: Int63
+    of_words: Int63  # of the dataset
+    tokens: Int63  # of the text that are such words
+    of_tokens: Int63
+
+    def __str__(self) -> str:
+        """What is missing, in one sentence."""
+        return (
+            f"The model has {self.words:,} of the {self.of_words:,} words of the dataset only as its {UNK}:"
+            f" {self.tokens:,} of {self.of_tokens:,} tokens"
+        )
+
+
 LEAST_BITS: Final = 0.5
 """Bits per byte of English text that no published model goes below unless it has read the text.
 
@@ -220,6 +237,7 @@ class Result(Record, frozen=True, kw_only=True):
     specification: str = ""  # what the user called the model, without this machine's folders
     number: float | None = None
     titles: tuple[str, ...] = ()  # of the articles, where the dataset has them
+    missing: MissingWords | None = None  # None: the model has all words of the dataset, or predicts no words
 
     @property
     def data(self) -> tuple[str, str]:
@@ -234,7 +252,11 @@ class Result(Record, frozen=True, kw_only=True):
 
     @property
     def warning(self) -> str:
-        """Why the number is implausible; "" if it is not."""
+        """Why the number is implausible, or means something else than others; "" if neither is so."""
+        return " ".join(filter(None, (str(self.missing or ""), self._implausible)))
+
+    @property
+    def _implausible(self) -> str:
         bits = METRICS["bits-per-byte"].of(self.total)
         if bits is None or bits >= LEAST_BITS or self.signature.get("split") == "train":
             return ""

@@ -25,7 +25,7 @@ import ps_models
 from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.choices import DEFAULTS, HarnessError
 from lm_benchmarks.conventions import Tokenizer, Window
-from lm_benchmarks.records import Trained
+from lm_benchmarks.records import MissingWords, Trained
 from ps_models.language_model import LanguageModel, map_state
 from ps_models.own_models import importing_from
 from ps_models.signature import signature_value
@@ -76,16 +76,19 @@ class LoadedModel:
         """The number of predictions that it makes for some tokens."""
         return self.model.piece_count(tokens) if isinstance(self.model, PieceModel) else len(tokens)
 
-    def said_unknown(self, read: Tensor, written: Tensor) -> str:
-        """How much of a text, (time,), is its `<unk>`, as KenLM says it: much of it makes a low perplexity.
+    def missing(self, read: Tensor, written: Tensor) -> MissingWords | None:
+        """What of a text, (time,), is its `<unk>` though the dataset has the words; None if it has all.
 
         `read` is in the model's own vocabulary, `written` in the words of the dataset.
         """
-        words = len(self.words or self.vocabulary)
-        lost = int(((read == self.vocabulary.ids[UNK]) & (written != self.vocabulary.ids[UNK])).sum())
-        return (
-            f"{self.name} has {words - len(self.vocabulary):,} of the {words:,} words of the dataset only as"
-            f" its {UNK}: {lost:,} of {len(written):,} tokens"
+        if self.words is None:
+            return None
+        lost = (read == self.vocabulary.ids[UNK]) & (written != self.words.ids[UNK])
+        return MissingWords(
+            words=len(self.words) - len(self.vocabulary),
+            of_words=len(self.words),
+            tokens=int(lost.sum()),
+            of_tokens=len(written),
         )
 
 

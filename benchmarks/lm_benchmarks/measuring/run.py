@@ -199,10 +199,9 @@ class _Run:
         """
         loaded, laws, checks = self.loaded, self._checks, None
         stream = torch.cat([passage.text.tokens for passage in passages])
-        if loaded.words is not None:
-            written = torch.cat([passage.text.tokens for passage in whole])
-            text = f"{self.inputs.dataset.name}, {self.protocol.split}"
-            LOG.warning("%s: %s", text, loaded.said_unknown(stream, written))
+        missing = loaded.missing(stream, torch.cat([passage.text.tokens for passage in whole]))
+        if missing:
+            LOG.warning("%s, %s, %s: %s", loaded.name, self.inputs.dataset.name, self.protocol.split, missing)
         if self.protocol.check:
             checks = laws.of_beginning(stream)
             if not self.protocol.allow_broken:
@@ -232,6 +231,7 @@ class _Run:
             "checks": checks,
             "tried": None if checks is None else checks.tried,
             "titles": _titles(one.title for one in passages),
+            "missing": missing,
         }
 
     def _nats(

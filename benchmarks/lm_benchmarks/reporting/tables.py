@@ -15,6 +15,7 @@ from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records import Result, Trained, warnings_of
 from lm_benchmarks.reporting.formats import TITLES, Column, exact, fixed, framed, mark_best
 from lm_benchmarks.reporting.published import Published, decimals, note
+from wikitext_builder.dataset.vocabulary import UNK
 
 SAME: Final = ("convention", "text", "context", "vocabulary")  # of signatures: one in all rows of a table
 MAIN: Final = {CONVENTIONS[PAPER]: "perplexity", CONVENTIONS["lm-eval"]: "lm-eval-word-perplexity"}
@@ -67,7 +68,9 @@ class ReportRow:
         if not self.results:
             return ""
         opened = any(result.signature.get("words") == "open" for result in self.results.values())
-        return ("kept" if tried else "not tried") + ("; open vocabulary" if opened else "")
+        lost = max((result.missing.words for result in self.results.values() if result.missing), default=0)
+        marks = ["kept" if tried else "not tried", *["open vocabulary"] * opened]
+        return "; ".join([*marks, *([f"{lost:,} words only as {UNK}"] if lost else [])])
 
     @property
     def is_broken(self) -> bool:

@@ -10,9 +10,11 @@ from lm_benchmarks.adapters.ngrams import ArpaFile
 from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.measuring.checks import LAWS, Checks
 from lm_benchmarks.measuring.models import open_model
+from lm_benchmarks.records import MissingWords, read_results
 
 from ps_models.dataset import Text, read_stream, read_texts
 from ps_models.scoring import token_nats
+from tests.command import run_program
 from wikitext_builder.dataset.vocabulary import EOS
 
 CASES = ["the", "cat", "saw", "dog"]
@@ -103,12 +105,22 @@ def test_words_that_the_file_lacks_are_its_unk_and_said_before_the_run(
         list(read_texts(inputs.dataset, "test", loaded.vocabulary))
     ) == dict.fromkeys(LAWS, "")
     caplog.set_level("WARNING", logger="lm_benchmarks")
-    (result,) = lb.measure(f"arpa:{path}", data)
+    stored = tmp_path / "r.jsonl"
+    (result,) = lb.measure(f"arpa:{path}", data, results=stored)
     words = [inputs.vocabulary.tokens[token] for token in stream.tolist()]
     unknown = sum(word not in (EOS, *CASES) for word in words)
-    said = f"few.arpa has {lost} of the {len(inputs.vocabulary)} words of the dataset only as its <unk>"
-    assert f"{said}: {unknown - words.count('<unk>')} of {len(words)} tokens" in caplog.text
+    missing = unknown - words.count("<unk>")
+    said = f"The model has {lost} of the {len(inputs.vocabulary)} words of the dataset only as its <unk>"
+    assert f"few.arpa, tiny, test: {said}: {missing} of {len(words)} tokens" in caplog.text
+    assert read_results(stored) == [result]
+    counts = MissingWords(words=lost, of_words=len(inputs.vocabulary), tokens=missing, of_tokens=len(words))
+    assert result.missing == counts
+    quiet = run_program("lm-benchmarks", "run", f"arpa:{path}", "--data", data, "--no-check", "-q")
+    assert (quiet.stderr, f"  {counts}\n" in quiet.stdout) == ("", True)
+    page = lb.report(stored, tmp_path / "r.md").read_text(encoding="utf-8")
+    assert f"open vocabulary; {lost} words only as &lt;unk&gt;" in page
     (other,) = lb.measure("unigram", data)
+    assert other.missing is None
     assert result.total.unknown == unknown
     assert result.total.text_bytes == other.total.text_bytes  # of the text, and not of `<unk>` in its place
     assert [(one.label, one.tokens) for one in result.groups] == [
