@@ -228,10 +228,13 @@ class Dataset:
     def lines(self, split: str, *, raw: bool = False) -> Iterator[str]:
         """Yield the lines of a split: tokens separated by spaces; a blank line is an empty string.
 
+        The files of WikiText must have its exact format. Of any other text, the tokens of a line are what
+        `str.split` gives, joined by one space: bits per byte count these lines, each with a newline.
+
         Raises:
             BuilderError: The file is missing or not of the format.
         """
-        return read_lines(self.file(split, raw=raw))
+        return read_lines(self.file(split, raw=raw), strict=self.layout == WIKITEXT)
 
     def articles(self, split: str, *, raw: bool = False) -> Iterator[DatasetArticle]:
         """Yield the articles of a split, in order; a text without articles is one with an empty title.
@@ -239,11 +242,10 @@ class Dataset:
         Raises:
             BuilderError: The file is missing or not of the format.
         """
-        path = self.file(split, raw=raw)
-        if _has_articles(path):
-            for lines in read_articles(path):
+        if _have_articles(self.lines(split, raw=raw)):
+            for lines in read_articles(self.file(split, raw=raw), strict=self.layout == WIKITEXT):
                 yield DatasetArticle(lines[1].removeprefix("= ").removesuffix(" ="), lines)
-        elif lines := tuple(read_lines(path)):
+        elif lines := tuple(self.lines(split, raw=raw)):
             yield DatasetArticle("", lines)
 
     def plain_articles(self, split: str) -> Iterator[PlainArticle]:
@@ -358,7 +360,7 @@ def _distinct_names(datasets: Sequence[Dataset]) -> list[str]:
     return [name(index) for index in range(len(datasets))]
 
 
-def _has_articles(path: Path) -> bool:
-    """Whether a file begins as WikiText's do: a blank line, a title, a blank line."""
-    first = list(islice(read_lines(path), 3))
+def _have_articles(lines: Iterator[str]) -> bool:
+    """Whether lines begin as WikiText's do: a blank line, a title, a blank line."""
+    first = list(islice(lines, 3))
     return len(first) == 3 and not first[0] and not first[2] and first[1].startswith("= ")

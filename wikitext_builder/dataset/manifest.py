@@ -40,8 +40,15 @@ def file_line(line: str) -> str:
     return f" {line} \n" if line else " \n"
 
 
-def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a file without their outer spaces: the inverse of `file_line`."""
+def read_lines(path: Path, *, strict: bool = True) -> Iterator[str]:
+    """The lines of a file without their outer spaces: the inverse of `file_line`.
+
+    With `strict` false, any text is read: the tokens of a line are what `str.split` gives, joined by one
+    space. White space around and between tokens is then neither kept nor counted.
+    """
+    if not strict:
+        yield from map(" ".join, read_token_lines(path))
+        return
     try:
         with path.open(encoding="utf-8", newline="\n") as file:
             for number, line in enumerate(file, start=1):
@@ -58,15 +65,15 @@ def read_lines(path: Path) -> Iterator[str]:
         raise BuilderError(f"{path}: {error}; expected a WikiText file in UTF-8") from error
 
 
-def read_articles(path: Path) -> Iterator[tuple[str, ...]]:
-    """The articles of a file, each as its lines, blank ones included.
+def read_articles(path: Path, *, strict: bool = True) -> Iterator[tuple[str, ...]]:
+    """The articles of a file, each as its lines, blank ones included; `strict` as in `read_lines`.
 
     An article begins with a blank line, a title and a blank line. A title alone is not enough: some
     paragraphs of the official files look like one, but have no blank lines around them.
     """
     article: list[str] = []
     window: list[str] = []  # the last three lines, which belong to this article or begin the next one
-    for line in read_lines(path):
+    for line in read_lines(path, strict=strict):
         window.append(line)
         if len(window) < 3:
             continue

@@ -22,6 +22,7 @@ from ps_models.scoring import train_counts
 from tests.conftest import data as real_data
 from tests.lm_benchmarks.cheats import NotANumber, Uniform, loaded
 from tests.lm_benchmarks.results import RESULT, error_of, signed
+from wikitext_builder.article import SPLITS
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.tokens.detokenizer import detokenize_line
@@ -169,3 +170,13 @@ def test_what_a_model_read_of_one_split_does_not_help_it_on_another(data):
         return [one.total.nats for one in found]
 
     assert nats("valid", "test") == nats("valid") + nats("test")
+
+
+def test_an_own_text_has_the_numbers_of_the_same_tokens_in_wikitexts_layout(data, tmp_path):
+    for split in SPLITS:
+        text = (data / f"wiki.{split}.tokens").read_text(encoding="utf-8")
+        (tmp_path / f"{split}.txt").write_text(text.replace(" \n", "\n").replace("\n ", "\n").lstrip(" "))
+    for model in ("unigram", "kn-5+cache"):
+        own, official = (lb.measure(model, folder, check=False)[0] for folder in (tmp_path, data))
+        assert own.articles == official.articles
+        assert (own.titles, own.groups) == (official.titles, official.groups)

@@ -1,12 +1,16 @@
 """A finished dataset as a user reads it: ours, the official files, the Penn Treebank, a file."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import wikitext_builder as wb
+from wikitext_builder.dataset.counts import count
 from wikitext_builder.dataset.load import DatasetArticle, load
-from wikitext_builder.dataset.manifest import read_manifest
+from wikitext_builder.dataset.manifest import read_manifest, read_tokens
 from wikitext_builder.errors import BuilderError
 
 WIKITEXT = " \n = A b = \n \n one two \n \n = = C = = \n \n one \n \n \n = D = \n \n three \n \n"
@@ -48,6 +52,37 @@ def test_a_text_without_articles_is_one(tmp_path: Path) -> None:
     assert len(dataset.vocabulary) == 8
     with pytest.raises(BuilderError, match="no raw train file"):
         dataset.lines("train", raw=True)
+
+
+BARE = "\n".join(line.strip() for line in WIKITEXT.split("\n"))  # without the spaces around lines
+
+
+@pytest.mark.parametrize("layout", ["ptb.{}.txt", "{}.txt", ""])
+@pytest.mark.parametrize(
+    "text", [BARE, BARE.replace("\n", "\r\n"), BARE.replace(" ", "\t "), BARE.rstrip("\n")]
+)
+def test_an_own_text_is_read_without_spaces_around_lines(tmp_path: Path, layout: str, text: str) -> None:
+    own, official = tmp_path / (layout.format("train") or "mine"), tmp_path / "official" / "wiki.train.tokens"
+    official.parent.mkdir()
+    own.write_text(text, encoding="utf-8", newline="")
+    official.write_text(WIKITEXT.rstrip("\n ") + " \n" if text[-1] != "\n" else WIKITEXT, encoding="utf-8")
+    found, expected = load(tmp_path if layout else own), load(official.parent)
+    assert list(found.lines("train")) == list(expected.lines("train"))
+    assert list(found.articles("train")) == list(expected.articles("train"))
+    assert found.vocabulary == expected.vocabulary
+    official.write_text(BARE, encoding="utf-8")
+    with pytest.raises(BuilderError, match=r"line 1: '.*' is not a line of WikiText"):
+        list(expected.lines("train"))
+
+
+@given(st.text(st.sampled_from("ab \t\r\n\x1c\u2028\u00a0<>=")))
+def test_the_tokens_of_an_own_text_are_those_that_statistics_count(text: str) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "train.txt")
+        path.write_bytes(text.encode())
+        tokens = [token for one in load(folder).articles("train") for token in one.tokens]
+        assert tokens == list(read_tokens(path))
+        assert count(path)[0].tokens == len(tokens)
 
 
 def test_a_dataset_that_was_built_here(small: Path) -> None:
