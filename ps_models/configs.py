@@ -1,9 +1,8 @@
-"""A model and its training from names: presets, settings, the JSON of a checkpoint.
+"""Makes models and configurations from names: presets, settings, the JSON of a checkpoint.
 
-Presets are hyperparameters by name, each with its source: `presets/` has a TOML file per model, which has the
-name of the model. A preset is a table with `about`, and the settings of `model` and `training` that differ
-from the defaults. `use` names parts that a table begins with: `[parts.NAME]` of the same file, or of
-shared.toml.
+A preset is a named set of hyperparameters, each with its source. `presets/` has a TOML file per model, named
+after it. A preset is a table with `about`, and the settings of `model` and `training` that differ from the
+defaults. `use` names parts that a table starts from: `[parts.NAME]` of the same file or of shared.toml.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ Table = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """What differs from the defaults of a model's configuration and of the training's."""
+    """The settings that differ from the defaults of a model's configuration and of its training."""
 
-    about: str  # one line; a published number is what others report, not what the preset reached here
+    about: str  # one line; a published number in it is one that others report, not one measured here
     model: Table = field(default_factory=dict)
     training: Table = field(default_factory=dict)
 
@@ -42,7 +41,7 @@ class Preset:
 class ModelKind:
     """A model that can be trained."""
 
-    name: str  # of ours, or that of the user's file or module and class, such as my_model.py:GPT
+    name: str  # in MODELS, or of the user's file or module and class, such as my_model.py:GPT
     config: Any  # the class of its configuration
     make: Callable[[Any], nn.Module]
     presets: Mapping[str, Preset]
@@ -50,15 +49,15 @@ class ModelKind:
     source_sha256: str | None = None
 
 
-class _Written(msgspec.Struct, forbid_unknown_fields=True):
-    """A preset as its file has it."""
+class _PresetTable(msgspec.Struct, forbid_unknown_fields=True):
+    """A preset as it stands in its file."""
 
     about: str = ""
     model: dict[str, Any] = {}
     training: dict[str, Any] = {}
 
 
-def _tables(path: Path) -> dict[str, Any]:
+def _read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -66,7 +65,7 @@ def _tables(path: Path) -> dict[str, Any]:
 
 
 def _merged(table: Table, parts: Mapping[str, Table]) -> dict[str, Any]:
-    """The settings of a table after those of the parts that it uses."""
+    """Return the settings of a table, on top of those of the parts that it uses."""
     settings: dict[str, Any] = {}
     for name in msgspec.convert(table.get("use", []), list[str]):
         if name not in parts:
@@ -75,29 +74,29 @@ def _merged(table: Table, parts: Mapping[str, Table]) -> dict[str, Any]:
     return settings | {key: value for key, value in table.items() if key != "use"}
 
 
-def _preset(table: object, parts: Mapping[str, Table], config: Any) -> Preset:  # noqa: ANN401 - as in presets_of
-    written = msgspec.convert(table, _Written)
-    merged = {"model": _merged(written.model, parts), "training": _merged(written.training, parts)}
+def _read_preset(table: object, parts: Mapping[str, Table], config: Any) -> Preset:  # noqa: ANN401 - as in presets_of
+    preset = msgspec.convert(table, _PresetTable)
+    merged = {"model": _merged(preset.model, parts), "training": _merged(preset.training, parts)}
     options = options_of(str(merged["training"].get("optimizer", TrainingConfig.optimizer)).lower())
-    kinds = {"model": _kinds(config), "training": {**options, **_kinds(TrainingConfig)}}
-    for part, settings in merged.items():
-        if unknown := settings.keys() - kinds[part]:
-            raise ModelError(f"has {', '.join(sorted(unknown))}; expected a field of its {part}")
-        merged[part] = {key: converted(key, value, kinds[part][key]) for key, value in settings.items()}
-    return Preset(about=written.about, **merged)
+    types = {"model": _setting_types(config), "training": {**options, **_setting_types(TrainingConfig)}}
+    for section, settings in merged.items():
+        if unknown := settings.keys() - types[section]:
+            raise ModelError(f"has {', '.join(sorted(unknown))}; expected a field of its {section}")
+        merged[section] = {key: converted(key, value, types[section][key]) for key, value in settings.items()}
+    return Preset(about=preset.about, **merged)
 
 
 def presets_of(path: Path, config: Any) -> dict[str, Preset]:  # noqa: ANN401 - the class of a configuration
-    """The presets of a file for models of that configuration; none if there is no file."""
+    """Read the presets of a file for models of that configuration; an absent file has none."""
     if not path.exists():
         return {}
     presets: dict[str, Preset] = {}
-    name, tables = "parts", _tables(path)
+    name, tables = "parts", _read_toml(path)
     try:
-        own = msgspec.convert(tables.pop(name, {}), dict[str, dict[str, Any]])
-        parts = _tables(FOLDER / "shared.toml")["parts"] | own
+        parts_of_file = msgspec.convert(tables.pop(name, {}), dict[str, dict[str, Any]])
+        parts = _read_toml(FOLDER / "shared.toml")["parts"] | parts_of_file
         for name, table in tables.items():
-            presets[name] = _preset(table, parts, config)
+            presets[name] = _read_preset(table, parts, config)
     except msgspec.ValidationError as error:
         raise ModelError(f"{path}: {name}: {error}; expected about, model and training") from error
     except (ModelError, RecursionError) as error:  # a part that uses itself
@@ -105,37 +104,38 @@ def presets_of(path: Path, config: Any) -> dict[str, Preset]:  # noqa: ANN401 - 
     return presets
 
 
-NOT_SET: Final = ("vocab_size", "optimizer_options")  # of the data; of settings that an optimizer has
+# The data decide the vocabulary; options of an optimizer are settings by their own names.
+NOT_SETTINGS: Final = ("vocab_size", "optimizer_options")
 
 
 @cache
-def _kinds(config: Any) -> dict[str, Any]:  # noqa: ANN401 - as in presets_of
-    """The type of each field that can be set, with its range."""
+def _setting_types(config: Any) -> dict[str, Any]:  # noqa: ANN401 - as in presets_of
+    """Return the type of each field that can be set, with its range."""
     hints = get_type_hints(config, include_extras=True)
-    return {name: kind for name, kind in hints.items() if name not in NOT_SET}
+    return {name: hint for name, hint in hints.items() if name not in NOT_SETTINGS}
 
 
 def kind_of(model: str | ModelKind) -> ModelKind:
-    """One of our models by its name; a model stays as it is."""
+    """Return a model of `MODELS` by its name; a `ModelKind` stays as it is."""
     if isinstance(model, ModelKind):
         return model
     if model not in MODELS:
         raise ModelError(
-            f"{model}: no such model{nearest(model, MODELS)}; there are {', '.join(MODELS)}, and classes of"
-            " yours as my_model.py:GPT"
+            f"{model}: no such model{nearest(model, MODELS)}; expected one of {', '.join(MODELS)}, or your"
+            " own class, such as my_model.py:GPT"
         )
     config, make = MODELS[model]
     return ModelKind(name=model, config=config, make=make, presets=PRESETS[model])
 
 
 def preset_of(kind: ModelKind, name: str | None) -> Preset:
-    """A preset by name; without a name, the defaults of the model."""
+    """Return a preset by name; without a name, the model's defaults."""
     if name is None:
         return Preset(about="the defaults")
     if name not in kind.presets:
-        known = ", ".join(kind.presets) or "none: those of a class of yours are in a TOML file beside its own"
+        names = ", ".join(kind.presets) or "none: presets of your own class are in a TOML file beside it"
         raise ModelError(
-            f"{name}: no such preset of {kind.name}{nearest(name, kind.presets)}; there are {known}"
+            f"{name}: no such preset of {kind.name}{nearest(name, kind.presets)}; its presets are {names}"
         )
     return kind.presets[name]
 
@@ -146,36 +146,41 @@ def make_configs(
     settings: Mapping[str, object] | Iterable[str],
     vocab_size: int,
 ) -> tuple[Any, TrainingConfig]:
-    """The configurations of a model and of its training.
+    """Make the configurations of a model and of its training.
 
     `settings` are values by field of either one, or texts `key=value`; they replace those of the preset.
     """
     kind = kind_of(model)
-    chosen, config_class = preset_of(kind, preset), kind.config
-    given = settings_by_name(settings)
-    of_preset = {**chosen.model, **chosen.training}
-    optimizer = str(given.get("optimizer", of_preset.get("optimizer", TrainingConfig.optimizer))).lower()
-    kinds = {**_kinds(config_class), **_kinds(TrainingConfig)}
-    options = {name: kind for name, kind in options_of(optimizer).items() if name not in kinds}
-    kinds |= options
-    if unknown := [key for key in given if key not in kinds]:
-        known = ", ".join(sorted(kinds))
-        raise ModelError(f"{unknown[0]}: no such setting; expected key=value with a key of {known}")
-    given = {key: converted(key, value, kinds[key]) for key, value in given.items()}
+    named_preset = preset_of(kind, preset)
+    given, preset_values = settings_by_name(settings), {**named_preset.model, **named_preset.training}
+    optimizer = str(given.get("optimizer", preset_values.get("optimizer", TrainingConfig.optimizer))).lower()
+    types = {**_setting_types(kind.config), **_setting_types(TrainingConfig)}
+    options = {name: option for name, option in options_of(optimizer).items() if name not in types}
+    types |= options
+    if unknown := [key for key in given if key not in types]:
+        keys = ", ".join(sorted(types))
+        raise ModelError(f"{unknown[0]}: no such setting; expected key=value with a key of {keys}")
+    given = {key: converted(key, value, types[key]) for key, value in given.items()}
     # A preset's options of another optimizer are left out.
-    fields = {key: value for key, value in {**of_preset, **given}.items() if key in kinds}
-    own_options = {key: fields.pop(key) for key in options if key in fields}
-    fields |= {"vocab_size": vocab_size, "optimizer": optimizer, "optimizer_options": own_options}
-    own = {one.name: one for one in dataclasses.fields(config_class)}
-    for name, one in own.items():
-        if name not in fields and one.init and one.default is one.default_factory:  # both MISSING
+    values = {key: value for key, value in {**preset_values, **given}.items() if key in types}
+    optimizer_options = {key: values.pop(key) for key in options if key in values}
+    values |= {"vocab_size": vocab_size, "optimizer": optimizer, "optimizer_options": optimizer_options}
+    model_fields = {entry.name: entry for entry in dataclasses.fields(kind.config)}
+    for name, entry in model_fields.items():
+        if name not in values and entry.init and entry.default is entry.default_factory:  # both MISSING
             raise ModelError(f"{kind.name}: {name} has no default; give --set {name}=VALUE, or a preset")
-    model_config = config_class(**{key: value for key, value in fields.items() if key in own})
-    training = TrainingConfig(**{key: value for key, value in fields.items() if key not in own})
+    model_config = kind.config(**{key: value for key, value in values.items() if key in model_fields})
+    training = TrainingConfig(**{key: value for key, value in values.items() if key not in model_fields})
     if "decay_after" in given and training.schedule != "decay-after":
         raise ModelError(
             f"decay_after with schedule={training.schedule}: it has no effect; use schedule=decay-after"
         )
+    _check_combinations(model_config, training)
+    return model_config, training
+
+
+def _check_combinations(model_config: Any, training: TrainingConfig) -> None:  # noqa: ANN401 - as in make_model
+    """Check that no setting contradicts another one or has no effect beside it."""
     if training.ema and training.averaging_interval:
         raise ModelError(
             f"ema={training.ema:g} with averaging_interval={training.averaging_interval}: one average is"
@@ -187,23 +192,21 @@ def make_configs(
             f"pointer_rate={rate:g} with optimizer={training.optimizer}: it scales gradients, which does not"
             " change its steps; use pointer_rate=1, or optimizer=sgd"
         )
-    return model_config, training
 
 
 def make_model(model: str | ModelKind, config: Any) -> nn.Module:  # noqa: ANN401 - each model has its own
-    """A model with fresh weights, drawn from torch's generator; what the user's code raises stays."""
+    """Make a model with weights drawn from torch's generator; exceptions of a user's code pass through."""
     kind = kind_of(model)
     if kind.source:
         return kind.make(config)
     try:
-        made = kind.make(config)
+        return kind.make(config)
     except (ValueError, RuntimeError) as error:  # torch raises RuntimeError if there is not enough memory
         raise ModelError(f"{kind.name} cannot be made: {str(error).splitlines()[0]}") from error
-    return made
 
 
 def config_of(model: str | ModelKind, fields: Mapping[str, Any]) -> Any:  # noqa: ANN401 - each has its own
-    """A model's configuration from a checkpoint's JSON, which has all of its fields."""
+    """Make a model's configuration from a checkpoint's JSON, which has all of its fields."""
     kind = kind_of(model)
     advice = "use the version that wrote the checkpoint"
     if differing := fields.keys() ^ {field.name for field in dataclasses.fields(kind.config)}:
@@ -215,11 +218,11 @@ def config_of(model: str | ModelKind, fields: Mapping[str, Any]) -> Any:  # noqa
         raise ModelError(f"{kind.name}: {error}; {advice}") from error
 
 
-SPELLED: Final = {"yes": True, "no": False, "none": None}
+WORD_VALUES: Final = {"yes": True, "no": False, "none": None}
 
 
 def settings_by_name(settings: Mapping[str, object] | Iterable[str]) -> dict[str, object]:
-    """Settings that are given by name, or as texts `key=value`.
+    """Return settings by name; they can also be given as texts `key=value`.
 
     >>> settings_by_name(["epochs=3"])
     {'epochs': '3'}
@@ -227,30 +230,30 @@ def settings_by_name(settings: Mapping[str, object] | Iterable[str]) -> dict[str
     if isinstance(settings, Mapping):
         return dict(settings)
     pairs = [setting.partition("=") for setting in settings]
-    if wrong := [key for key, equals, _ in pairs if not equals]:
-        raise ModelError(f"{wrong[0]}: expected key=value")
+    if without_value := [key for key, equals, _ in pairs if not equals]:
+        raise ModelError(f"{without_value[0]}: expected key=value")
     return {key: text for key, _, text in pairs}
 
 
-def converted(key: str, value: object, kind: Any) -> object:  # noqa: ANN401 - any type of a field
-    """A value of a setting as the type of its field has it; texts are read, lists have commas.
+def converted(key: str, value: object, hint: Any) -> object:  # noqa: ANN401 - any type of a field
+    """Convert the value of a setting to its field's type; texts are parsed, with lists separated by commas.
 
     >>> converted("cutoffs", "200,1000", tuple[int, ...]), converted("locked", "yes", bool)
     ((200, 1000), True)
     """
-    plain = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-    read: object = value
-    if isinstance(value, str) and get_origin(plain) in (tuple, list):
-        read = [part for part in value.split(",") if part]
-    elif isinstance(value, str) and plain is not str:
-        read = SPELLED.get(value.lower(), value)
+    bare_type = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    parsed: object = value
+    if isinstance(value, str) and get_origin(bare_type) in (tuple, list):
+        parsed = [part for part in value.split(",") if part]
+    elif isinstance(value, str) and bare_type is not str:
+        parsed = WORD_VALUES.get(value.lower(), value)
     try:
-        return msgspec.convert(read, kind, strict=False)
+        return msgspec.convert(parsed, hint, strict=False)
     except msgspec.ValidationError as error:
         expected = str(error).partition(" - at ")[0].removeprefix("Expected ").replace("`", "")
-        if get_origin(plain) is Literal:
-            expected = ", ".join(get_args(plain))
-        elif plain is bool:
+        if get_origin(bare_type) is Literal:
+            expected = ", ".join(get_args(bare_type))
+        elif bare_type is bool:
             expected = "yes or no"
         raise ModelError(f"{key}={value}: expected {expected}") from None
 

@@ -1,4 +1,4 @@
-"""A trained model by its checkpoint: load it, evaluate it, score a text with it, generate text."""
+"""Loads a trained model from its checkpoint, evaluates it, scores a text with it, generates text."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ class TrainedModel:
 
     @property
     def device(self) -> torch.device:
-        """Where it is."""
+        """The device that holds its weights."""
         return next(self.model.parameters()).device
 
 
-class _Undrawn(TorchFunctionMode):
-    """Leaves out normal draws: on `meta` torch would import its compiler for them, which takes a second."""
+class _WithoutNormalDraws(TorchFunctionMode):
+    """Skips normal draws: on `meta` torch would import its compiler for them, which takes a second."""
 
     def __torch_function__(self, func: Any, types: object, args: Any = (), kwargs: Any = None) -> object:  # noqa: ANN401 - as torch
-        named = kwargs or {}
-        return named["tensor"] if func is nn.init.normal_ else func(*args, **named)
+        keywords = kwargs or {}
+        return keywords["tensor"] if func is nn.init.normal_ else func(*args, **keywords)
 
 
 Source = TrainedModel | str | Path  # a model, a checkpoint or the folder of a run
@@ -87,10 +87,10 @@ def load(path: str | Path, *, device: str = "auto") -> TrainedModel:
     kind = saved_kind(checkpoint, file.parent)
     config = config_of(kind, checkpoint.config)
     if not kind.source:
-        # Takes no memory: a stranger's configuration can ask for any size.
-        with torch.device("meta"), _Undrawn():
+        # A model on `meta` takes no memory: a stranger's configuration can ask for any size.
+        with torch.device("meta"), _WithoutNormalDraws():
             check_shapes(make_model(kind, config), checkpoint.weights)
-    use_products("fp32")  # of what computes without a precision of its own
+    use_products("fp32")  # for calls that set no precision
     model = make_model(kind, config)
     load_weights(model, checkpoint.weights)
     LOG.info("loaded %s: %s, update %s", path, checkpoint.name, checkpoint.facts.get("update", "unknown"))
@@ -98,12 +98,12 @@ def load(path: str | Path, *, device: str = "auto") -> TrainedModel:
 
 
 def loaded_model(source: Source, device: str) -> TrainedModel:
-    """A model, loaded if it is given by its path; a loaded one stays on its device."""
+    """Return a model, loaded if it is given by its path; a loaded model stays on its device."""
     return source if isinstance(source, TrainedModel) else load(source, device=device)
 
 
 def open_data(data: str | Path, checkpoint: Checkpoint) -> Dataset:
-    """A dataset for a trained model; if it has a train file, its vocabulary must be the model's."""
+    """Open a dataset for a trained model; if it has a train file, its vocabulary must be the model's."""
     dataset = load_dataset(data)
     if dataset.layout != FILE and "train" in dataset.files:
         check_vocabulary(checkpoint, dataset.vocabulary, str(data))
@@ -136,8 +136,8 @@ def evaluate(
     """Score a split of a dataset with a trained model, each token once.
 
     >>> import ps_models as pm
-    >>> found = pm.evaluate("runs/lstm", "data/wikitext-2")  # doctest: +SKIP
-    >>> found.score.perplexity  # doctest: +SKIP
+    >>> evaluation = pm.evaluate("runs/lstm", "data/wikitext-2")  # doctest: +SKIP
+    >>> evaluation.score.perplexity  # doctest: +SKIP
 
     Args:
         model: A checkpoint, a run's folder, or what `load` returned.
@@ -171,7 +171,7 @@ def evaluate(
 def checkpoint_signature(
     checkpoint: Checkpoint, dataset: Dataset, split: str, context: str, precision: str
 ) -> Signature:
-    """What decides a number: data, split, vocabulary, weights, arithmetic, versions."""
+    """Make the signature of a score: data, split, vocabulary, weights, arithmetic, versions."""
     extra = {"code": checkpoint.source_sha256[:8]} if checkpoint.source_sha256 else {}
     return Signature(
         data=hashed_name(dataset.name, dataset.file(split)),
@@ -193,8 +193,8 @@ class TextScore:
     """The log-probability of each token of a text.
 
     Attributes:
-        tokens: As the model reads them: `<unk>` for words outside its vocabulary, `<eos>` at the end of each
-            line.
+        tokens: The tokens that the model reads: `<unk>` for words outside its vocabulary, `<eos>` at the end
+            of each line.
         log_probs: Natural logarithms, one per token.
         score: Their sum; scores of disjoint texts add up.
     """
@@ -213,8 +213,8 @@ def score(model: Source, text: str, *, device: str = "auto") -> TextScore:
     """Score a text with a trained model, without context before its first token.
 
     >>> import ps_models as pm
-    >>> found = pm.score("runs/lstm", "the cat sat")  # doctest: +SKIP
-    >>> found.tokens, found.perplexity  # doctest: +SKIP
+    >>> scored = pm.score("runs/lstm", "the cat sat")  # doctest: +SKIP
+    >>> scored.tokens, scored.perplexity  # doctest: +SKIP
 
     Args:
         model: A checkpoint, a run's folder, or what `load` returned.
@@ -232,12 +232,12 @@ def score(model: Source, text: str, *, device: str = "auto") -> TextScore:
         raise ModelError(f"`text`: {error}; expected text that UTF-8 can hold") from error
     trained = loaded_model(model, device)
     lines = tuple(" ".join(line.split()) for line in text.removesuffix("\n").split("\n"))
-    read = text_of_lines(lines, trained.vocabulary)
-    ((_, nats),) = token_nats(cast("LanguageModel[Any]", trained.model), [read], device=trained.device)
+    encoded = text_of_lines(lines, trained.vocabulary)
+    ((_, nats),) = token_nats(cast("LanguageModel[Any]", trained.model), [encoded], device=trained.device)
     return TextScore(
-        tokens=tuple(trained.vocabulary.decode(read.tokens.tolist())),
+        tokens=tuple(trained.vocabulary.decode(encoded.tokens.tolist())),
         log_probs=tuple((-nats).tolist()),
-        score=Score(float(nats.sum()), len(nats), read.bytes),
+        score=Score(float(nats.sum()), len(nats), encoded.bytes),
     )
 
 
@@ -260,15 +260,15 @@ def generate(
         model: A checkpoint, a run's folder, or what `load` returned.
         words: Number of words to draw.
         prompt: Tokens to start from, separated by spaces.
-        temperature: 1: the model's probabilities; lower: likely words even more often; 0: always the most
-            likely word.
+        temperature: 1 draws from the model's probabilities; lower values draw likely words even more often;
+            0 always takes the most likely word.
         seed: The same seed gives the same words.
         unknown: Allow `<unk>` to be drawn.
         device: Where to load a checkpoint: auto, cpu, cuda or cuda:1.
 
     Raises:
-        ModelError: The checkpoint is missing or damaged, it does not know a word of the prompt, or the
-            temperature is not a number from 0 on.
+        ModelError: The checkpoint is missing or damaged, the prompt has a word outside the vocabulary, or the
+            temperature is negative or not finite.
     """
     if words < 0:
         raise ModelError(f"--words {words}: expected 0 or more")
@@ -305,13 +305,13 @@ def draw_words(
     if not 0 <= temperature < math.inf:
         raise ModelError(f"--temperature {temperature}: expected 0 or more, and finite")
 
-    def drawn() -> Iterator[str]:
+    def generated() -> Iterator[str]:
         with torch.no_grad():
             state = model.initial_state(1)
             if prompt:
                 _, state = model(torch.tensor([vocabulary.encode(prompt)], device=device), state)
         for _ in range(words):
-            with torch.no_grad():  # not around `yield`: the caller may train
+            with torch.no_grad():  # not around `yield`: the caller may train the model
                 log_probs = model.next_log_probs(state)[0].double().cpu()
                 if not unknown and UNK in vocabulary:
                     log_probs[vocabulary.ids[UNK]] = -torch.inf
@@ -319,13 +319,13 @@ def draw_words(
                 _, state = model(torch.tensor([[word]], device=device), state)
             yield vocabulary.tokens[word]
 
-    yield from each_evaluating(model, drawn())
+    yield from each_evaluating(model, generated())
 
 
 def _draw(log_probs: torch.Tensor, temperature: float, generator: torch.Generator) -> int:
     if log_probs.isnan().any():
-        raise ModelError("the model's probabilities are not numbers; its weights are damaged")
+        raise ModelError("the model's probabilities are NaN: its weights are damaged; use another checkpoint")
     if temperature == 0:
         return int(log_probs.argmax())
-    below = log_probs - log_probs.max()  # otherwise a low temperature makes all of them infinite
-    return int(torch.multinomial((below / temperature).softmax(dim=-1), 1, generator=generator))
+    shifted = log_probs - log_probs.max()  # otherwise a low temperature makes all of them infinite
+    return int(torch.multinomial((shifted / temperature).softmax(dim=-1), 1, generator=generator))

@@ -1,4 +1,4 @@
-"""Training a model by its name on a dataset."""
+"""Trains a model, given by its name, on a dataset."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ps_models.dataset import read_stream, read_texts
 from ps_models.devices import best_precision, choose_device, torchrun_context
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import TrainingConfig
-from ps_models.own_models import check_laws, keep_source, named_kind
+from ps_models.own_models import check_fresh_model, copy_source, named_kind
 from ps_models.signature import Score
 from ps_models.training.checkpoint import LAST, Checkpoint, check_vocabulary, read_checkpoint
 from ps_models.training.logs import events_to
@@ -29,15 +29,15 @@ from wikitext_builder.progress import Progress, no_progress
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedRun:
-    """A training: its folder, and the validation result of each epoch."""
+    """A training run: its folder, and the validation loss of each epoch."""
 
     folder: Path
     updates: int
     losses: tuple[float, ...]  # mean nats per token of valid, one per epoch
-    planned: int  # epochs at most; the run ended before if `patience` epochs were no better than the best
+    planned: int  # epochs; the run ends earlier after `patience` epochs without a new best
     patience: int
-    rank: int = 0  # of this process under torchrun; the process of rank 0 writes and reports
-    trained_before: bool = False  # the run in the folder was finished, so nothing was done
+    rank: int = 0  # of this process under torchrun; the process of rank 0 writes files and reports
+    trained_before: bool = False  # the run in the folder was already finished, so this call trained nothing
 
     @property
     def epochs(self) -> int:
@@ -72,7 +72,7 @@ def train(
         model: A name in `list_models`; or your own class, `my_model.py:GPT` or `my_package.models:GPT`.
         data: A folder with train and valid files.
         out: The folder for checkpoints and logs.
-        preset: One of the model's presets (of your own class: in my_model.toml); None: the model's defaults.
+        preset: One of the model's presets (for your own class, in my_model.toml); None: the model's defaults.
         settings: Hyperparameters that override the preset: `{"epochs": 3}`, or `key=value` texts.
         device: auto, cpu, cuda or cuda:1.
         log_to: Also log to these trackers: tensorboard.
@@ -83,27 +83,27 @@ def train(
 
     Raises:
         BuilderError: The dataset is missing or damaged.
-        ModelError: Something is missing or wrong, or the folder has a run with other settings.
+        ModelError: A name or a setting is wrong, or the folder has a run with other settings.
         StoppedError: The user stopped the run, or `limits` did; the same call resumes it.
     """
     data, out = Path(data), Path(out)
     kind = named_kind(model)
-    texts, model_config, training = _prepared(kind, data, preset, settings)
+    texts, model_config, training = _read_inputs(kind, data, preset, settings)
     out.mkdir(parents=True, exist_ok=True)
-    saved = _saved_run(out, kind, texts.describe, data)
+    saved = _saved_run(out, kind, texts.template, data)
     with torchrun_context() as world:
-        chosen = choose_device(device, world.rank)
+        torch_device = choose_device(device, world.rank)
         if training.precision == "auto":
-            before: Any = saved.settings.get("precision") if saved else None
-            training = replace(training, precision=before or best_precision(chosen))
-        made = _new_model(kind, texts, model_config, training.seed, world.rank, prepare=saved is None)
+            saved_precision: Any = saved.settings.get("precision") if saved else None
+            training = replace(training, precision=saved_precision or best_precision(torch_device))
+        new_model = _new_model(kind, texts, model_config, training.seed, world.rank, prepare=saved is None)
         if world.rank == 0:
-            keep_source(kind, out)
+            copy_source(kind, out)
         with events_to(log_to if world.rank == 0 else (), out) as events:
             position = run_training(
-                *(made.to(chosen), texts, training, out),
+                *(new_model.to(torch_device), texts, training, out),
                 resume=saved,
-                device=chosen,
+                device=torch_device,
                 world=world,
                 progress=progress if world.rank == 0 else no_progress,
                 events=events,
@@ -122,10 +122,10 @@ def train(
     return replace(run, trained_before=tuple(losses) == run.losses)
 
 
-def _prepared(
+def _read_inputs(
     kind: ModelKind, data: Path, preset: str | None, settings: Mapping[str, object] | Iterable[str]
 ) -> tuple[TrainingData, Any, TrainingConfig]:
-    """The text of a run, with what its checkpoints say besides the weights; and its configurations."""
+    """Read the texts of a run and its configurations; the data hold a checkpoint without weights."""
     dataset = load_dataset(data)
     if dataset.layout == FILE:
         raise ModelError(f"{data}: a single file; expected a folder with train and valid files to train on")
@@ -139,9 +139,9 @@ def _prepared(
     facts["settings"] = {name: values[name] for name in given}
     if kind.source_sha256:
         facts["source_sha256"] = kind.source_sha256
-    plain = msgspec.json.decode(msgspec.json.encode(asdict(config)))  # as it is read again: lists, not tuples
-    run = Checkpoint(model=kind.name, config=plain, weights={}, vocabulary=words, facts=facts)
-    texts = TrainingData(stream=stream, valid=list(read_texts(dataset, "valid", words)), describe=run)
+    json_config = msgspec.json.decode(msgspec.json.encode(asdict(config)))  # with lists, not tuples
+    template = Checkpoint(model=kind.name, config=json_config, weights={}, vocabulary=words, facts=facts)
+    texts = TrainingData(stream=stream, valid=list(read_texts(dataset, "valid", words)), template=template)
     return texts, config, training
 
 
@@ -154,34 +154,34 @@ def _new_model(
     *,
     prepare: bool,
 ) -> nn.Module:
-    """A model with the weights of a seed; a resumed run loads what `prepare` would fill."""
+    """Make a model with the weights of a seed; a resumed run loads the buffers that `prepare` fills."""
     torch.manual_seed(seed)
-    made: Any = make_model(kind, config)
-    if prepare and hasattr(made, "prepare"):
-        made.prepare(texts.stream, texts.describe.vocabulary, seed)
+    model: Any = make_model(kind, config)
+    if prepare and hasattr(model, "prepare"):
+        model.prepare(texts.stream, texts.template.vocabulary, seed)
     if prepare and kind.source:
-        check_laws(kind, made, config, len(texts.describe.vocabulary))
-    torch.manual_seed(seed + rank)  # each process draws masks of its own
-    trainable: nn.Module = made
+        check_fresh_model(kind, model, config, len(texts.template.vocabulary))
+    torch.manual_seed(seed + rank)  # each process draws different masks
+    trainable: nn.Module = model
     return trainable
 
 
 def _saved_run(out: Path, kind: ModelKind, wanted: Checkpoint, data: Path) -> Checkpoint | None:
-    """The checkpoint to resume from, of the same model and text; None if nothing was saved."""
+    """Read the checkpoint to resume from, of the same model and text; None if nothing was saved."""
     if not (out / LAST).exists():
         return None
     saved = read_checkpoint(out / LAST, training=True)
     check_vocabulary(saved, wanted.vocabulary, str(data))
-    found = {"model": saved.model, "source_sha256": saved.source_sha256, **saved.config}
-    now = {"model": kind.name, "source_sha256": kind.source_sha256, **wanted.config}
-    if differing := [key for key in now if found.get(key, ...) != now[key]]:
-        changes = ", ".join(f"{key} {found.get(key)} → {now[key]}" for key in differing)
+    old = {"model": saved.model, "source_sha256": saved.source_sha256, **saved.config}
+    new = {"model": kind.name, "source_sha256": kind.source_sha256, **wanted.config}
+    if differing := [key for key in new if old.get(key, ...) != new[key]]:
+        changes = ", ".join(f"{key} {old.get(key)} → {new[key]}" for key in differing)
         raise ModelError(f"{out}: the run there has a different model ({changes}); use another --out")
     for split in ("train", "valid"):
-        here, then = (str(run.facts.get(f"{split}_sha256", "")) for run in (wanted, saved))
-        if here != then:
+        new_hash, old_hash = (str(run.facts.get(f"{split}_sha256", "")) for run in (wanted, saved))
+        if new_hash != old_hash:
             raise ModelError(
-                f"{data}: sha256 of {split} {here[:12]}, but the run's is {then[:12]}: its place in"
-                " train and its losses on valid would not fit; use the same data, or another --out"
+                f"{data}: sha256 of {split} {new_hash[:12]}, but the run's is {old_hash[:12]}: its position"
+                " in train and its losses on valid would not fit; use the same data, or another --out"
             )
     return saved

@@ -1,1 +1,1 @@
-"""Pieces that models share: softmaxes, dropout, the LSTM's steps, the look back over a window."""
+"""Layers that models share: recurrences, softmaxes, attention over a window."""

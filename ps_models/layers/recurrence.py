@@ -1,4 +1,4 @@
-"""The recurrences of an LSTM and of a highway network over all steps; their gradients are by hand.
+"""Runs the recurrences of an LSTM and of a highway network, with gradients written by hand.
 
 An LSTM, with zoneout and recurrent dropout:
 
@@ -6,12 +6,12 @@ An LSTM, with zoneout and recurrent dropout:
     c' = f * c + i * g
     h~ = o * tanh(c')                h' = zone * h + (1 - zone) * h~
 
-The next step reads h' and c'. Whatever is above the layer reads the output h~. Zoneout keeps a unit's
-previous value where the zone is 1 (Krueger et al. 2016, arXiv 1606.01305, whose code also returns h~ where
-its library has both); a rate in place of a mask is its expectation.
+The next step reads h' and c'; the layer above reads the output h~. Zoneout keeps a unit's previous value
+where the zone is 1 (Krueger et al. 2016, arXiv 1606.01305, whose code also returns h~ where its library has
+both); a rate in place of a mask is the mask's expectation.
 
-`nn.LSTM` has neither zoneout nor dropout of h before U. Automatic differentiation of a loop makes one product
-per step for the gradient of U; here one product serves all steps.
+`nn.LSTM` has neither zoneout nor dropout of h before U. Automatic differentiation of a loop computes the
+gradient of U with one product per step; here one product serves all steps.
 
 A highway network:
 
@@ -19,12 +19,12 @@ A highway network:
     t = sigmoid(x W_t + (m s) R_t + b_t)
     s' = h t + s (1 - t)                     coupled gates: c = 1 - t
 
-Its loop has time x depth steps, so each step must be short. In the backward pass a step is two products and a
-sum: the derivatives of all gates are computed at once before the loop, and the gradient of R after it.
+Its loop has time x depth steps, so each step must be short. A step of the backward pass is two products
+and a sum: the derivatives of all gates are computed together before the loop, the gradient of R after it.
 """
 
-# Shapes: T = time, B = batch, H = hidden, G = 4H: the gates i, f, g, o side by side, as in nn.LSTM; of a
-# highway G = 2H: h and t side by side, D = depth, N = T D: steps.
+# Shapes: T = time, B = batch, H = hidden, G = 4H: the gates i, f, g, o side by side, as in nn.LSTM. In a
+# highway: G = 2H: h and t side by side, D = depth, N = T D: steps.
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ tanh_backward = torch.ops.aten.tanh_backward.grad_input
 Zone = Tensor | float  # (T, B, H) of 0 and 1, or a rate
 
 
-class _Steps(torch.autograd.Function):
-    """All steps of one layer. Products are in the type of `weight_GH`, all else in that of the state.
+class _LSTMRecurrence(torch.autograd.Function):
+    """Runs all steps of one layer. Products have the type of `weight_GH`, all else has that of the state.
 
-    With a mask of (4, B, H) each gate reads an h of its own; the weights are then four of (H, H).
-    The third result is None without zoneout, where the outputs are the states h'.
+    With a mask of (4, B, H) each gate reads a differently masked h, and `weight_GH` is four matrices (H, H).
+    The third result is None without zoneout: then the outputs are the states h'.
     """
 
     @staticmethod
@@ -71,7 +71,7 @@ class _Steps(torch.autograd.Function):
         zoned = isinstance(zone, Tensor) or zone != 0
         output_TBH = torch.empty_like(tanh_TBH) if zoned else None
         outputs = h_steps[1:] if output_TBH is None else output_TBH.unbind()
-        # In place: the product that made the gates does not need them for its own gradient.
+        # In place: the gradient of the product that computed the gates does not need them.
         for t, (gates_BG, tanh_BH) in enumerate(zip(gates_TBG.unbind(), tanh_TBH.unbind(), strict=True)):
             h_last, h, c_last, c = h_steps[t], h_steps[t + 1], c_steps[t], c_steps[t + 1]
             _add_product(gates_BG, (h_last if mask is None else h_last * mask).to(dtype), weight_HG)
@@ -82,9 +82,9 @@ class _Steps(torch.autograd.Function):
             torch.mul(f, c_last, out=c).addcmul_(i, g)
             torch.mul(o, torch.tanh(c, out=tanh_BH), out=outputs[t])
             if zoned:
-                torch.lerp(outputs[t], h_last, _at(zone, t), out=h)
-        drawn = zone if isinstance(zone, Tensor) else None
-        ctx.save_for_backward(gates_TBG, h_TBH, c_TBH, tanh_TBH, weight_GH, mask, drawn)
+                torch.lerp(outputs[t], h_last, _zone_at(zone, t), out=h)
+        zone_mask = zone if isinstance(zone, Tensor) else None
+        ctx.save_for_backward(gates_TBG, h_TBH, c_TBH, tanh_TBH, weight_GH, mask, zone_mask)
         ctx.rate = 0.0 if isinstance(zone, Tensor) else zone
         ctx.set_materialize_grads(False)
         return h_TBH[1:], c_TBH[1:], output_TBH
@@ -97,54 +97,54 @@ class _Steps(torch.autograd.Function):
         grad_c_TBH: Tensor | None,
         grad_output_TBH: Tensor | None,
     ) -> tuple[Tensor | None, ...]:
-        gates_TBG, h_TBH, c_TBH, tanh_TBH, weight_GH, mask, drawn = ctx.saved_tensors
-        zone: Zone = ctx.rate if drawn is None else drawn
-        zoned = drawn is not None or zone != 0
+        gates_TBG, h_TBH, c_TBH, tanh_TBH, weight_GH, mask, zone_mask = ctx.saved_tensors
+        zone: Zone = ctx.rate if zone_mask is None else zone_mask
+        zoned = zone_mask is not None or zone != 0
         dgates_TBG = torch.empty_like(gates_TBG, dtype=weight_GH.dtype)
-        space_BG = None if dgates_TBG.dtype == gates_TBG.dtype else torch.empty_like(gates_TBG[0])
-        dh, dc, part = (torch.zeros_like(h_TBH[0]) for _ in range(3))
+        buffer_BG = None if dgates_TBG.dtype == gates_TBG.dtype else torch.empty_like(gates_TBG[0])
+        dh, dc, buffer_BH = (torch.zeros_like(h_TBH[0]) for _ in range(3))
         for t in reversed(range(len(gates_TBG))):
             i, f, g, o = gates_TBG[t].chunk(4, dim=1)
-            dgates_BG = dgates_TBG[t] if space_BG is None else space_BG
+            dgates_BG = dgates_TBG[t] if buffer_BG is None else buffer_BG
             di, df, dg, do = dgates_BG.chunk(4, dim=1)
             if grad_h_TBH is not None:
                 dh.add_(grad_h_TBH[t])
             if grad_c_TBH is not None:
                 dc.add_(grad_c_TBH[t])
-            dh_kept = dh * _at(zone, t) if zoned else None
-            if dh_kept is not None:
-                dh.sub_(dh_kept)
+            dh_zoned = dh * _zone_at(zone, t) if zoned else None
+            if dh_zoned is not None:
+                dh.sub_(dh_zoned)
             if grad_output_TBH is not None:
                 dh.add_(grad_output_TBH[t])
-            tanh_backward(torch.mul(dh, o, out=part), tanh_TBH[t], grad_input=part)
-            dc.add_(part)
-            sigmoid_backward(torch.mul(dc, g, out=part), i, grad_input=di)
-            sigmoid_backward(torch.mul(dc, c_TBH[t], out=part), f, grad_input=df)
-            tanh_backward(torch.mul(dc, i, out=part), g, grad_input=dg)
-            sigmoid_backward(torch.mul(dh, tanh_TBH[t], out=part), o, grad_input=do)
+            tanh_backward(torch.mul(dh, o, out=buffer_BH), tanh_TBH[t], grad_input=buffer_BH)
+            dc.add_(buffer_BH)
+            sigmoid_backward(torch.mul(dc, g, out=buffer_BH), i, grad_input=di)
+            sigmoid_backward(torch.mul(dc, c_TBH[t], out=buffer_BH), f, grad_input=df)
+            tanh_backward(torch.mul(dc, i, out=buffer_BH), g, grad_input=dg)
+            sigmoid_backward(torch.mul(dh, tanh_TBH[t], out=buffer_BH), o, grad_input=do)
             dc.mul_(f)
-            if space_BG is not None:
-                dgates_TBG[t] = space_BG
-            dh = _read_gradient(dgates_TBG[t], weight_GH, mask).to(dh.dtype)
-            if dh_kept is not None:
-                dh.add_(dh_kept)
-        dweight_GH = _weight_gradient(dgates_TBG, h_TBH[:-1], mask)
+            if buffer_BG is not None:
+                dgates_TBG[t] = buffer_BG
+            dh = _h_gradient(dgates_TBG[t], weight_GH, mask).to(dh.dtype)
+            if dh_zoned is not None:
+                dh.add_(dh_zoned)
+        dweight_GH = _lstm_weight_gradient(dgates_TBG, h_TBH[:-1], mask)
         return dgates_TBG.to(ctx.gates_type), dh, dc, dweight_GH, None, None
 
 
-def _add_product(gates_BG: Tensor, read: Tensor, weight: Tensor) -> None:
-    """Add h U to the gates. U is (H, G), or (4, H, H) if each gate reads an h of its own."""
-    if read.dim() == 3:
-        product = torch.bmm(read, weight).transpose(0, 1).flatten(1)
-    elif gates_BG.dtype == read.dtype:
-        gates_BG.addmm_(read, weight)
+def _add_product(gates_BG: Tensor, masked_h: Tensor, weight: Tensor) -> None:
+    """Add h U to the gates in place. U is (H, G), or (4, H, H) if each gate has its own mask of h."""
+    if masked_h.dim() == 3:
+        product = torch.bmm(masked_h, weight).transpose(0, 1).flatten(1)
+    elif gates_BG.dtype == masked_h.dtype:
+        gates_BG.addmm_(masked_h, weight)
         return
     else:
-        product = read @ weight
+        product = masked_h @ weight
     gates_BG.add_(product)
 
 
-def _read_gradient(dgates_BG: Tensor, weight_GH: Tensor, mask: Tensor | None) -> Tensor:
+def _h_gradient(dgates_BG: Tensor, weight_GH: Tensor, mask: Tensor | None) -> Tensor:
     if mask is None:
         return dgates_BG @ weight_GH
     if mask.dim() == 2:
@@ -154,26 +154,26 @@ def _read_gradient(dgates_BG: Tensor, weight_GH: Tensor, mask: Tensor | None) ->
     return (per_gate * mask).sum(0)
 
 
-def _weight_gradient(dgates_TBG: Tensor, h_TBH: Tensor, mask: Tensor | None) -> Tensor:
-    """One product for all steps, not one per step."""
+def _lstm_weight_gradient(dgates_TBG: Tensor, h_TBH: Tensor, mask: Tensor | None) -> Tensor:
+    """Return the gradient of U, by one product for all steps."""
     T, B, H = h_TBH.shape
     if mask is None or mask.dim() == 2:
-        read_TBH = h_TBH if mask is None else h_TBH * mask
-        return outer_sum(dgates_TBG.view(T * B, 4 * H), read_TBH.reshape(T * B, H).to(dgates_TBG.dtype))
-    read = (h_TBH * mask[:, None]).view(4, T * B, H).to(dgates_TBG.dtype)
-    return torch.bmm(dgates_TBG.view(T * B, 4, H).permute(1, 2, 0), read).flatten(0, 1)
+        masked_TBH = h_TBH if mask is None else h_TBH * mask
+        return outer_sum(dgates_TBG.view(T * B, 4 * H), masked_TBH.reshape(T * B, H).to(dgates_TBG.dtype))
+    masked_h = (h_TBH * mask[:, None]).view(4, T * B, H).to(dgates_TBG.dtype)
+    return torch.bmm(dgates_TBG.view(T * B, 4, H).permute(1, 2, 0), masked_h).flatten(0, 1)
 
 
-def _at(zone: Zone, t: int) -> Zone:
-    """The zone of one step."""
+def _zone_at(zone: Zone, t: int) -> Zone:
+    """Return the zone of step t."""
     return zone[t] if isinstance(zone, Tensor) else zone
 
 
 class LSTMSteps(NamedTuple):
-    """What the steps of a layer give, (T, B, H) each."""
+    """The results of all steps of a layer, (T, B, H) each."""
 
-    output_TBH: Tensor  # what the next layer, the softmax and a pointer read
-    h_TBH: Tensor  # what the next step reads; without zoneout the same as the output
+    output_TBH: Tensor  # read by the next layer, the softmax and a pointer
+    h_TBH: Tensor  # read by the next step; without zoneout the same as the output
     c_TBH: Tensor
 
 
@@ -186,20 +186,20 @@ def lstm_steps(
     zone: Zone = 0.0,
     mask: Tensor | None = None,
 ) -> LSTMSteps:
-    """Outputs and states of all steps, after the state h and the cell before the first one.
+    """Return outputs and states of all steps, from the state h and the cell before the first one.
 
-    The gates are what the inputs add to each, bias included; they may be overwritten. The zone says where h
-    keeps its previous value: 0 and 1, or the probability of it. The mask is dropout of h before U, the same
-    at each step (Gal and Ghahramani 2015): (B, H), or (4, B, H) for a different one at each gate. Weights in
-    a narrower type than the rest set that of the products.
+    `gates_TBG` are the inputs' contributions to the gates, with the bias; they may be overwritten. `zone`
+    says where h keeps its previous value: 0 and 1, or a probability. `mask` is dropout of h before U, the
+    same at each step (Gal and Ghahramani 2015): (B, H), or (4, B, H) for a different one at each gate.
+    Products have the type of the weights, which can be narrower than the rest.
     """
-    steps: Any = _Steps.apply
-    h_TBH, c_TBH, output_TBH = steps(gates_TBG, h_BH, c_BH, weight_GH, zone, mask)
+    recurrence: Any = _LSTMRecurrence.apply
+    h_TBH, c_TBH, output_TBH = recurrence(gates_TBG, h_BH, c_BH, weight_GH, zone, mask)
     return LSTMSteps(h_TBH if output_TBH is None else output_TBH, h_TBH, c_TBH)
 
 
-class _HighwaySteps(torch.autograd.Function):
-    """All steps. Products are in the type of `weight_DGH`, all else in that of the state."""
+class _HighwayRecurrence(torch.autograd.Function):
+    """Runs all steps. Products have the type of `weight_DGH`, all else has that of the state."""
 
     @staticmethod
     def forward(
@@ -220,11 +220,11 @@ class _HighwaySteps(torch.autograd.Function):
         steps = zip(gates_NBG.unbind(), gates_NBG[..., :H].unbind(), gates_NBG[..., H:].unbind(), strict=True)
         states = s_NBH.unbind()
         for n, (gates, h, t) in enumerate(steps):
-            read = masked(states[n], mask_BH)
-            if dtype == read.dtype:
-                gates.addmm_(read, weights[n % D])
+            masked_s = masked(states[n], mask_BH)
+            if dtype == masked_s.dtype:
+                gates.addmm_(masked_s, weights[n % D])
             else:
-                gates.add_(read.to(dtype) @ weights[n % D])
+                gates.add_(masked_s.to(dtype) @ weights[n % D])
             torch.lerp(states[n], h.tanh_(), t.sigmoid_(), out=states[n + 1])
         ctx.save_for_backward(gates_NBG, s_NBH, weight_DGH, mask_BH)
         ctx.types = inputs_TBG.dtype, bias_DG.dtype
@@ -237,45 +237,45 @@ class _HighwaySteps(torch.autograd.Function):
         inputs_type, bias_type = ctx.types
         D, (N, B, G) = len(weight_DGH), gates_NBG.shape
         h_NBH, t_NBH = gates_NBG.chunk(2, dim=-1)
-        kept_NBH = 1 - t_NBH
-        by_h, by_t = (1 - h_NBH.square()) * t_NBH, (h_NBH - s_NBH[:-1]) * t_NBH * kept_NBH
-        by_gates = torch.stack([by_h, by_t], dim=2).unbind()  # ds' / dgates: (B, 2, H) per step
+        carry_NBH = 1 - t_NBH
+        slope_h_NBH, slope_t_NBH = (1 - h_NBH.square()) * t_NBH, (h_NBH - s_NBH[:-1]) * t_NBH * carry_NBH
+        slopes = torch.stack([slope_h_NBH, slope_t_NBH], dim=2).unbind()  # ds' / d(h, t): (B, 2, H) per step
         dgates_NBG = torch.empty_like(gates_NBG, dtype=weight_DGH.dtype)
-        dgates, halves = dgates_NBG.unbind(), dgates_NBG.view(N, B, 2, G // 2).unbind()
-        weights, kept, grads = weight_DGH.unbind(), kept_NBH.unbind(), grad_TBH.unbind()
+        dgates, dgates_h_t = dgates_NBG.unbind(), dgates_NBG.view(N, B, 2, G // 2).unbind()
+        weights, carries, grads = weight_DGH.unbind(), carry_NBH.unbind(), grad_TBH.unbind()
         ds_BH = torch.zeros_like(s_NBH[0])
         ds_B1H = ds_BH[:, None]
         for n in reversed(range(N)):
             if n % D == D - 1:
                 ds_BH.add_(grads[n // D])
-            torch.mul(ds_B1H, by_gates[n], out=halves[n])
-            ds_BH.mul_(kept[n])
+            torch.mul(ds_B1H, slopes[n], out=dgates_h_t[n])
+            ds_BH.mul_(carries[n])
             if mask_BH is None and dgates_NBG.dtype == ds_BH.dtype:
                 ds_BH.addmm_(dgates[n], weights[n % D])
             else:
                 ds_BH.add_(masked(dgates[n] @ weights[n % D], mask_BH))
         dbias_DG = dgates_NBG.view(-1, D, B, G).sum(dim=(0, 2), dtype=bias_type)
-        dweight_DGH = _weights_gradient(dgates_NBG, masked(s_NBH[:-1], mask_BH), D)
+        dweight_DGH = _highway_weight_gradient(dgates_NBG, masked(s_NBH[:-1], mask_BH), D)
         return dgates_NBG.view(-1, D, B, G)[:, 0].to(inputs_type), ds_BH, dweight_DGH, dbias_DG, None
 
 
-def _weights_gradient(dgates_NBG: Tensor, read_NBH: Tensor, depth: int) -> Tensor:
-    """One product per depth for all steps: (D, G, H)."""
-    dgates_DRG, read_DRH = (
-        steps.view(-1, depth, *steps.shape[1:]).transpose(0, 1).flatten(1, 2)
-        for steps in (dgates_NBG, read_NBH.to(dgates_NBG.dtype))
+def _highway_weight_gradient(dgates_NBG: Tensor, masked_NBH: Tensor, depth: int) -> Tensor:
+    """Return the gradient of R, (D, G, H), by one product per depth for all steps."""
+    dgates_DRG, masked_DRH = (
+        steps.view(-1, depth, *steps.shape[1:]).transpose(0, 1).flatten(1, 2)  # R = T B: rows
+        for steps in (dgates_NBG, masked_NBH.to(dgates_NBG.dtype))
     )
-    return torch.bmm(dgates_DRG.mT, read_DRH)
+    return torch.bmm(dgates_DRG.mT, masked_DRH)
 
 
 def highway_steps(
     inputs_TBG: Tensor, s_BH: Tensor, weight_DGH: Tensor, bias_DG: Tensor, mask_BH: Tensor | None = None
 ) -> Tensor:
-    """The state after each step of time, (T, B, H), from that before the first one.
+    """Return the state after each step of time, (T, B, H), from the state before the first one.
 
-    The inputs are what x W adds to h and t, without a bias. The mask is dropout of s before R, the same at
-    each step and depth. Weights in a narrower type than the rest set that of the products.
+    `inputs_TBG` is x W_h and x W_t side by side, without bias. `mask_BH` is dropout of s before R, the same
+    at each step and depth. Products have the type of the weights, which can be narrower than the rest.
     """
-    steps: Any = _HighwaySteps.apply
-    states_TBH: Tensor = steps(inputs_TBG, s_BH, weight_DGH, bias_DG, mask_BH)
+    recurrence: Any = _HighwayRecurrence.apply
+    states_TBH: Tensor = recurrence(inputs_TBG, s_BH, weight_DGH, bias_DG, mask_BH)
     return states_TBH

@@ -30,7 +30,7 @@ from ps_models.dataset import Text
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import Amount, Share, Size
 from ps_models.language_model import LanguageModel, State, map_state
-from ps_models.layers.window import NEVER, NO_WORD, look_back
+from ps_models.layers.window import LOG_ZERO, NO_WORD, look_back
 from ps_models.models.interpolation import with_best_weight
 from ps_models.models.stream import Masks, StreamModel
 from ps_models.scoring import CHUNK, evaluating
@@ -81,9 +81,9 @@ class NeuralCache(Generic[State]):
         hidden = torch.cat([state.hidden_BWH, hidden_BTH], dim=1)
         total_BT, match_BT = look_back(theta * hidden_BTH, hidden[:, :-1], words[:, :-1], tokens, W)
         mixed_BT = torch.logaddexp(
-            math.log1p(-weight) + model_BT, math.log(weight) + match_BT - total_BT.clamp(min=NEVER / 2)
+            math.log1p(-weight) + model_BT, math.log(weight) + match_BT - total_BT.clamp(min=LOG_ZERO / 2)
         )
-        log_probs_BT = torch.where(total_BT > NEVER / 2, mixed_BT, model_BT)  # the cache is empty at first
+        log_probs_BT = torch.where(total_BT > LOG_ZERO / 2, mixed_BT, model_BT)  # the cache is empty at first
         return log_probs_BT, NeuralCacheState(inner, words[:, -W:], hidden[:, -W:])
 
 
@@ -165,10 +165,10 @@ def _caches_log_probs(stream: Tensor, hidden_TH: Tensor, grid: Sequence[NeuralCa
 
 
 def _log_share(scores_TS: Tensor, seen_TS: Tensor, same_TS: Tensor) -> Tensor:
-    """The share of the places with the step's own word, in logarithms; a probability of 0 is NEVER."""
-    all_T = scores_TS.masked_fill(~seen_TS, NEVER).logsumexp(dim=1)
-    own_T = scores_TS.masked_fill(~(seen_TS & same_TS), NEVER).logsumexp(dim=1)
-    return (own_T - all_T.clamp(min=NEVER / 2)).clamp(min=NEVER)
+    """The share of the places with the step's own word, in logarithms; a probability of 0 is LOG_ZERO."""
+    all_T = scores_TS.masked_fill(~seen_TS, LOG_ZERO).logsumexp(dim=1)
+    own_T = scores_TS.masked_fill(~(seen_TS & same_TS), LOG_ZERO).logsumexp(dim=1)
+    return (own_T - all_T.clamp(min=LOG_ZERO / 2)).clamp(min=LOG_ZERO)
 
 
 class MonteCarloDropout(Generic[State]):

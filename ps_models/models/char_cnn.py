@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ps_models.hyperparameters import Count, Finite, Rate, Size
-from ps_models.layers.softmax import read_at_once, wide
+from ps_models.layers.softmax import reads_without_waiting, wide
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
 from ps_models.models.stream import StreamModel
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -86,7 +86,7 @@ class SpelledWords(nn.Module):
 
     def forward(self, words_BT: Tensor) -> Tensor:
         """The vector of each word, (B, T, features)."""
-        if not read_at_once(words_BT):  # how many are distinct is not known here
+        if not reads_without_waiting(words_BT):  # how many are distinct is not known here
             return self.vectors(words_BT.flatten()).view(*words_BT.shape, -1)
         words_N, place_BT = torch.unique(words_BT, return_inverse=True)
         return functional.embedding(place_BT, self.vectors(words_N))
@@ -94,7 +94,7 @@ class SpelledWords(nn.Module):
     def vectors(self, words_N: Tensor) -> Tensor:
         """The vectors of words, (N, features)."""
         codes_NC = self.codes_VC[words_N]
-        if read_at_once(codes_NC):
+        if reads_without_waiting(codes_NC):
             codes_NC = codes_NC[:, : int((codes_NC != FILL[0]).sum(dim=1).max())]
         codes_NC = functional.pad(codes_NC, (0, self.widest))
         windows_NPX = self.letters(codes_NC.int()).unfold(1, self.widest, 1).flatten(2)

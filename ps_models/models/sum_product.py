@@ -37,7 +37,7 @@ from torch.autograd.function import once_differentiable
 
 from ps_models.hyperparameters import ModelConfig, Positive, Size
 from ps_models.language_model import detach
-from ps_models.layers.softmax import near_rows, product_type, slices, wide
+from ps_models.layers.softmax import product_type, row_slices, rows_at_once, wide
 from ps_models.models.stream import scored_and_advance
 
 CEILING = 1e3  # of m
@@ -167,7 +167,7 @@ class _TargetLogProbs(torch.autograd.Function):
     ) -> Tensor:
         products_NV = inputs_NI.to(dtype) @ mixing_VI.to(dtype).t()
         roots, scores = [], []
-        for rows in slices(products_NV, near_rows(products_NV)):
+        for rows in row_slices(products_NV, rows_at_once(products_NV)):
             total_NV = _polynomials(_sums(products_NV[rows]), coefficients_KV)
             roots.append(total_NV.sum(dim=1))
             scores.append(total_NV.gather(1, targets_N[rows, None])[:, 0])
@@ -181,7 +181,7 @@ class _TargetLogProbs(torch.autograd.Function):
         inputs_NI, mixing_VI, coefficients_KV, targets_N, roots_N, products_NV = ctx.saved_tensors
         dproducts_NV = torch.empty_like(products_NV)
         dcoefficients_KV = torch.zeros_like(coefficients_KV)
-        for rows in slices(products_NV, near_rows(products_NV)):
+        for rows in row_slices(products_NV, rows_at_once(products_NV)):
             sums = _sums(products_NV[rows])
             total, slope = _with_slope(sums, coefficients_KV)
             targets_N1, grad_N1 = targets_N[rows, None], grad_N[rows, None]

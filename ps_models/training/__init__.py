@@ -1,1 +1,1 @@
-"""Training: updates, epochs, schedules, optimizers, checkpoints, logs."""
+"""Trains models: updates, epochs, schedules, optimizers, checkpoints, logs."""

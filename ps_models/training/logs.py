@@ -1,4 +1,4 @@
-"""The logs of a run: `updates.jsonl`, `epochs.csv` and, if wanted, numbers for trackers."""
+"""Writes the logs of a run: `updates.jsonl`, `epochs.csv` and, if wanted, numbers for trackers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Final, Protocol, TextIO
 from ps_models.errors import ModelError
 
 UPDATES, EPOCHS = LOGS = ("updates.jsonl", "epochs.csv")
-BEGINS: Final = {UPDATES: b'{"update": ', EPOCHS: b"epoch,"}  # of the first line
+FIRST_BYTES: Final = {UPDATES: b'{"update": ', EPOCHS: b"epoch,"}
 
 
 class Events(Protocol):
@@ -26,20 +26,23 @@ class Events(Protocol):
         ...
 
 
-def _expect_ours(path: Path) -> None:
-    """Refuse a link, and a file that no run has begun: it would be cut off."""
-    is_file, found = path.is_file() and not path.is_symlink(), b""
+def _expect_log(path: Path) -> None:
+    """Reject a link, and a file that is not a log: the run would truncate it."""
+    is_file, first_bytes = path.is_file() and not path.is_symlink(), b""
     if is_file:
         with path.open("rb") as file:
-            found = file.read(len(BEGINS[path.name]))
-    if is_file != os.path.lexists(path) or not BEGINS[path.name].startswith(found):
-        raise ModelError(f"{path}: a link, or no log of a run, which gets this name; move it or change --out")
+            first_bytes = file.read(len(FIRST_BYTES[path.name]))
+    if is_file != os.path.lexists(path) or not FIRST_BYTES[path.name].startswith(first_bytes):
+        raise ModelError(
+            f"{path}: is a link or not a training log, and the run writes a log of that name; move it or"
+            " choose another --out"
+        )
 
 
 class RunLog:
     """The logs of a run in its folder; while they are open, no other run can use the folder.
 
-    A resumed run cuts off what was logged after its checkpoint.
+    A resumed run removes the lines that were logged after its checkpoint.
     """
 
     def __init__(
@@ -47,7 +50,7 @@ class RunLog:
     ) -> None:
         self._events = events
         for name in LOGS:
-            _expect_ours(folder / name)
+            _expect_log(folder / name)
         self._updates = (folder / UPDATES).open("a", encoding="utf-8", buffering=1)  # line by line
         self._epochs = (folder / EPOCHS).open("a", encoding="utf-8", buffering=1, newline="")
         try:
@@ -68,7 +71,7 @@ class RunLog:
         self._send(record, "update")
 
     def epoch(self, record: Mapping[str, float]) -> None:
-        """Write the numbers of an epoch, including `epoch`; the first call decides the columns."""
+        """Write the numbers of an epoch, including `epoch`; the first call sets the columns."""
         lines = io.StringIO()
         writer = csv.DictWriter(lines, list(record), lineterminator="\n")
         if not self._epochs.tell():
@@ -79,7 +82,7 @@ class RunLog:
         self._send(record, "epoch")
 
     def lengths(self) -> dict[str, int]:
-        """The lengths of the files after everything is written: where a resumed run cuts them."""
+        """Flush the files and return their lengths, to which a resumed run truncates them."""
         self._updates.flush()
         self._epochs.flush()
         return {UPDATES: self._updates.tell(), EPOCHS: self._epochs.tell()}
@@ -100,18 +103,18 @@ class RunLog:
 
 @contextmanager
 def _writing(file: TextIO) -> Iterator[None]:
-    """An error of the system while a file is written gets the file's name and says what to do."""
+    """Turn an OSError while a file is written into an error that names it and says what to do."""
     try:
         yield
     except OSError as error:
         raise ModelError(
-            f"{file.name}: cannot be written ({error}); make room, then train again to resume"
+            f"{file.name}: cannot be written ({error}); free disk space, then run the same command to resume"
         ) from error
 
 
 @contextmanager
 def events_to(names: Collection[str], folder: Path) -> Iterator[Events | None]:
-    """What takes the numbers of a run besides its logs: TensorBoard if it is named."""
+    """Open the trackers that take the numbers of a run besides its logs: TensorBoard if it is named."""
     if not names:
         yield None
         return
@@ -119,6 +122,6 @@ def events_to(names: Collection[str], folder: Path) -> Iterator[Events | None]:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise ModelError(f"{error}; install the package tensorboard, or train without it") from error
-    # Its thread writes the last numbers when it is closed.
+    # The writer's thread writes the last numbers when it is closed.
     with SummaryWriter(str(folder / "tensorboard")) as writer:
         yield writer

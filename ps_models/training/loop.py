@@ -1,4 +1,4 @@
-"""A run: epochs, validation, checkpoints, logs; it can be stopped after any update and resumed."""
+"""Runs a training: epochs, validation, checkpoints, logs; it can stop after any update and resume."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from wikitext_builder.progress import Progress, no_progress
 
 LOG = logging.getLogger(__name__)
 SAVE_SECONDS = 300.0  # between two checkpoints within an epoch
-READ_UPDATES, READ_SECONDS = 64, 0.5  # how often to wait for a GPU, to read the losses of its updates
+MAX_UNREAD_UPDATES, MAX_UNREAD_SECONDS = 64, 0.5  # until the program waits for a GPU to read its losses
 
 
 class StoppedError(ModelError):
@@ -49,16 +49,16 @@ class StoppedError(ModelError):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingData:
-    """The text to train on, and what checkpoints say about the run."""
+    """The texts of a run, and its checkpoints without weights."""
 
     stream: Tensor  # int64 ids of train, (time,)
     valid: Sequence[Text]
-    describe: Checkpoint  # model, config, vocabulary and facts; its weights are not used
+    template: Checkpoint  # of the run's checkpoints: model, config, vocabulary and facts
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunLimits:
-    """When a run saves, logs and stops; it does not change what the model learns.
+    """When a run saves, logs and stops; none of it changes what the model learns.
 
     Attributes:
         save_seconds: Time between checkpoints within an epoch.
@@ -87,16 +87,16 @@ def run_training(
     limits: RunLimits = RunLimits(),
     compiled: bool = False,
 ) -> Position:
-    """Train a model and keep its last and its best checkpoint in a folder; returns where the run ended.
+    """Train a model and keep its last and its best checkpoint in a folder; return where the run ended.
 
     The model is on its device, with the weights to start from; `resume` is the run's last checkpoint, read
-    with `training=True`. `progress` gets the number of tokens, over all epochs. The user (Ctrl-C, SIGTERM)
-    or `limits` can stop it: then a StoppedError says so, and it can be resumed.
+    with `training=True`. `progress` gets the number of tokens, over all epochs. If the user (Ctrl-C, SIGTERM)
+    or `limits` stop the run, it raises a StoppedError and can be resumed.
     """
     if resume is None and (out / BEST).exists():
         raise ModelError(
-            f"{out}: has {BEST} but no {LAST} to resume; a new run would replace it: move it, or use another"
-            " --out"
+            f"{out}: has {BEST}, which a new run would replace, but no {LAST} to resume from; move it, or use"
+            " another --out"
         )
     rows = to_rows(data.stream, config.batch_size)
     run = Training(model, rows, config, device=torch.device(device), world=world, compiled=compiled)
@@ -112,42 +112,42 @@ def run_training(
             remove_unfinished(out)
         asked_to_stop = stack.enter_context(stop_signals())
         stack.enter_context(fitted_threads(model, len(run.rows)))
-        ends = math.inf if limits.max_seconds is None else time.monotonic() + limits.max_seconds
+        deadline = math.inf if limits.max_seconds is None else time.monotonic() + limits.max_seconds
         sessions = _sessions(resume, run.device, world.size)
-        session = _Session(run, data, out, log, progress, limits, ends, asked_to_stop, sessions)
+        session = _Session(run, data, out, log, progress, limits, deadline, asked_to_stop, sessions)
         session.run_all()
     return run.position
 
 
 def _restored(run: Training, snapshot: Mapping[str, Any]) -> dict[str, int]:
-    """Continue from a snapshot; returns the lengths of the logs at that time."""
+    """Restore a run from a snapshot; return the lengths of the logs at that time."""
     try:
         run.restore(snapshot)
         return {name: msgspec.convert(snapshot["logs"][name], Whole) for name in LOGS}
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise ModelError(
-            f"this version cannot resume the checkpoint ({error!r}); keep it: its weights can be used, and"
-            " the version that wrote it may resume it; to train again, use another --out"
+            f"this version cannot resume the checkpoint ({error!r}), but its weights can be used; resume it"
+            " with the version that wrote it, or train again with another --out"
         ) from error
 
 
 def _sessions(resume: Checkpoint | None, device: torch.device, processes: int) -> tuple[str, ...]:
-    """By which code, and on which device, the run was trained; a session like the last adds nothing."""
+    """Return the code and device of each session; a session like the last one adds nothing."""
     code = f"wikitext-builder {__version__} {code_hash('ps_models')}"
-    now = f"{code}, torch {torch.__version__}, {device_name(device)}"
-    now += f", {processes} processes" if processes > 1 else ""  # which score validation in other pieces
-    before = () if resume is None else resume.sessions
-    return before if before[-1:] == (now,) else (*before, now)
+    session = f"{code}, torch {torch.__version__}, {device_name(device)}"
+    session += f", {processes} processes" if processes > 1 else ""  # each scores a part of validation
+    earlier = () if resume is None else resume.sessions
+    return earlier if earlier[-1:] == (session,) else (*earlier, session)
 
 
-def _spent(device: torch.device) -> float:
-    """A clock of what a run costs: on a CPU that of its own work, so that other programs do not count."""
+def _training_clock(device: torch.device) -> float:
+    """Return seconds of training; on a CPU only those in which this process computes."""
     return time.process_time() / torch.get_num_threads() if device.type == "cpu" else time.monotonic()
 
 
 @dataclass
 class _Session:
-    """One session of a run: everything around the updates."""
+    """Runs one session of a training: everything around the updates."""
 
     run: Training
     data: TrainingData
@@ -155,24 +155,24 @@ class _Session:
     log: RunLog | None  # None except in the first process
     progress: Progress
     limits: RunLimits
-    ends: float  # in seconds of time.monotonic
+    deadline: float  # in seconds of time.monotonic
     asked_to_stop: Callable[[], bool]
-    sessions: tuple[str, ...]  # the code and the device of each, for the checkpoint
-    # Updates after the run's position: their numbers, targets and learning rates.
+    sessions: tuple[str, ...]  # code and device of each session so far, for the checkpoint
+    # Updates after the run's position, each with its numbers on the device, its targets and learning rate.
     unread: list[tuple[Tensor, int, float]] = field(default_factory=list)
     last_read: float = 0.0  # in seconds of time.monotonic
-    last_spent: float = 0.0  # in seconds of `_spent`
+    last_clock: float = 0.0  # in seconds of `_training_clock`
     last_save: float = 0.0
 
     def run_all(self) -> None:
         """Train epoch after epoch until the schedule ends."""
         run = self.run
         if finished(run.config, run.position.losses):
-            return  # what an earlier session saved stays as it is
+            return  # the files of an earlier session stay as they are
         if run.position.update:
-            self._report(f"resumes after update {run.position.update}")
+            self._report(f"resuming after update {run.position.update}")
         if self._updates_are_done():
-            self._save(LAST)  # a resumed run may name more epochs, or another schedule
+            self._save(LAST)  # its settings may have changed, such as the number of epochs
             self._stop()
         while not finished(run.config, run.position.losses):
             self._train_epoch()
@@ -183,19 +183,19 @@ class _Session:
     def _train_epoch(self) -> None:
         run = self.run
         run.model.train()
-        of_epoch = learning_rate(run.config, run.position.losses)
+        epoch_rate = learning_rate(run.config, run.position.losses)
         self.last_read = self.last_save = time.monotonic()
-        self.last_spent = _spent(run.device)
+        self.last_clock = _training_clock(run.device)
         for chunk, targets in run.chunks():
-            rate = of_epoch * self._factor()
+            rate = epoch_rate * self._factor()
             set_learning_rate(run.optimizer, rate)
             self.unread.append((run.update(chunk, targets), targets, rate))
             self._after_update()
         if self.unread:
-            self._read()
+            self._read_updates()
 
     def _factor(self) -> float:
-        """What the next update multiplies the learning rate by."""
+        """Return the factor of the next update's learning rate."""
         position, config = self.run.position, self.run.config
         trained = position.targets + sum(targets for _, targets, _ in self.unread)
         done = (position.epoch + trained / self.run.all_rows.targets) / config.epochs
@@ -203,14 +203,16 @@ class _Session:
 
     def _after_update(self) -> None:
         run, now = self.run, time.monotonic()
-        stop = self.asked_to_stop() or now >= self.ends or self._updates_are_done()
+        stop = self.asked_to_stop() or now >= self.deadline or self._updates_are_done()
         due = now - self.last_save >= self.limits.save_seconds
-        late = len(self.unread) >= READ_UPDATES or self._updates_are_done()
-        if run.world.size == 1:  # several processes must read after the same update, so clocks do not count
-            late = late or stop or due or now - self.last_read >= READ_SECONDS
+        late = len(self.unread) >= MAX_UNREAD_UPDATES or self._updates_are_done()
+        if (
+            run.world.size == 1
+        ):  # several processes must read after the same update, whatever their clocks say
+            late = late or stop or due or now - self.last_read >= MAX_UNREAD_SECONDS
         if not (run.waits or late):
             return
-        stop_votes, due_votes = self._read(float(stop), float(due and self.log is not None))
+        stop_votes, due_votes = self._read_updates(float(stop), float(due and self.log is not None))
         if stop_votes:
             self._save(LAST)
             self._stop()
@@ -218,25 +220,26 @@ class _Session:
             self._save(LAST)
             self.last_save = time.monotonic()
 
-    def _read(self, *votes: float) -> list[float]:
+    def _read_updates(self, *votes: float) -> list[float]:
         """Read the losses of the updates, advance the position, and sum the votes over all processes."""
-        found = self.run.read([(numbers, targets) for numbers, targets, _ in self.unread])
-        nats, norms = zip(*found, strict=True)
-        spent = (_spent(self.run.device) - self.last_spent) / len(found)
+        read = self.run.read([(numbers, targets) for numbers, targets, _ in self.unread])
+        nats, norms = zip(*read, strict=True)
+        seconds = (_training_clock(self.run.device) - self.last_clock) / len(read)
         pace = sum(targets for _, targets, _ in self.unread) / max(time.monotonic() - self.last_read, 1e-9)
         summed = self.run.world.summed([*nats, *votes])
         for total, norm, (_, targets, rate) in zip(summed, norms, self.unread, strict=False):
-            known = {"gradient_norm": norm, "learning_rate": rate, "tokens_per_second": pace}
-            self._advance(total, targets, known, spent)
+            numbers = {"gradient_norm": norm, "learning_rate": rate, "tokens_per_second": pace}
+            self._advance(total, targets, numbers, seconds)
         self.unread.clear()
-        self.last_read, self.last_spent = time.monotonic(), _spent(self.run.device)
-        return summed[len(found) :]
+        self.last_read, self.last_clock = time.monotonic(), _training_clock(self.run.device)
+        return summed[len(read) :]
 
     def _updates_are_done(self) -> bool:
-        most = self.limits.max_updates
-        return most is not None and self.run.position.update + len(self.unread) >= most
+        limit = self.limits.max_updates
+        return limit is not None and self.run.position.update + len(self.unread) >= limit
 
-    def _advance(self, nats: float, targets: int, known: Mapping[str, float], seconds: float) -> None:
+    def _advance(self, nats: float, targets: int, numbers: Mapping[str, float], seconds: float) -> None:
+        """Move the position past an update, log it and report the progress."""
         run, position = self.run, self.run.position
         run.position = position = replace(
             position,
@@ -247,23 +250,23 @@ class _Session:
             seconds=position.seconds + seconds,
         )
         if self.log is not None and position.update % self.limits.log_every == 0:
-            numbers = {"update": position.update, "epoch": position.epoch + 1, "loss": nats / targets}
-            self.log.update({**numbers, **known})
+            place = {"update": position.update, "epoch": position.epoch + 1}
+            self.log.update({**place, "loss": nats / targets, **numbers})
         mean = position.nats / position.targets
         note = f"epoch {position.epoch + 1} loss {mean:.3f} perplexity {_perplexity(mean):.1f}"
-        note += f" rate {known['learning_rate']:.4g} gradient {known['gradient_norm']:.3g}"
+        note += f" rate {numbers['learning_rate']:.4g} gradient {numbers['gradient_norm']:.3g}"
         if position.losses:
             note += f" valid {_perplexity(position.losses[-1]):.1f}"
         self._report(note)
 
     def _report(self, note: str) -> None:
         position, epochs = self.run.position, self.run.config.epochs
-        an_epoch = self.run.all_rows.targets  # one bar for all epochs, so that it shows the time left
-        self.progress("train", position.epoch * an_epoch + position.targets, epochs * an_epoch, note)
+        per_epoch = self.run.all_rows.targets  # one bar for all epochs, so that it shows the time left
+        self.progress("train", position.epoch * per_epoch + position.targets, epochs * per_epoch, note)
 
     def _end_epoch(self) -> None:
         run, position = self.run, self.run.position
-        with _swapped(run.averages), evaluating(run.model):
+        with _weights_replaced(run.averages), evaluating(run.model):
             valid = share(self.data.valid, run.world.rank, run.world.size)
             scores = score_texts(
                 run.model,  # type: ignore[arg-type]
@@ -277,14 +280,14 @@ class _Session:
             loss = nats / tokens
             if not math.isfinite(_perplexity(loss)):
                 raise ModelError(
-                    f"epoch {position.epoch + 1}: the loss on valid is {loss:.4g}, which is no perplexity;"
-                    " train again with a lower learning_rate or clip"
+                    f"epoch {position.epoch + 1}: the loss on valid is {loss:.4g}, expected a finite"
+                    " perplexity; train again with a lower learning_rate or clip"
                 )
-            if loss > (guess := math.log(len(self.data.describe.vocabulary))):
+            if loss > (uniform_loss := math.log(len(self.data.template.vocabulary))):
                 LOG.warning(
                     "epoch %d: the loss on valid is %.3f, worse than uniform guessing (%.3f);"
                     " try a lower learning_rate or a warmup",
-                    *(position.epoch + 1, loss, guess),
+                    *(position.epoch + 1, loss, uniform_loss),
                 )
             best = not position.losses or loss < min(position.losses)
             run.position = replace(position, losses=(*position.losses, loss))
@@ -306,7 +309,7 @@ class _Session:
     def _validating(self, stage: str, done: int, total: int | None, note: str = "") -> None:
         del stage
         self.progress("valid", done, total, note)
-        # The end of `limits` waits for its result.
+        # A limit of time or updates does not interrupt validation.
         if self.asked_to_stop() and done != total and self.run.world.size == 1:
             self._stop()
 
@@ -318,7 +321,7 @@ class _Session:
         if training is not None:
             training["logs"] = self.log.lengths()
         facts = {
-            **self.data.describe.facts,
+            **self.data.template.facts,
             "epoch": run.position.epoch,
             "update": run.position.update,
             "valid_perplexity": run.position.best_perplexity,
@@ -327,27 +330,27 @@ class _Session:
         }
         save_checkpoint(
             self.out / name,
-            replace(self.data.describe, weights=weights_of(run.model), facts=facts, training=training),
+            replace(self.data.template, weights=weights_of(run.model), facts=facts, training=training),
         )
         LOG.info("saved %s after update %d", self.out / name, run.position.update)
 
     def _stop(self) -> None:
         raise StoppedError(
-            f"stopped after update {self.run.position.update}; all is saved in {self.out / LAST}, and the"
+            f"stopped after update {self.run.position.update}; everything is saved in {self.out / LAST}, and the"
             " same `ps-models train` resumes it"
         )
 
 
 @contextmanager
-def _swapped(averages: dict[nn.Parameter, Tensor]) -> Iterator[None]:
-    """The averages replace the weights."""
-    kept = {parameter: parameter.detach().clone() for parameter in averages}
+def _weights_replaced(averages: dict[nn.Parameter, Tensor]) -> Iterator[None]:
+    """Replace the weights by their averages inside the context."""
+    weights = {parameter: parameter.detach().clone() for parameter in averages}
     for parameter, average in averages.items():
         parameter.data.copy_(average)
     try:
         yield
     finally:
-        for parameter, weight in kept.items():
+        for parameter, weight in weights.items():
             parameter.data.copy_(weight)
 
 

@@ -1,4 +1,4 @@
-"""Optimizers: any class of torch.optim by its name, and its state from a checkpoint."""
+"""Makes optimizers, any class of torch.optim by its name, and loads their state from a checkpoint."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from ps_models.errors import ModelError
 if TYPE_CHECKING:
     from ps_models.hyperparameters import TrainingConfig
 
-# Usable ones by name. LBFGS computes the loss several times per step; SparseAdam needs sparse gradients, Muon
-# only matrices; ASGD averages by itself, where a run averages with any optimizer.
+# LBFGS computes the loss several times per step; SparseAdam needs sparse gradients, Muon takes only matrices;
+# ASGD has an average of its own, but a run averages the weights of any optimizer.
 UNUSABLE: Final = ("asgd", "lbfgs", "muon", "sparseadam", "optimizer")
 OPTIMIZERS: Final[dict[str, type[torch.optim.Optimizer]]] = {
-    name.lower(): kind
-    for name, kind in sorted(vars(torch.optim).items())
-    if inspect.isclass(kind) and issubclass(kind, torch.optim.Optimizer) and name.lower() not in UNUSABLE
+    name.lower(): value
+    for name, value in sorted(vars(torch.optim).items())
+    if inspect.isclass(value) and issubclass(value, torch.optim.Optimizer) and name.lower() not in UNUSABLE
 }
-FUSED: Final = ("sgd", "adamw")  # one operator for all weights: a third of the time
-# Options that the configuration or the device decides, or that change how a step is computed, not what.
-OURS: Final = ("lr", "weight_decay", "maximize", "differentiable", "capturable", "foreach", "fused")
-PAIR: Final = Annotated[list[float], msgspec.Meta(min_length=2, max_length=2)]
-KINDS: Final[dict[type, Any]] = {bool: bool, int: float, float: float, tuple: PAIR}  # by torch's default
+FUSED: Final = ("sgd", "adamw")  # with one operator for all weights, which takes a third of the time
+# Options that the configuration or the device sets, or that change how a step is computed, not its result.
+FIXED_OPTIONS: Final = ("lr", "weight_decay", "maximize", "differentiable", "capturable", "foreach", "fused")
+FloatPair: Final = Annotated[list[float], msgspec.Meta(min_length=2, max_length=2)]
+# The type of an option by the type of torch's default.
+OPTION_TYPES: Final[dict[type, Any]] = {bool: bool, int: float, float: float, tuple: FloatPair}
 
 
 def _class_of(name: str) -> type[torch.optim.Optimizer]:
@@ -38,26 +39,27 @@ def _class_of(name: str) -> type[torch.optim.Optimizer]:
 
 
 def options_of(name: str) -> dict[str, Any]:
-    """The options of an optimizer that are settings besides ours, each with its type.
+    """Return the options of an optimizer that are settings, each with its type.
 
     >>> options_of("sgd")["nesterov"]
     <class 'bool'>
     """
     parameters = inspect.signature(_class_of(name)).parameters
-    kinds = {key: KINDS.get(type(one.default)) for key, one in parameters.items() if key not in OURS}
-    return {key: kind for key, kind in kinds.items() if kind is not None}
+    free = {name: parameter for name, parameter in parameters.items() if name not in FIXED_OPTIONS}
+    types = {name: OPTION_TYPES.get(type(parameter.default)) for name, parameter in free.items()}
+    return {name: option for name, option in types.items() if option is not None}
 
 
 def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
-    """The optimizer that a configuration names, for all parameters that need gradients.
+    """Make the optimizer that a configuration names, for all parameters that need gradients.
 
-    If only matrices decay, all other weights are a second group: vectors, and embeddings, also those that a
-    softmax shares.
+    If only matrices decay, all other weights are a second group: vectors and embeddings, including those that
+    a softmax shares.
     """
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     if config.decayed == "all" or not config.weight_decay:
         return _optimizer([weights], config)
-    embeddings = {part.weight for part in model.modules() if isinstance(part, nn.Embedding)}
+    embeddings = {module.weight for module in model.modules() if isinstance(module, nn.Embedding)}
     decaying = [weight for weight in weights if weight.dim() > 1 and weight not in embeddings]
     rest = [weight for weight in weights if weight.dim() < 2 or weight in embeddings]
     return _optimizer([group for group in (decaying, rest) if group], config, undecayed=rest)
@@ -68,17 +70,19 @@ def _optimizer(
     config: TrainingConfig,
     undecayed: Sequence[nn.Parameter] = (),
 ) -> torch.optim.Optimizer:
-    kind = _class_of(config.optimizer)
+    optimizer_class = _class_of(config.optimizer)
     options = {"lr": config.learning_rate, **config.optimizer_options}
-    if "weight_decay" in inspect.signature(kind).parameters:
+    if "weight_decay" in inspect.signature(optimizer_class).parameters:
         options["weight_decay"] = config.weight_decay
     elif config.weight_decay:
-        raise ModelError(f"weight_decay={config.weight_decay}: {kind.__name__} has none; expected 0")
-    # The device without numbers has no fused steps.
+        raise ModelError(
+            f"weight_decay={config.weight_decay}: {optimizer_class.__name__} has none; expected 0"
+        )
+    # `meta`, the device without numbers, has no fused steps.
     if config.optimizer in FUSED and not any(weight.is_meta for group in groups for weight in group):
         options["fused"] = True
     try:
-        return kind(
+        return optimizer_class(
             [
                 {"params": list(group), **({"weight_decay": 0.0} if group is undecayed else {})}
                 for group in groups
@@ -99,28 +103,29 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 def load_optimizer(
     optimizer: torch.optim.Optimizer, saved: Mapping[str, Any], config: TrainingConfig
 ) -> None:
-    """Load a saved state, also from another device.
+    """Load a saved state, which can come from another device.
 
-    A new optimizer steps once over weights of zero: its state says what each weight's must be. Otherwise a
-    fused step would read beyond the end of a stranger's tensor. Of the options only the learning rate is
-    taken; all others follow from the settings of the run, which are checked.
+    Each weight's state must have the shapes of a new optimizer's state after its first step. Otherwise a
+    fused step would read beyond the end of a tensor from elsewhere. Of the options only the learning rate is
+    loaded; all others follow from the settings of the run, which are checked.
     """
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-    expected = _stepped(weights, config)
+    expected = _expected_states(weights, config)
     states = {}
     for key, state in saved["state"].items():
         states[int(key)] = _checked(state, expected[int(key)])
+    new_groups = optimizer.state_dict()["param_groups"]
     groups = [
-        {**now, "lr": float(group["lr"])}
-        for group, now in zip(saved["param_groups"], optimizer.state_dict()["param_groups"], strict=True)
+        {**new_group, "lr": float(group["lr"])}
+        for group, new_group in zip(saved["param_groups"], new_groups, strict=True)
     ]
     if not all(math.isfinite(group["lr"]) for group in groups):
         raise ValueError("its optimizer has a learning rate that is not finite")
     optimizer.load_state_dict({"state": states, "param_groups": groups})
 
 
-def _stepped(weights: Sequence[nn.Parameter], config: TrainingConfig) -> dict[int, dict[str, Any]]:
-    """The state of each weight, by its number, after the first step of a new optimizer."""
+def _expected_states(weights: Sequence[nn.Parameter], config: TrainingConfig) -> dict[int, dict[str, Any]]:
+    """Return the state of each weight, by its number, after the first step of a new optimizer."""
     zeros = [nn.Parameter(torch.zeros_like(weight)) for weight in weights]
     for weight in zeros:
         weight.grad = torch.zeros_like(weight)
@@ -130,10 +135,10 @@ def _stepped(weights: Sequence[nn.Parameter], config: TrainingConfig) -> dict[in
 
 
 def _checked(state: Mapping[str, Any], expected: Mapping[str, Any]) -> dict[str, Any]:
-    """A weight's state with memory for each of its numbers, if its tensors have the expected shapes."""
-    found, wanted = ({name: _shape(value) for name, value in part.items()} for part in (state, expected))
+    """Return a weight's state, contiguous in memory, if its tensors have the expected shapes."""
+    found, wanted = ({name: _shape(value) for name, value in values.items()} for values in (state, expected))
     if state and found != wanted:
-        raise ValueError(f"its optimizer has {found!r:.200} of a weight, expected {wanted!r:.200}")
+        raise ValueError(f"its optimizer has {found!r:.200} for a weight, expected {wanted!r:.200}")
     # An expanded tensor stores its number once; a fused step needs all of them.
     return {name: value.contiguous() if torch.is_tensor(value) else value for name, value in state.items()}
 

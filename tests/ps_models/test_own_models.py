@@ -132,7 +132,7 @@ def here(tmp_path, monkeypatch):
     """A folder with the files, and a user who has allowed none."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(own_models, "_allowed_now", set())
+    monkeypatch.setattr(own_models, "_trusted_now", set())
     (tmp_path / "own.py").write_text(OWN)
     for path in (*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*.toml")):
         shutil.copy(path, tmp_path)
@@ -198,7 +198,7 @@ def test_presets_of_a_file_lie_beside_it(dataset, here):
     listed = invoke(commands, "list", "gpt.py:GPT")
     assert re.match(r"gpt\.py:GPT\n  tiny +for a try in seconds\n  small ", listed)
     assert invoke(commands, "list", "own.py:Unigram") == "own.py:Unigram\n"
-    with pytest.raises(pm.ModelError, match=r"no such preset of gpt.py:GPT; there are tiny, small"):
+    with pytest.raises(pm.ModelError, match=r"no such preset of gpt.py:GPT; its presets are tiny, small"):
         pm.train("gpt.py:GPT", dataset, here / "run", preset="huge")
     with pytest.raises(pm.ModelError, match=r"width has no default; give --set width=VALUE, or a preset"):
         train(dataset, here / "run", model="own.py:WithoutDefault")
@@ -282,20 +282,20 @@ def test_a_module_is_found_from_the_folder_where_the_user_is(dataset, here, monk
     assert source is not None
     assert source.resolve() == package / "own.py"
     assert not (here / "run" / "own.py").exists()
-    with pytest.raises(pm.ModelError, match=r"there is no mine\.other"):
+    with pytest.raises(pm.ModelError, match=r"mine\.other not found"):
         named_kind("mine.other:Unigram")
 
 
 NOT_TRAINABLE = {
-    "nowhere.py:GPT": r"there is no nowhere\.py; expected a file or a module",
+    "nowhere.py:GPT": r"nowhere\.py not found; expected a file or a module",
     "own.py:Nothing": r"own\.py:Nothing: found NoneType None; expected a torch\.nn\.Module with",
     "own.py:Size": r"found type .*Size.*; expected a torch\.nn\.Module",
     "own.py:WithoutConfig": r"takes no annotated configuration; .*__init__\(self, config",
     "own.py:WithoutWords": r"own\.py:WithoutWords: Wordless has no vocab_size; expected",
     "own.py:WithoutLoss": r"own\.py:WithoutLoss: it has no loss; expected",
-    "own.py:WithEpochs": r"its configuration has epochs, as every training configuration does; rename",
+    "own.py:WithEpochs": r"its configuration has epochs, as the training's does; rename",
     "gpt.py:Block": r"it has no initial_state and no loss; expected",
-    "gpt": r"no such model; there are awd-lstm, .*, and classes of yours as my_model\.py:GPT",
+    "gpt": r"no such model; expected one of awd-lstm, .*, or your own class, such as my_model\.py:GPT",
 }
 
 
@@ -321,7 +321,7 @@ def test_a_model_that_reads_the_word_it_scores_is_not_trained(here, knows_all):
     assert shifted in source
     source = source if knows_all else source.replace("next_log_probs", "next")
     (here / "min_lstm.py").write_text(source.replace(shifted, "tokens"))
-    words = "".join(f" w{number} w{number} w{number}" for number in range(3 * own_models.WORDS))
+    words = "".join(f" w{number} w{number} w{number}" for number in range(3 * own_models.TEST_WORDS))
     (here / "wide").mkdir()
     for split in ("train", "valid", "test"):
         (here / "wide" / f"wiki.{split}.tokens").write_text(f" \n = Words = \n \n{words} <unk> \n")
@@ -347,7 +347,7 @@ def test_a_file_that_cannot_import_is_named(dataset, here, monkeypatch):
     train(dataset, here / "run", "epochs=1", model="own.py:Unigram")
     (here / "helper.py").unlink()
     not_imported(monkeypatch)
-    message = r"run/own\.py: No module named 'helper'; expected one file, or what it imports installed or"
+    message = r"run/own\.py: No module named 'helper'; expected its imports to be installed"
     with pytest.raises(pm.ModelError, match=message):
         pm.load("run")
 
@@ -405,7 +405,7 @@ def test_a_changed_source_is_named(dataset, here, caplog):
     with pytest.raises(pm.ModelError, match=r"different model \(source_sha256 .*; use another --out"):
         train(dataset, here / "run", "epochs=2", model="own.py:Unigram")
     assert pm.evaluate("run", dataset).score == number
-    assert "own.py has changed since the training: the code of then is used, run/own.py" in caplog.text
+    assert "own.py has changed since the training; its unchanged copy is used: run/own.py" in caplog.text
     (here / "run" / "own.py").write_text("raise SystemExit\n")
     with pytest.raises(
         pm.ModelError, match=r"own\.py:Unigram: its source has changed since the training: sha256"
@@ -413,9 +413,7 @@ def test_a_changed_source_is_named(dataset, here, caplog):
         pm.load("run")
     shutil.copytree(here / "run", here / "run2")
     (here / "run2" / "last.safetensors").unlink()
-    with pytest.raises(
-        pm.ModelError, match=r"run2/own\.py: is not own\.py, which is kept beside checkpoints"
-    ):
+    with pytest.raises(pm.ModelError, match=r"run2/own\.py: differs from own\.py, which a run copies there"):
         train(dataset, here / "run2", "epochs=1", model="own.py:Unigram")
     for path in (here / "own.py", here / "run" / "own.py"):
         path.unlink()
@@ -428,7 +426,7 @@ def test_code_that_was_neither_named_nor_allowed_is_not_imported(dataset, here, 
     train(dataset, here / "run", "epochs=1", model="own.py:Unigram")
     (here / "imported").unlink()
     shutil.rmtree(here / "home")
-    monkeypatch.setattr(own_models, "_allowed_now", set())
+    monkeypatch.setattr(own_models, "_trusted_now", set())
     not_imported(monkeypatch)
     for program, command in ((commands, "evaluate run {}"), (harness, "run run --data {}")):
         refused = CliRunner().invoke(program, command.format(dataset).split())
@@ -437,7 +435,7 @@ def test_code_that_was_neither_named_nor_allowed_is_not_imported(dataset, here, 
     assert not (here / "imported").exists()
     invoke(commands, "--trust", "run/own.py", "evaluate", "run", dataset)
     assert (here / "imported").exists()
-    monkeypatch.setattr(own_models, "_allowed_now", set())
+    monkeypatch.setattr(own_models, "_trusted_now", set())
     invoke(harness, "run", "run", "--data", dataset)  # once is enough
     with pytest.raises(pm.ModelError, match=r"nothing\.py: no such file"):
         pm.trust("nothing.py")

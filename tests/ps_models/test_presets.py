@@ -149,9 +149,9 @@ def test_a_model_too_large_for_the_memory_is_an_error():
 
 
 def test_unknown_names_are_errors():
-    with pytest.raises(ModelError, match=r"no such model; there are .*lstm"):
+    with pytest.raises(ModelError, match=r"no such model; expected one of .*lstm"):
         make_configs("gpt", None, [], vocab_size=50)
-    with pytest.raises(ModelError, match="no such preset of lstm; there are small"):
+    with pytest.raises(ModelError, match="no such preset of lstm; its presets are small"):
         make_configs("lstm", "huge", [], vocab_size=50)
     fields = vars(make_configs("lstm", None, [], vocab_size=50)[0])
     for other in ({**fields, "wings": 2}, {name: fields[name] for name in fields if name != "zoneout"}):

@@ -34,9 +34,9 @@ N, H, V = 23, 5, 13
     ],
 )
 def test_is_torchs_log_softmax(monkeypatch: pytest.MonkeyPatch, bias: bool, chunk: int, kept: int, near: int):
-    monkeypatch.setattr(module, "CHUNK", chunk)
-    monkeypatch.setattr(module, "KEPT", kept)
-    monkeypatch.setattr("ps_models.layers.softmax.NEAR", near)
+    monkeypatch.setattr(module, "CHUNK_ROWS", chunk)
+    monkeypatch.setattr(module, "MAX_KEPT_LOGITS", kept)
+    monkeypatch.setattr("ps_models.layers.softmax.CPU_NUMBERS", near)
     softmax = Softmax(nn.Parameter(torch.randn(V, H)), bias=bias).double()
     if softmax.bias is not None:
         nn.init.normal_(softmax.bias)
@@ -49,8 +49,8 @@ def test_is_torchs_log_softmax(monkeypatch: pytest.MonkeyPatch, bias: bool, chun
 
 @pytest.mark.parametrize("kept", [0, 2**20])
 def test_is_float32_under_autocast_and_near(monkeypatch: pytest.MonkeyPatch, kept: int):
-    monkeypatch.setattr(module, "CHUNK", 7)
-    monkeypatch.setattr(module, "KEPT", kept)
+    monkeypatch.setattr(module, "CHUNK_ROWS", 7)
+    monkeypatch.setattr(module, "MAX_KEPT_LOGITS", kept)
     softmax = Softmax(nn.Parameter(torch.randn(V, H)), bias=True)
     hidden, targets = torch.randn(N, H, requires_grad=True), torch.randint(V, (N,))
     exact = softmax(hidden, targets)
@@ -81,7 +81,7 @@ def test_the_adaptive_softmax_is_torchs(at_once: bool, words: list[int]):
     hidden = torch.randn(len(words), 16, dtype=torch.float64, requires_grad=True)
     targets, wanted = torch.tensor(words), torch.rand(len(words), dtype=torch.float64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "read_at_once", lambda _: at_once)
+        patch.setattr(module, "reads_without_waiting", lambda _: at_once)
         ours = softmax(hidden, targets)
     torchs = softmax.words(hidden, targets).output
     torch.testing.assert_close(ours, torchs)
@@ -135,7 +135,9 @@ def test_a_sample_of_a_fixed_size_as_on_a_gpu_gives_the_same(vocabulary: int, sa
     softmax, hidden = sampling(vocabulary, sampled), torch.randn(N, H).double()
     targets, found = torch.randint(vocabulary, (N,)), []
     for at_once in (True, False):
-        monkeypatch.setattr("ps_models.layers.softmax.read_at_once", lambda _, at_once=at_once: at_once)
+        monkeypatch.setattr(
+            "ps_models.layers.softmax.reads_without_waiting", lambda _, at_once=at_once: at_once
+        )
         torch.manual_seed(1)
         log_probs = softmax(hidden, targets)
         found.append([log_probs, *torch.autograd.grad(log_probs.sum(), [softmax.weight, softmax.bias])])
@@ -185,4 +187,4 @@ def test_samples_have_few_sizes_also_where_they_are_counted():
     chances = inclusion_chances(3000, 400)
     sizes = {len(module._sample(chances, torch.randint(3000, (50,)), 999)[0]) for _ in range(50)}
     assert len(sizes) < 6
-    assert not any(size % module.ALIKE for size in sizes)
+    assert not any(size % module.SAMPLE_MULTIPLE for size in sizes)

@@ -36,7 +36,7 @@ def test_convolutions_are_computed_once_per_distinct_word():
 def test_words_of_a_gpu_are_not_looked_at_and_have_the_same_vectors(monkeypatch):
     words, ids = spelled_model().words, torch.randint(len(WORDS), (3, 7))
     wanted = words(ids)
-    monkeypatch.setattr("ps_models.models.char_cnn.read_at_once", lambda _: False)
+    monkeypatch.setattr("ps_models.models.char_cnn.reads_without_waiting", lambda _: False)
     torch.testing.assert_close(words(ids), wanted)
 
 

@@ -216,7 +216,7 @@ MODELS: dict[str, tuple[Callable[[], Any], Step]] = {
 
 @pytest.mark.parametrize(("make", "step"), MODELS.values(), ids=MODELS)
 def test_a_model_is_its_equations(make, step, monkeypatch):
-    monkeypatch.setattr("ps_models.layers.softmax.NEAR", 5 * V)  # sum-product: five rows at once
+    monkeypatch.setattr("ps_models.layers.softmax.CPU_NUMBERS", 5 * V)  # sum-product: five rows at once
     torch.manual_seed(9)
     model = make().double().eval()
     words = [*range(V), *torch.randint(V, (4,)).tolist()]  # each of them is read

@@ -119,7 +119,7 @@ def test_steps_in_blocks_look_back_on_the_same_words(monkeypatch: pytest.MonkeyP
     queries, keys = torch.randn(4, 10, H, generator=generator), torch.randn(4, 12, H, generator=generator)
     words, tokens = torch.randint(V, (4, 12), generator=generator), tokens_of(4, 10)
     whole = look_back(queries, keys, words, tokens, window=3)
-    monkeypatch.setattr("ps_models.layers.window.BLOCK", block)
+    monkeypatch.setattr("ps_models.layers.window.STEPS_AT_ONCE", block)
     torch.testing.assert_close(look_back(queries, keys, words, tokens, window=3), whole)
 
 

@@ -133,7 +133,7 @@ def test_foreign_files_are_refused(tmp_path):
         *(
             (
                 {"vocabulary": Vocabulary(words)},
-                "a vocabulary that is not <unk>, <eos> and other words, each once",
+                "expected a vocabulary of <unk>, <eos> and other words, without repetition",
             )
             for words in (
                 ("<unk>", "a", "b", "c", "d"),

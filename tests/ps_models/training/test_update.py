@@ -25,7 +25,7 @@ from ps_models.models import MODELS
 from ps_models.models.lstm import LSTMLayer
 from ps_models.training.checkpoint import LAST, read_checkpoint
 from ps_models.training.logs import EPOCHS, UPDATES
-from ps_models.training.loop import READ_UPDATES, RunLimits, StoppedError
+from ps_models.training.loop import MAX_UNREAD_UPDATES, RunLimits, StoppedError
 from ps_models.training.update import ChunkLoss, Training, gradient_norm
 from tests.ps_models.tiny import QUIET, SETTINGS, make_dataset
 
@@ -198,7 +198,7 @@ def test_several_processes_on_gpus_exchange_numbers_after_many_updates(tmp_path,
     with pytest.raises(StoppedError, match="after update 200;"):
         pm.train("lstm", data, out, settings=(*SETTINGS, "epochs=99"), device="cpu", limits=limits)
     epochs = len((out / EPOCHS).read_text().splitlines()) - 1
-    assert OneOfTwo.asked <= 200 / READ_UPDATES + 2 * epochs + 2  # at the ends of epochs, and for valid
+    assert OneOfTwo.asked <= 200 / MAX_UNREAD_UPDATES + 2 * epochs + 2  # at the ends of epochs, and for valid
     assert len((out / UPDATES).read_text().splitlines()) == 200
 
 
