@@ -336,8 +336,8 @@ class _Session:
 
     def _stop(self) -> None:
         raise StoppedError(
-            f"stopped after update {self.run.position.update}; everything is saved in {self.out / LAST}, and the"
-            " same `ps-models train` resumes it"
+            f"stopped after update {self.run.position.update}; everything is saved in {self.out / LAST},"
+            " and the same `ps-models train` resumes it"
         )
 
 

@@ -91,13 +91,13 @@ def _training(content: bytes) -> str:
     """The training part of a checkpoint: JSON, or a whole one with a value replaced."""
     kind, part = content[:1], content[1:]
     tensors: dict[str, Tensor] = {}
-    as_json = checkpoints._plain(_snapshot(), checkpoints.TRAINING, tensors)
+    as_json = checkpoints._without_tensors(_snapshot(), checkpoints.TRAINING, tensors)
     if kind != b"\1":
         snapshot = copy.deepcopy(_snapshot())
         places = [*_places(snapshot)]
         holder, key = places[int.from_bytes(content[1:2], "big") % len(places)]
         holder[key] = HOSTILE[int.from_bytes(content[2:3], "big") % len(HOSTILE)]
-        as_json = checkpoints._plain(snapshot, checkpoints.TRAINING, tensors)
+        as_json = checkpoints._without_tensors(snapshot, checkpoints.TRAINING, tensors)
     text = text_of(part) if kind == b"\1" else json.dumps(as_json, default=str)
     path = _sealed("lstm", json.dumps(CONFIG), "{}", b"<unk>\n<eos>\nthe", text, tensors)
     found = read_checkpoint(path, training=True).training
@@ -120,7 +120,7 @@ def _sealed(
     header = {"format": checkpoints.FORMAT, "model": model, "config": config, "facts": facts}
     header |= {checkpoints.TRAINING: training} if training else {}
     header["digest"] = checkpoints.tensors_digest(weights)
-    header["check"] = checkpoints._check(header, tensors)
+    header["check"] = checkpoints._header_digest(header, tensors)
     path = HERE / "sealed.safetensors"
     save_file(tensors, path, header)
     return path
@@ -220,7 +220,7 @@ def _command(content: bytes) -> str:
 SEED: Final = b"\n".join([b"lstm", json.dumps(CONFIG).encode(), b"{}", b"<unk>\n<eos>\nthe"])
 # Any value of it is replaced by ours.
 OPTION: Final = [key for _, key in _places(_snapshot())].index("maximize")
-STATE: Final = json.dumps(checkpoints._plain(_snapshot(), checkpoints.TRAINING, {})).encode()
+STATE: Final = json.dumps(checkpoints._without_tensors(_snapshot(), checkpoints.TRAINING, {})).encode()
 _target: Final = partial(target, refuses=(ToolkitError,))
 TARGETS: Final[dict[str, Target]] = {
     "results": _target("results", _results, f"{to_line(RESULT)}\n".encode()),

@@ -595,7 +595,7 @@ def test_a_run_that_may_take_less_time_than_a_validation_comes_to_its_end(tiny_d
 def test_a_best_checkpoint_without_its_run_is_not_replaced(tiny_dataset, run):
     (run / LAST).unlink()
     files = {path.name: path.read_bytes() for path in run.iterdir()}
-    with pytest.raises(ModelError, match=f"has {BEST} but no {LAST} to resume; .* another --out"):
+    with pytest.raises(ModelError, match=f"has {BEST}, .* but no {LAST} to resume from; .* another --out"):
         train(tiny_dataset, run, "batch_size=4", model="rnn")
     assert {path.name: path.read_bytes() for path in run.iterdir()} == files
 
