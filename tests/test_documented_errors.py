@@ -120,6 +120,15 @@ RAISED: dict[str, Rows] = {
         "no title": lambda _: wb.extract("A"),
         "not a function": lambda _: wb.extract("A", title="A", macros={"A": 1}),  # type: ignore[dict-item]
     },
+    "wb.extract_rendered RejectedError": {
+        "`too-large`": lambda _: wb.extract_rendered("x" * 2**26, PAGES[0]),
+        "`too-deep`": lambda _: wb.extract_rendered("<div>" * 5000, PAGES[0]),
+    },
+    "wb.extract_rendered BuilderError": {
+        "The language": lambda _: wb.extract_rendered("A", PAGES[0], language="xx-none"),
+        "`sections`": lambda _: wb.extract_rendered("A", PAGES[0], sections="all"),
+        "`incomplete`": lambda _: wb.extract_rendered("A", PAGES[0], incomplete="all"),
+    },
     "wb.fetch BuilderError": {
         "An argument": lambda at: wb.fetch(at / "a.store", parallel=0, contact="a@example.org"),
         "the wiki": lambda at: wb.fetch(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from wikitext_builder.dataset.verify import verify as verify
     from wikitext_builder.dumps.importing import import_dump as import_dump
     from wikitext_builder.extraction.page import extract as extract
+    from wikitext_builder.extraction.rendered import extract_rendered as extract_rendered
     from wikitext_builder.fetching.fetch import fetch as fetch
     from wikitext_builder.stats.describe import describe as describe
     from wikitext_builder.stats.describe import plot_statistic as plot_statistic

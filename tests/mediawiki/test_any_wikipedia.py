@@ -60,12 +60,14 @@ def test_badges_give_pages_and_a_wiki_and_its_dump_the_same_dataset(
     settings = SETTINGS.format("en" if code == "simple" else code, name)
     badged.set(settings + f'$wgServer = "{server}";')
     store = tmp_path / "a.store"
-    report = wb.fetch(store, api=badged.api, language=code, as_of=date, expand=False)
+    report = wb.fetch(store, api=badged.api, language=code, as_of=date, rendered=False, expand=False)
     assert (report.pages.fetched, dict(report.pages.rejected)) == (4, {"disambiguation": 1})
     assert titles(store) == {"AT&T", "C++", "Łódź", "東京"}
     names = wb.store_language(store)
     assert (names.code, names.wiki, names.file_namespaces[0]) == (code, name, file)
-    again = wb.fetch(store, api=badged.api, language=code, select="featured", as_of=date, expand=False)
+    again = wb.fetch(
+        store, api=badged.api, language=code, select="featured", as_of=date, rendered=False, expand=False
+    )
     assert (again.pages.selected, again.pages.fetched) == (2, 0)
     first = wb.build("demo", store, tmp_path / "a", **FEW).manifest
     assert first.recipe.language == code
@@ -104,7 +106,7 @@ def test_a_snapshot_of_a_wiki_gives_the_files_of_html_that_was_fetched(
     badged: Wiki, tmp_path: Path, code: str, name: str, _file: str, maker: str
 ) -> None:
     badged.set(SETTINGS.format("en" if code == "simple" else code, name))
-    wb.fetch(tmp_path / "a.store", api=badged.api, language=code, rendered=True, expand=False)
+    wb.fetch(tmp_path / "a.store", api=badged.api, language=code, rendered=True)
     wiki: dict[str, Any] = {"in_language": {"identifier": code}, "is_part_of": {"identifier": f"{code}wiki"}}
     records = []
     with Store.open(tmp_path / "a.store") as store:
@@ -121,12 +123,12 @@ def test_a_snapshot_of_a_wiki_gives_the_files_of_html_that_was_fetched(
     files = []
     for place in (tmp_path / "a.store", tmp_path / "b.store"):
         out = place.with_suffix("") / "out"
-        wb.build("demo", place, out, source="rendered", incomplete="keep", lock=lock, **FEW)
+        wb.build("demo", place, out, incomplete="keep", lock=lock, **FEW)
         urls = [line.split("\t")[5] for line in (out / "attribution.tsv").read_text().splitlines()[1:]]
         expected = "http://wiki.example.org:8080/w/index.php?oldid="
         assert [url for url in urls if not url.startswith(expected)] == []
         files.append(digests(out))
-    for changed in ("manifest.json", "croissant.json"):  # they have a digest of the HTML
+    for changed in ("titles.lock", "manifest.json", "croissant.json"):  # they have a digest of the HTML
         assert files[0].pop(changed) != files[1].pop(changed)
     assert files[0] == files[1]
     assert "leagues of" in (tmp_path / "b" / "out" / "wiki.train.raw").read_text("utf-8")

@@ -106,6 +106,7 @@ def test_a_wiki_fills_what_pages_leave_out(
 ) -> None:
     wiki.set(f"$wgLanguageCode = '{language}';")
     select = ["--select", f"titles:{titles(tmp_path, f'Tokyo {language}').path}", "--language", language]
+    select += ["--wikitext"]
     given = ["fetch", "--api", wiki.api, *select, "--store", tmp_path / "a.store", "--json"]
     assert json.loads(done(*given, "--no-expand"))["fetch"]["fetched"] == 1
     assert extracted(tmp_path / "a.store", language) == (without, left_out)

@@ -93,7 +93,8 @@ def test_a_dry_run_asks_for_the_listing_only_and_counts_what_the_fetch_asks_for(
             "120 selected: 90 to fetch, 30 already done",
             "  rejected  none",
             "  requests  2 for pages, 120 for HTML",
-            "  time      13 s",  # 122 requests at 600 per minute, and a margin
+            "  time      45 s",  # 120 pages to render, and 2 requests at 600 per minute
+            "  download  about 5 MB",
             "Nothing was fetched. The store keeps the listing, so that it is not requested again.",
         ]
         with stored(tmp_path) as opened:

@@ -168,7 +168,7 @@ def test_build_reports_counts_in_the_order_of_splits(store: Path, dataset: Path)
     result = call("build", "demo", "--store", store, "--out", dataset)
     first, *rest = result.stdout.splitlines()
     assert first == f"{dataset}: already built"
-    assert [line.split()[0] for line in rest] == [*SPLITS, "vocabulary"]
+    assert [line.split()[0] for line in rest] == [*SPLITS, "vocabulary", "made"]
 
 
 def test_fields_of_the_recipe_can_be_given_and_the_report_is_json(store: Path, tmp_path: Path) -> None:

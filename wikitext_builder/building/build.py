@@ -19,7 +19,7 @@ from wikitext_builder.building import card
 from wikitext_builder.building.card import reasons_of, write_left_out, write_licence
 from wikitext_builder.building.dask import open_runner
 from wikitext_builder.building.exports import LINES, write_archive, write_croissant
-from wikitext_builder.building.extracting import extract_pages, warnings_of
+from wikitext_builder.building.extracting import extract_pages, sources_of, warnings_of
 from wikitext_builder.building.plan import (
     BuildOptions,
     Plan,
@@ -133,9 +133,10 @@ def _build(plan: Plan, source: str, folder: Path, runner: Runner, progress: Prog
     card.write_source(dataset, plan)
     card.write_rejected(dataset, extracted.rejected)
     write_left_out(dataset, counted.left_out)
-    card.write_card(dataset, plan, splits, len(vocabulary), days)
+    sources = sources_of(plan, extracted)
+    card.write_card(dataset, plan, splits, len(vocabulary), days, sources)
     ended("export")
-    manifest = _finish(plan, source, splits, len(vocabulary), dataset, days)
+    manifest = _finish(plan, source, splits, len(vocabulary), dataset, days, sources)
     ended("describe")
     return BuildReport(
         manifest=manifest,
@@ -159,14 +160,15 @@ def _finish(
     vocabulary: int,
     dataset: Path,
     days: list[str],
+    sources: dict[str, int],
 ) -> Manifest:
     """Write the manifest last, bring everything to the disk, and give the dataset its name.
 
-    A dataset of two states of the store is refused: another program can write templates or HTML meanwhile.
+    A dataset of two states of the store is refused: another program can write templates meanwhile.
     """
     if source_of(plan) != source:
         raise BuilderError(
-            f"{plan.store}: another program changed its templates, expansions or HTML while they were read;"
+            f"{plan.store}: another program changed its templates or expansions while they were read;"
             " run the build again"
         )
     paths = sorted(path for path in dataset.rglob("*") if path.is_file())
@@ -175,7 +177,8 @@ def _finish(
         as_of=plan.as_of,
         given={split: tuple(sorted(page_ids)) for split, page_ids in plan.given.items()},
         source=source,
-        versions=versions_of(plan.recipe),
+        versions=versions_of(plan),
+        sources=sources,
         vocabulary=vocabulary,
         splits=dict(splits),
         files={path.relative_to(dataset).as_posix(): entry_of(path) for path in paths},

@@ -85,6 +85,7 @@ def write_card(
     splits: Mapping[str, SplitCounts],
     vocabulary: int,
     days: Iterable[str],
+    sources: Mapping[str, int],
 ) -> None:
     """Write the dataset card, README.md, whose head the `datasets` library reads."""
     names = plan.recipe.splits
@@ -103,6 +104,7 @@ def write_card(
         created=_days(plan.revisions),
         names="{" + ",".join(names) + "}" if len(names) > 1 else names[0],
         licences=licences_of(days),
+        sources=sources,
         code=code_hash(),
         size=_size_category(sum(splits[name].lines for name in names)),
     )

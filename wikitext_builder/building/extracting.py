@@ -138,12 +138,24 @@ def _tasks(plan: Plan, groups: Iterable[Sequence[Revision]]) -> Iterator[list[St
     with Store.open(plan.store) as store:
         for revisions in groups:
             numbers = [revision.revision_id for revision in revisions]
-            html = plan.recipe.source == "rendered"
+            html = any(revision.html for revision in revisions)
             pages = stored_pages(store, plan.recipe.language, numbers, html=html)
             yield [
-                replace(stored, page=replace(stored.page, title=revision.title))
+                replace(
+                    stored,
+                    page=replace(stored.page, title=revision.title),
+                    html=stored.html if revision.html else None,
+                )
                 for stored, revision in zip(pages, revisions, strict=True)
             ]
+
+
+def sources_of(plan: Plan, extracted: Extracted) -> dict[str, int]:
+    """Count the articles of a dataset by what their lines were made from."""
+    html = {revision.page_id for revision in plan.revisions if revision.html}
+    articles = extracted.split.page_ids.tolist()
+    rendered = sum(page_id in html for page_id in articles)
+    return {"rendered": rendered, "wikitext": len(articles) - rendered}
 
 
 # --- how large splits are
@@ -151,15 +163,18 @@ def _tasks(plan: Plan, groups: Iterable[Sequence[Revision]]) -> Iterator[list[St
 
 def warnings_of(plan: Plan, splits: Mapping[str, SplitCounts]) -> Iterator[str]:
     """Say which splits are smaller than asked for, and how many pages have no HTML: nobody should miss it."""
-    if plan.recipe.source == "rendered":
-        with Store.open(plan.store) as store:
-            sha1s = store.rendered_sha1s(plan.recipe.language)
-            with_html = {number for number, sha1 in sha1s if sha1}
-        if missing := sum(revision.revision_id not in with_html for revision in plan.revisions):
-            yield (
-                f"{missing:,} of {len(plan.revisions):,} pages have no HTML in {plan.store}, so their lines"
-                " come from wikitext; `fetch --rendered` or an HTML snapshot brings it"
-            )
+    pages, missing = len(plan.revisions), sum(not revision.html for revision in plan.revisions)
+    expects_html = missing < pages or not plan.language.is_english
+    if plan.recipe.source == "rendered" and missing and expects_html:
+        yield (
+            f"{missing:,} of {pages:,} pages have no HTML to read, so their lines come from wikitext;"
+            " `fetch --rendered` or an HTML snapshot brings it"
+        )
+    if plan.other_html:
+        yield (
+            f"{plan.other_html:,} of {pages:,} pages have other HTML in {plan.store} than the lock file"
+            " names, or none: their text can differ"
+        )
     for name in plan.recipe.splits:
         articles, titles = splits[name].articles, len(plan.given.get(name, ()))
         size: int | None = getattr(plan.recipe, f"{name}_articles")

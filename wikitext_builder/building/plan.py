@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
-from unicodedata import unidata_version
 
 import msgspec
 
@@ -44,9 +43,10 @@ class Plan:
     language: Language  # the Wikipedia that the pages come from, with what the wiki says of itself
     store: Path
     out: Path
-    revisions: Sequence[Revision]  # to choose from, one per page
+    revisions: Sequence[Revision]  # to choose from, one per page; those with `html` are made from HTML
     as_of: str = ""  # take templates up to this time; empty: the newest ones
     older: int = 0  # revisions that are not used, because newer ones of the same pages are
+    other_html: int = 0  # pages whose HTML differs from that of the lock file, or is missing
     given: Mapping[str, frozenset[int]] = field(
         default_factory=dict
     )  # page ids of splits that are not chosen
@@ -94,7 +94,7 @@ class BuildOptions(TypedDict, total=False):
     incomplete: str | None
     """cut or keep: what to do where a template's text is missing."""
     source: str | None
-    """wikitext, or rendered: a page's HTML if the store has it, else its wikitext."""
+    """rendered: a page's HTML where the store has it, else its wikitext; or wikitext."""
     seed: str | None
     """Seed for the split."""
     articles: bool | None
@@ -113,10 +113,17 @@ def make_plan(recipe: str | Path | Recipe, store: Path, out: Path, **options: Un
             changed = replace(changed, language=language_in(opened, options.get("language")))
         language = stored_language(opened, changed.language, as_of=as_of)
         found = _locked(opened, lock, changed.language) if lock else _newest(opened, changed.language, as_of)
+        html: dict[int, str] = dict(opened.rendered_sha1s(changed.language)) if lock else {}
         older = 0 if lock else opened.revision_count(changed.language, as_of=as_of or None) - len(found)
     if lock:  # the same lock file gives the same bytes
         language = language_in_lock(lock, language)
     revisions = chosen(found, options.get("include") or (), options.get("exclude") or (), language)
+    other_html = 0
+    if changed.source == "wikitext":
+        revisions = _with_html(revisions, {})
+    elif lock:
+        other_html = sum(bool(row.html) and row.html != html.get(row.revision_id) for row in revisions)
+        revisions = _with_html(revisions, html)
     if not revisions:
         raise BuilderError(f"{store}: no pages of {changed.language!r} to build from; {_advice(len(found))}")
     given = {split: frozenset(ids) for split, ids in before.given.items()} if before else {}
@@ -137,6 +144,7 @@ def make_plan(recipe: str | Path | Recipe, store: Path, out: Path, **options: Un
         revisions=revisions,
         as_of=as_of,
         older=older,
+        other_html=other_html,
         given=given,
     )
 
@@ -193,6 +201,14 @@ def _locked(store: Store, lock: Path, language: str) -> Sequence[Revision]:
     return wanted
 
 
+def _with_html(revisions: Sequence[Revision], html: Mapping[int, str]) -> Sequence[Revision]:
+    """Return revisions with the HTML to read; a page of which they name none is made from wikitext."""
+    return [
+        replace(revision, html=html.get(revision.revision_id, "")) if revision.html else revision
+        for revision in revisions
+    ]
+
+
 def _advice(pages: int) -> str:
     """What to do if nothing is left of so many pages."""
     if not pages:
@@ -230,11 +246,14 @@ def _page_ids(path: Path, revisions: Sequence[Revision], found: Sequence[Revisio
 # --- what decides the bytes
 
 
-def versions_of(recipe: Recipe) -> dict[str, str]:
-    """The versions of what decides the bytes of a dataset: our code, packages, Unicode."""
-    packages = (*DECIDING_PACKAGES, *(["lxml"] if recipe.source == "rendered" else []))
+def versions_of(plan: Plan) -> dict[str, str]:
+    """The versions of what decides the bytes of a dataset: our code, and packages.
+
+    The version of Unicode, which is that of Python, is not among them: the texts decide.
+    """
+    packages = (*DECIDING_PACKAGES, *(["lxml"] if any(revision.html for revision in plan.revisions) else []))
     versions = {name: version(name) for name in packages}
-    return versions | {"wikitext-builder": __version__, "code": code_hash(), "unicode": unidata_version}
+    return versions | {"wikitext-builder": __version__, "code": code_hash()}
 
 
 def source_of(plan: Plan) -> str:
@@ -246,17 +265,13 @@ def source_of(plan: Plan) -> str:
 def _source_lines(plan: Plan, store: Store) -> Iterator[str]:
     language = plan.recipe.language
     yield msgspec.json.encode(plan.recipe).decode()
-    yield json.dumps(versions_of(plan.recipe), sort_keys=True)
+    yield json.dumps(versions_of(plan), sort_keys=True)
     for revision in sorted(plan.revisions, key=lambda revision: revision.page_id):
         yield msgspec.json.encode(revision).decode()
     for split, page_ids in sorted(plan.given.items()):
         yield f"{split} {sorted(page_ids)}"
     numbers = {revision.revision_id for revision in plan.revisions}
     yield store.expansions_digest(language, numbers)
-    if plan.recipe.source == "rendered":
-        for number, sha1 in store.rendered_sha1s(language):
-            if sha1 and number in numbers:
-                yield f"{number} {sha1}"
     if plan.recipe.articles:
         pages = {revision.page_id for revision in plan.revisions}
         for page_id, item in store.items(language):

@@ -85,8 +85,8 @@ def complete_recipe(_context: click.Context, _argument: click.Parameter, typed: 
 @click.option(
     "--source",
     type=click.Choice(SOURCES),
-    help="What to extract. rendered: a page's HTML if the store has it (`fetch --rendered`), else its"
-    " wikitext.  [default: wikitext]",
+    help="What to extract. rendered: a page's HTML where the store has it, else its wikitext; wikitext:"
+    " always that.  [default: rendered]",
 )
 @click.option("--seed", help="Seed for the split.  [default: the recipe's]")
 @click.option(
@@ -120,6 +120,10 @@ def _print_report(out: Path, report: BuildReport) -> None:
         counts = report.manifest.splits[name]
         click.echo(f"  {name:5} {counts.articles:>7,} articles {counts.tokens:>12,} tokens")
     click.echo(f"  vocabulary {report.manifest.vocabulary:,} types")
+    sources = report.manifest.sources
+    click.echo(
+        f"  made from  {sources['rendered']:,} articles' HTML, {sources['wikitext']:,} articles' wikitext"
+    )
     if not report.already_built:
         for line in _work_done(report):
             click.echo(f"  {line}")

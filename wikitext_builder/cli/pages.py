@@ -75,7 +75,12 @@ SELECT_HELP = (
     help="File with your account's OAuth 2 token.  [default: the variable WIKITEXT_BUILDER_TOKEN]",
 )
 @click.option("--expand/--no-expand", default=True, help="Ask the wiki to expand unknown templates.")
-@click.option("--rendered", is_flag=True, help="Also store each page's HTML (one request per page).")
+@click.option(
+    "--rendered/--wikitext",
+    default=None,
+    help="Also store each page's HTML (one request per page), or only its wikitext."
+    "  [default: HTML, except in English]",
+)
 @click.option("--dry-run", is_flag=True, help="List the pages and estimate requests and time.")
 @json_option
 def fetch(store_path: Path, as_json: bool, **options: Any) -> None:
@@ -133,6 +138,7 @@ def _print_plan(pages: PagesReport, plan: FetchPlan) -> None:
     click.echo(f"  requests  {', '.join(texts) or 'none'}")
     least, most = (duration(seconds) for seconds in plan.seconds)
     click.echo(f"  time      {least}" + (f" to {most}" if most != least else ""))
+    click.echo(f"  download  about {plan.bytes / 1e6:,.0f} MB")
     click.echo("Nothing was fetched. The store keeps the listing, so that it is not requested again.")
 
 
@@ -156,8 +162,7 @@ def import_(
 ) -> None:
     """Import articles from XML dumps (.xml, .bz2, .gz, .zst) and HTML snapshots (.tar.gz, .ndjson).
 
-    Keeps Good and Featured articles, all templates in a dump, and the HTML in a snapshot, which
-    `build --source rendered` uses.
+    Keeps Good and Featured articles, all templates in a dump, and the HTML in a snapshot.
     """
     options |= {"language": language, "keep": "all" if everything else "marked"}
     with shown_progress() as progress:
@@ -233,18 +238,18 @@ def lock(store_path: Path, language: str | None, as_of: str | None) -> None:
 def extract(store_path: Path, language: str | None, title: str, sections: str, incomplete: str) -> None:
     """Print one article as plain text, with headings as `== Heading ==`.
 
-    `tokenize` turns this text into WikiText lines.
+    It is made from the page's HTML if the store has it, else from its wikitext. `tokenize` turns this text
+    into WikiText lines.
     """
-    stored = wb.read_page(store_path, title=title, language=language)
-    with wb.open_templates(store_path, language=language) as templates:
-        article = wb.extract(
-            stored.page,
-            language=wb.store_language(store_path, language),
-            sections=sections,
-            incomplete=incomplete,
-            expansions=stored.expansions,
-            templates=templates,
-        )
+    stored = wb.read_page(store_path, title=title, language=language, html=True)
+    options: dict[str, Any] = {"sections": sections, "incomplete": incomplete}
+    options["language"] = wb.store_language(store_path, language)
+    if stored.html is not None:
+        article = wb.extract_rendered(stored.html, stored.page, **options)
+    else:
+        with wb.open_templates(store_path, language=language) as templates:
+            options |= {"expansions": stored.expansions, "templates": templates}
+            article = wb.extract(stored.page, **options)
     for line in article.lines:
         click.echo(line)
     for call, reason in zip_longest(article.left_out, article.reasons):

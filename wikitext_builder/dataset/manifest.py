@@ -123,6 +123,7 @@ class Manifest:
     given: dict[str, tuple[int, ...]]  # page ids of the splits that were given instead of chosen
     source: str  # sha256 over everything that decides the bytes: the recipe, pages, templates, and the code
     versions: dict[str, str]  # of the packages that decide the bytes
+    sources: dict[str, int]  # how many articles were made from HTML, and how many from wikitext
     vocabulary: int  # types, <unk> and <eos> included
     splits: dict[str, SplitCounts]
     files: dict[str, FileEntry]

@@ -11,7 +11,7 @@ from wikitext_builder.errors import BuilderError
 
 NAME: Final = re.compile(r"[A-Za-z0-9_~][A-Za-z0-9._~-]{0,99}")  # it is part of file names and of a YAML head
 
-SOURCES: Final = ("wikitext", "rendered")  # of the lines of an article
+SOURCES: Final = ("rendered", "wikitext")  # of the lines of an article
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Recipe:
     min_count: int = 3  # section 4.3: words that occur fewer than 3 times become <unk>
     sections: str = "official"  # or "clean": see extraction/blocks.py
     incomplete: str = "cut"  # or "keep": sentences that lack words, see extraction/markers.py
-    source: str = "wikitext"  # or "rendered": the HTML of the page, where the store has it
+    source: str = "rendered"  # the page's HTML where the store has it, else its wikitext; or "wikitext"
     language: str = "en"
     seed: str = "wikitext"  # of the split; ours, because the paper does not say how articles were chosen
     articles: bool = False  # whole articles are exported as plain text: dataset/load.py

@@ -41,6 +41,10 @@ from wikitext_builder.wiki.http import checked_api, is_trusted, read_token
 from wikitext_builder.wiki.languages import language_of
 
 LOG = logging.getLogger(__name__)
+# Means of 57 English articles of April 2016 in the MediaWiki of tests/mediawiki: docs/fetching.md.
+PAGE_BYTES = 21_000  # of the answer with a page's wikitext, in gzip
+HTML_BYTES = 30_000  # of the answer with its HTML, in gzip
+HTML_SECONDS = 0.37  # until the HTML of a page comes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,16 +52,18 @@ class FetchPlan:
     """Numbers of requests of a fetch, after those that find its pages."""
 
     pages: int
-    html: int  # if it was asked for
+    html: int  # if it was asked for: one per page
     conditions: int  # at most: a page that is rejected early needs none
     expansions: int  # at most: pages without unknown calls need none; names of templates add one per 50
     seconds_per_request: float  # by the pace
+    seconds_per_html: float  # by the pace, or as long as a wiki takes to render a page
+    bytes: int  # of all answers
 
     @property
     def seconds(self) -> tuple[float, float]:
         """The shortest and the longest time that it takes."""
-        least = self.pages + self.html + self.conditions
-        return least * self.seconds_per_request, (least + self.expansions) * self.seconds_per_request
+        least = (self.pages + self.conditions) * self.seconds_per_request + self.html * self.seconds_per_html
+        return least, least + self.expansions * self.seconds_per_request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +94,7 @@ def fetch(
     per_minute: int | None = None,
     token_file: str | Path | None = None,
     expand: bool = True,
-    rendered: bool = False,
+    rendered: bool | None = None,
     dry_run: bool = False,
     progress: Progress = no_progress,
 ) -> FetchReport:
@@ -113,8 +119,10 @@ def fetch(
         per_minute: Requests per minute; None: 200, or unlimited for a wiki on this machine.
         token_file: File with an OAuth 2 token; None: for Wikimedia's wikis and on this machine the
             environment's `WIKITEXT_BUILDER_TOKEN`.
-        expand: Ask the wiki for the texts of template calls that `extract` does not know.
-        rendered: Also store each page's HTML, with one request per page.
+        expand: Ask the wiki for the texts of template calls that `extract` does not know, on pages without
+            HTML.
+        rendered: Also store each page's HTML, with one request per page; False: only wikitext. None: HTML
+            except in English, and in English if `select` names a lock file of a dataset made from HTML.
         dry_run: Only find the pages, and estimate requests and time.
         progress: Called after each batch and each page, and while the wiki makes us wait.
 
@@ -149,13 +157,18 @@ def fetch(
             sample=sample,
             seed=seed,
         )
+        if rendered is None:
+            rendered = not wiki.is_english or any(page.html for page in selected.locked.values())
         if dry_run:
             return _dry_run(lookup, selected, expand=expand, rendered=rendered)
         pages = fetch_selected(lookup, selected)
         numbers = revisions_to_build(opened, wikipedia.language.code, selected.locked, date)
-        chosen = opened, wikipedia, numbers
-        expansions = fetch_expansions(*chosen, progress=waiting) if expand else None
-        html = fetch_html(*chosen, progress=waiting) if rendered else None
+        html = fetch_html(opened, wikipedia, numbers, progress=waiting) if rendered else None
+        if rendered:  # what has HTML needs no texts of calls
+            refused = {number for number, sha1 in opened.rendered_sha1s(wiki.code) if not sha1}
+            numbers = tuple(number for number in numbers if number in refused)
+        wanted = expand and (numbers or not rendered)
+        expansions = fetch_expansions(opened, wikipedia, numbers, progress=waiting) if wanted else None
     return FetchReport(pages=pages, expansions=expansions, html=html)
 
 
@@ -185,12 +198,17 @@ def _dry_run(lookup: Lookup, selected: Selected, *, expand: bool, rendered: bool
     query = "SELECT DISTINCT revision_id FROM expansions WHERE language = ?"
     expanded = {number for (number,) in store.read(query, (code,))}
     with_html = {number for number, _ in store.rendered_sha1s(code)}
+    html = len(todo) + sum(number not in with_html for number in here) if rendered else 0
     plan = FetchPlan(
         pages=sum(1 for _ in _batches(todo)),
-        html=len(todo) + sum(number not in with_html for number in here) if rendered else 0,
+        html=html,
         conditions=len(todo) if any(rule.filter.cost >= ASKS for rule in selected.rules) else 0,
-        expansions=len(todo) + sum(number not in expanded for number in here) if expand else 0,
+        expansions=len(todo) + sum(number not in expanded for number in here)
+        if expand and not rendered
+        else 0,
         seconds_per_request=wikipedia.seconds_per_request,
+        seconds_per_html=max(wikipedia.seconds_per_request, HTML_SECONDS / wikipedia.parallel),
+        bytes=len(todo) * PAGE_BYTES + html * HTML_BYTES,
     )
     report = _pages_report(wikipedia, selected, todo, Counter(), Counter())
     return FetchReport(pages=report, expansions=None, html=None, plan=plan)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -20,12 +21,22 @@ from wikitext_builder.wiki.languages import Language, language_of, names_said, w
 
 FORMAT = "wikitext-builder lock 1"
 COLUMNS = ("title", "page_id", "revision_id", "timestamp", "sha1")
-DATED = (*COLUMNS, "created")  # if at least one creation date is known
+OPTIONAL = ("created", "html")  # columns that a file has if at least one of its revisions does
+HEADS = [(*COLUMNS, *more) for count in range(3) for more in combinations(OPTIONAL, count)]
 NAMES = "# names "  # a line after the first, if the wiki says more of itself than we know: JSON
 HEAD = re.compile(rf"# {FORMAT}; language (\S+); wiki (.+)")
 LOCK: Final = "titles.lock"  # in a dataset: the revisions that the build chose from
 ID = re.compile(r"[1-9][0-9]{0,17}")  # of a page or a revision
 SHA1 = re.compile(r"[0-9a-f]{40}")
+CHECKS: Final[Mapping[str, Callable[[str], object]]] = {  # of the columns
+    "title": lambda title: not title_fault(title),
+    "page_id": ID.fullmatch,
+    "revision_id": ID.fullmatch,
+    "timestamp": is_timestamp,
+    "sha1": SHA1.fullmatch,
+    "created": is_timestamp,
+    "html": SHA1.fullmatch,
+}
 
 
 def lock(store: str | Path, *, language: str | None = None, as_of: str | None = None) -> str:
@@ -60,9 +71,8 @@ def lock_lines(revisions: Sequence[Revision], language: Language, wiki: str = "-
 
     `wiki` is the name that the wiki gives itself, `-` if it is not known.
     """
-    columns: tuple[str, ...] = COLUMNS
-    if any(revision.created for revision in revisions):
-        columns = DATED
+    more = (name for name in OPTIONAL if any(getattr(revision, name) for revision in revisions))
+    columns = (*COLUMNS, *more)
     for revision in revisions:  # before the first line: half a lock file would look like a whole one
         if fault := title_fault(revision.title):
             raise BuilderError(
@@ -122,7 +132,7 @@ def _columns(path: Path, file: TextIO, language: str) -> tuple[tuple[str, ...], 
             f"{path}: expected a lock file of the Wikipedia {language!r}, found one of {head[1]!r};"
             f" take --language {head[1]}"
         )
-    columns = next((names for names in (COLUMNS, DATED) if second == "\t".join(names) + "\n"), None)
+    columns = next((names for names in HEADS if second == "\t".join(names) + "\n"), None)
     if columns is None:
         raise BuilderError(
             f"{path}, line {number}: expected the columns {', '.join(COLUMNS)}, separated by tabs"
@@ -136,27 +146,12 @@ def _revision(path: Path, number: int, line: str, columns: tuple[str, ...]) -> R
     fields = line[:-1].split("\t")
     if len(fields) != len(columns):
         raise BuilderError(f"{path}, line {number}: expected {len(columns)} columns, found {len(fields)}")
-    title, page_id, revision_id, timestamp, sha1, *dates = fields
-    created = "" if dates in ([], ["-"]) else dates[0]
-    faults = {
-        "title": not title_fault(title),
-        "page_id": ID.fullmatch(page_id),
-        "revision_id": ID.fullmatch(revision_id),
-        "timestamp": is_timestamp(timestamp),
-        "sha1": SHA1.fullmatch(sha1),
-        "created": not created or is_timestamp(created),
-    }
-    for (column, good), value in zip(faults.items(), fields, strict=False):
-        if not good:
+    cells = zip(columns, fields, strict=True)
+    row: dict[str, Any] = {name: value for name, value in cells if value != "-" or name not in OPTIONAL}
+    for column, value in row.items():
+        if not CHECKS[column](value):
             raise BuilderError(f"{path}, line {number}: {value[:80]!r} is not a {column}")
-    return Revision(
-        title=title,
-        page_id=int(page_id),
-        revision_id=int(revision_id),
-        timestamp=timestamp,
-        sha1=sha1,
-        created=created,
-    )
+    return Revision(**row | {name: int(row[name]) for name in ("page_id", "revision_id")})
 
 
 def read_titles(path: Path) -> tuple[list[str], list[Rejected]]:

@@ -29,6 +29,7 @@ class Revision:
     timestamp: str  # ISO 8601 in UTC
     sha1: str  # of the wikitext in UTF-8, 40 hexadecimal digits
     created: str = field(default="", compare=False)  # the page's first revision; empty: nobody asked
+    html: str = field(default="", compare=False)  # sha1 of its HTML; empty: there is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

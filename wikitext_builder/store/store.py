@@ -173,15 +173,17 @@ class Store(StoreFile):
         return int(self.read(query, (language, as_of or LATEST))[0][0])
 
     def _dated(self, revisions: str, language: str, as_of: str) -> list[Revision]:
-        """Return what a query finds, in the order of page and revision ids, with the known dates of pages."""
+        """Return what a query finds, by page and revision ids, with known dates and the sha1 of HTML."""
         query = (
-            "SELECT title, found.page_id, revision_id, timestamp, sha1,"  # noqa: S608
-            " coalesce(created, '') AS created"
+            "SELECT title, found.page_id, found.revision_id, timestamp, found.sha1,"  # noqa: S608
+            " coalesce(created, '') AS created,"
+            " CASE failure WHEN '' THEN rendered.sha1 ELSE '' END AS html"
             f" FROM ({revisions}) AS found LEFT JOIN dates"
-            " ON dates.language = ? AND dates.page_id = found.page_id"
-            " ORDER BY found.page_id, revision_id"
+            " ON dates.language = ? AND dates.page_id = found.page_id LEFT JOIN rendered"
+            " ON rendered.language = ? AND rendered.revision_id = found.revision_id"
+            " ORDER BY found.page_id, found.revision_id"
         )
-        return self.records(Revision, query, (language, as_of, language))
+        return self.records(Revision, query, (language, as_of, language, language))
 
     def has(self, language: str, revision: Revision) -> bool:
         """Return True if a revision is here, with its page, time and text; the page may have been renamed."""

@@ -198,7 +198,9 @@ def test_a_damaged_shard_is_named(small: Path, tmp_path: Path) -> None:
 
 def test_other_code_is_another_dataset(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, out = small / "pages.store", tmp_path / "out"
-    code = built(store, out).manifest.versions["code"]
+    versions = built(store, out).manifest.versions
+    assert {*versions} == {"code", "pyarrow", "regex", "sacremoses", "wikitext-builder"}  # not Unicode
+    code = versions["code"]
     assert code == code_hash()
     assert f"(code `{code}`" in (out / "README.md").read_text()
     monkeypatch.setattr("wikitext_builder.building.plan.code_hash", lambda: "f" * 64)

@@ -84,7 +84,7 @@ def test_the_head_of_the_card_is_yaml_that_says_what_was_meant(tmp_path: Path, n
     language = language_of(recipe.language)
     plan = Plan(recipe=recipe, language=language, store=tmp_path, out=tmp_path / "out", revisions=[])
     splits = dict.fromkeys(("train", "valid", "test"), COUNTS)
-    card.write_card(tmp_path, plan, splits, 200, [])
+    card.write_card(tmp_path, plan, splits, 200, [], {"rendered": 1234, "wikitext": 1})
     text = (tmp_path / "README.md").read_text("utf-8")
     head = yaml.safe_load(text.split("---\n")[1])
     assert head["pretty_name"] == name

@@ -23,7 +23,7 @@ VARIANTS: dict[str, tuple[str | Recipe, dict[str, Any]]] = {
     "a recipe as it is": ("demo", {}),
     "changed fields": ("wikitext-2", FEW),
     "a test set of some words, without its export": ("live", {"test_words": 700, "articles": False}),
-    "a recipe of one's own": (MINE, {"source": "rendered"}),
+    "a recipe of one's own": (MINE, {"source": "wikitext"}),
 }
 NEWER = [
     replace(one, revision_id=one.revision_id + 10**6, timestamp=LATER, wikitext="Other text.")

@@ -70,6 +70,7 @@ manifests = st.builds(
     given=st.dictionaries(st.sampled_from(["valid", "test"]), st.lists(numbers).map(tuple)),
     source=digits,
     versions=st.dictionaries(st.text("abc-"), st.text("0123.")),
+    sources=st.fixed_dictionaries({"rendered": numbers, "wikitext": numbers}),
     vocabulary=numbers,
     splits=st.fixed_dictionaries({"train": counts, "valid": counts, "test": counts}),
     files=st.dictionaries(st.text("abc", min_size=1), st.builds(FileEntry, sha256=digits, bytes=numbers)),

@@ -21,7 +21,7 @@ ALONE = (
 REFUSED: list[tuple[dict[str, Any], str]] = [
     *(({"name": name}, NAME.format(name)) for name in NAMES),
     *(({"seed": seed}, SEED.format(seed)) for seed in SEEDS),
-    ({"source": "html"}, "--source: 'html'; expected one of wikitext, rendered"),
+    ({"source": "html"}, "--source: 'html'; expected one of rendered, wikitext"),
     ({"sections": "all"}, "--sections: 'all'; expected one of official, clean"),
     ({"train_articles": -1}, "--train-articles: -1; expected 0 or more"),
     ({"valid_articles": -2}, "--valid-articles: -2; expected 0 or more"),
@@ -62,5 +62,5 @@ def test_recipes_ask_for_the_articles_of_table_1() -> None:
     names = ["wikitext-2", "wikitext-103", "wikitext-demo", "wikitext-live"]
     assert [one.name for one in RECIPES.values()] == names
     rest = {(one.sections, one.source, one.language, one.seed, one.test_words) for one in RECIPES.values()}
-    assert rest == {("official", "wikitext", "en", "wikitext", None)}
+    assert rest == {("official", "rendered", "en", "wikitext", None)}
     assert [one.articles for one in RECIPES.values()] == [False, False, False, True]
