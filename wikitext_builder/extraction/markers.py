@@ -114,10 +114,12 @@ END = regex.compile(
     rf"[.!?…](?:[»”\"“')\]{UNSEEN}]|{UNKNOWN.pattern})*(?=\s+[^\W\p{{Ll}}_]|\s+[«„“\"'(¿¡\x02\x03]|\s*$)"
     r"|[。！？][」』）”]*"
 )
-# A dot after these is of an abbreviation or an ordinal: one letter, a small number, "St.", "ca.", "bzw."
+# A dot after these is of an abbreviation or an ordinal: one letter, a small number, "St.", "bzw.", "ca.".
+# Words of two letters have a vowel ("it", "is"): of those in 1,445 pages of 58 languages only "al", "ca",
+# "ed", "op" and "vi" have a dot behind them more often than not.
 NO_END = regex.compile(
-    r"(?:^|[\s(\[«„“\"'/-])(?:[^\W\d_]|\d{1,2}|\p{Ll}{2}|[b-df-hj-np-tv-xzб-дж-зк-нп-тф-щ]{3}|"
-    r"etc|hab|usw|тыс|approx|\p{Lu}\p{Ll}{1,2})$|\.[^\W\d_]$"
+    r"(?:^|[\s(\[«„“\"'/-])(?:[^\W\d_]|\d{1,2}|[b-df-hj-np-tv-xzб-дж-зк-нп-тф-щ]{2,3}|"
+    r"al|ca|ed|op|vi|etc|hab|usw|тыс|approx|\p{Lu}\p{Ll}{1,2})$|\.[^\W\d_]$"
 )
 AFTER_SENTENCE = regex.compile(r"\s*(?:$|[^\W\p{Ll}_]|[«„“\"¿¡])")
 # Before a mark: a letter or a digit, what closes, or a point, but not that of `c.`. `$`, `L'` and `pre-` ask

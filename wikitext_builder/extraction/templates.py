@@ -27,7 +27,9 @@ from wikitext_builder.extraction.macros.registry import (
     MACROS,
     REDIRECTS,
     authorities,
+    folded_names,
     is_mark,
+    is_read,
     is_removed,
     template_of,
 )
@@ -110,8 +112,7 @@ class TemplateReader:
             return self.read_link.is_picture(first)
         if ":" in first:
             return False
-        name = template_name(first)
-        name = self.redirects.get(name, name)
+        name = self.name_of(template_name(first))
         return self.macro(name) is None and is_removed(name)
 
     def function(self, call: str, parts: list[Part]) -> str:
@@ -135,6 +136,17 @@ class TemplateReader:
             return macro
         return self.macros.get(name)
 
+    def name_of(self, name: str) -> str:
+        """The name of the template that we know and that a name leads to; itself if there is none.
+
+        Capitals within a name count only if it has them in common with no template: the English Wikipedia
+        has redirects such as `ILL`.
+        """
+        name = self.redirects.get(name, name)
+        if self.macros is MACROS and self.macro(name) is None and not is_removed(name):
+            return folded_names().get(name.casefold(), name)
+        return name
+
     def template(self, name: str, parts: list[Part], source: str) -> str:
         """The wikitext of a call of the template of this name."""
         result = self.known_text(name, lambda: _arguments(parts), one_line="\n" not in source)
@@ -142,20 +154,21 @@ class TemplateReader:
 
     def knows(self, name: str) -> bool:
         """True if a template of this name has a macro, or gives no text on purpose."""
-        name = self.redirects.get(name, name)
+        name = self.name_of(name)
         return self.macro(name) is not None or is_removed(name)
 
     def known_text(
         self, name: str, arguments: Callable[[], Mapping[str, str]], *, one_line: bool = True
     ) -> str | None:
         """The text of a template that `knows` accepts; None if the macro does not know these arguments."""
-        name = self.redirects.get(name, name)
+        name = self.name_of(name)
         macro = self.macro(name)
         if macro is None and is_removed(name):
             return GONE if is_mark(name) else BOX
         if macro is None:
             return None
-        result = macro(Call(name=name, arguments=arguments(), page=self.page))
+        call = Call(name=name, arguments=arguments(), page=self.page)
+        result = macro(call) if name in self.own or is_read(name, call.arguments) else None
         # Most templates put their text in a span, where an asterisk at the start does not make a list item.
         if result and result[0] in LIST_MARKS and one_line:
             return f"&#{ord(result[0])};{result[1:]}"

@@ -1,27 +1,28 @@
 """What macros claim: what shows their texts, and no guess if a call has a parameter that they do not read."""
 
 import bz2
-import re
 from collections.abc import ItemsView
 from functools import cache
 from itertools import product
 from typing import Any
 from xml.etree.ElementTree import iterparse
 
-from tests.cases import cases, read
+from tests.cases import cases
 from tests.conftest import data
 from tests.wikitext_builder.extraction.pages import page
-from wikitext_builder.extraction.expander import included
-from wikitext_builder.extraction.macros import Call, read_table
-from wikitext_builder.extraction.macros.registry import MACROS, REDIRECTS, UNREAD, authorities
+from wikitext_builder.extraction.macros import READS, Call, read_table
+from wikitext_builder.extraction.macros.registry import (
+    HARMLESS,
+    MACROS,
+    PAGE,
+    REDIRECTS,
+    authorities,
+    is_read,
+)
+from wikitext_builder.extraction.page import extract
 
 CALLS = [case["arguments"] for case in cases("extract/calls")]
-HARMLESS = {name: set(names.split("|")) for name, names in read("extract/harmless")["parameters"].items()}
 SOURCES = ("pages/templates.xml.bz2", "pages-more/templates-modern.xml.bz2")
-INVOKED = re.compile(r"#invoke:\s*([^|}]*?)\s*\|")
-OF_WIKITEXT = re.compile(r"\{\{\{\s*([^{}|]+?)\s*[|}]")
-OF_LUA = re.compile(r"\b[aA]rgs(?:\.([A-Za-z_]\w*)|\[\s*(?:'([^']+)'|\"([^\"]+)\")\s*\])")
-SHARED = {"Arguments", "String", "Template wrapper", "TEMPLATENAME", "Convert", "Math"}  # not of one template
 
 
 class Asked(dict[str, str]):
@@ -67,19 +68,6 @@ def exported() -> dict[str, list[dict[str, str]]]:
     return pages
 
 
-def source(title: str) -> str:
-    return "\n".join(one["text"] for one in exported().get(title, ()))
-
-
-def parameters_of(name: str) -> set[str]:
-    """The parameters that the source of a template reads, and the modules that it calls."""
-    wikitext = included(source(f"Template:{name}"))
-    found = set(OF_WIKITEXT.findall(wikitext))
-    for module in {one[:1].upper() + one[1:] for one in INVOKED.findall(wikitext)} - SHARED:
-        found |= {"".join(names) for names in OF_LUA.findall(source(f"Module:{module}"))}
-    return found
-
-
 def test_macros_without_authority_become_fewer() -> None:
     """A wiki is asked for them first. Lower the number, never raise it."""
     assert {*authorities()} <= {*MACROS}
@@ -99,24 +87,30 @@ def test_authorities_are_what_the_sources_are() -> None:
             )
 
 
-def test_a_call_with_an_unread_parameter_has_no_text() -> None:
-    for row in read_table("unread"):
-        parameters = row[1].split("|")
-        names = [name for name, unread in UNREAD.items() if unread == parameters]
-        assert names
-        for name, parameter, arguments in product({*names[:3], *names[-3:]}, parameters, CALLS):
-            call = Call(name=name, arguments={**arguments, parameter: "5"}, page=page("", "Tokyo"))
-            assert MACROS[name](call) is None
+def test_a_macro_reads_what_it_declares() -> None:
+    """Names that a macro asks for and does not declare would make calls unknown that it knows."""
+    read = {
+        name: asked_for(name) - {"all", "", *PAGE} for name, declared in READS.items() if declared is not None
+    }
+    wrong = {
+        name: unknown
+        for name, asked in read.items()
+        if (unknown := {key for key in asked if not (key.isdecimal() or is_read(name, {key: "5"}))})
+    }
+    assert wrong == {}
 
 
-def test_each_parameter_of_a_source_is_read_or_unread_or_harmless() -> None:
-    """The harmless ones give the same text on a real MediaWiki: see docs/notes.md."""
-    found = {}
-    for name in sorted(title.removeprefix("Template:") for title in exported() if title[:9] == "Template:"):
-        if name.startswith("Lang-") and name != "Lang-ru":
-            continue  # a macro for all
-        if name in MACROS and "all" not in (asked := asked_for(name)):
-            known = asked | {*UNREAD.get(name, ())} | HARMLESS["*"] | HARMLESS.get(name, set())
-            if unknown := parameters_of(name) - known:
-                found[name] = unknown
-    assert found == {}
+def test_a_harmless_parameter_is_one_that_its_macro_does_not_read() -> None:
+    rows = [row for row in read_table("harmless") if row[0] != "*"]
+    twice = [
+        (name, key)
+        for names, keys, _source in rows
+        for name, key in product(names.split("|"), keys.split("|"))
+        if name[-1] != "*" and (key in HARMLESS["*"] or key in (READS[name] or ()))
+    ]
+    assert twice == []
+
+
+def test_a_call_with_an_unread_parameter_is_left_out() -> None:
+    calls = [case["wikitext"] for case in cases("extract/templates", "unread parameters")]
+    assert [call for call in calls if extract(page(f"It is {call} of old.")).left_out != (call,)] == []

@@ -73,7 +73,7 @@ def test_a_function_of_a_module_gives_the_text_of_its_template(
 def test_no_name_has_two_macros() -> None:
     """The later one would win silently: lists in columns were once lost this way."""
     with pytest.raises(ValueError, match="two macros for Convert"):
-        macro("New one", "Convert")(MACROS["Convert"])
+        macro("New one", "Convert", reads="1")(MACROS["Convert"])
     assert "New one" not in MACROS
 
 

@@ -139,7 +139,7 @@ def _several(task: Task, output: Several, denominator: int) -> str | None:
     return _joined(task, texts, "out", named=named) + task.middle
 
 
-@macro("Convert", "Cvt")
+@macro("Convert", "Cvt", reads=None)
 def convert(call: Call) -> str | None:
     """The text of a conversion; None where the module shows an error.
 
@@ -209,6 +209,17 @@ def _laid_out(shown: str, outputs: list[str], options: Options, rest: Rest) -> s
     converted = between.join(outputs)
     left, right = (converted, shown) if "flip" in options.flags else (shown, converted)
     return left + before + right + after
+
+
+@macro("Height", reads="m|cm|ft|in|abbr")
+def height(call: Call) -> str | None:
+    """`1.85 m (6 ft 1 in)` of `{{height|m=1.85}}`; `abbr=no` writes the names of the units."""
+    abbreviated = "off" if call.get("abbr") in {"no", "off"} else "on"
+    metric = next((unit for unit in ("m", "cm") if call.get(unit)), "")
+    values = [call.get("ft"), "ft", call.get("in") or "0", "in", "m"]
+    values = [call.get(metric), metric, "ftin"] if metric else values
+    arguments = {str(number): value for number, value in enumerate(values, 1)}
+    return convert(replace(call, arguments=arguments | {"abbr": abbreviated}))
 
 
 def _source(

@@ -69,7 +69,7 @@ def _parsed(abbreviated: bool, arguments: tuple[tuple[str, str], ...]) -> Option
     flags = {effect[1:] for effect in effects if effect.startswith("+")}
     if RARE in effects or denominator < 0 or {"spellin", "flip"} <= flags:
         return None
-    abbreviation = _word("abbr", asked) or ("on" if abbreviated else "")
+    abbreviation = "on" if abbreviated else _word("abbr", asked)
     display = _word("disp", asked)
     joins = JOINS.get(display, JOINS[""])
     if display == "slash" and abbreviation in {"on", "off", "mos"}:

@@ -94,7 +94,7 @@ def parts_of(text: str) -> list[str]:
     return [match["y"], match["m"], match["d"]] if match else [text, "", ""]
 
 
-@macro("As of")
+@macro("As of", reads="1|2|3|LC|alt|bare|df|lc|post|pre|since")
 def as_of(call: Call) -> str | None:
     """`As of May 2000`, with the words that its switches choose."""
     if alternative := call.get("alt"):
@@ -108,7 +108,7 @@ def as_of(call: Call) -> str | None:
     return " ".join(filter(None, before)) + call.get("post")
 
 
-@macro("Dts")
+@macro("Dts", reads="1|2|3|4|abbr|format")
 def sortable_date(call: Call) -> str | None:
     """`{{dts|1976|12|23}}` or `{{dts|23 December 1976}}`, as Module:Date table sorting shows them."""
     year, month, day, era = call.numbered(4)
@@ -136,6 +136,7 @@ def sortable_date(call: Call) -> str | None:
 
 
 UNITS = {"y": "year", "m": "month", "d": "day"}
+TWO_DATES = "1|2|3|4|5|6|year|month|day|year1|month1|day1|year2|month2|day2"
 
 
 def age_in(letters: str, joint: str = "") -> Macro:
@@ -190,7 +191,7 @@ for _name, _units, _joint in (
     ("Age in years and days", "yd", ", "),
     ("Age in years and months", "ym", ", "), ("Age in years, months and days", "ymd", " and "),
 ):  # fmt: skip
-    macro(_name)(age_in(_units, _joint))
+    macro(_name, reads=TWO_DATES)(age_in(_units, _joint))
 
 
 CLOCK = r"(?:[ T]+(\d{1,2}):(\d{2})(?::(\d{2}))?(?: ?(?:Z|UTC))?)?"

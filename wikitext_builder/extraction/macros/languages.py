@@ -58,7 +58,11 @@ def named_language(name: str, call: Call, first: int = 1) -> str:
     return label + shown if value or translit or literal else GONE  # there is no text
 
 
-@macro(*NAMED, *(f"Lang-{code}" for code in LANGUAGE_NAMES if f"Lang-{code}" not in OWN | NAMED.keys()))
+@macro(
+    *NAMED,
+    *(f"Lang-{code}" for code in LANGUAGE_NAMES if f"Lang-{code}" not in OWN | NAMED.keys()),
+    reads="1|2|3|2x|label|links|lit|text|translation|translit",
+)
 def lang_code_template(call: Call) -> str | None:
     """`{{lang-fr|chat}}`: the language from the name of the template."""
     code = call.name.partition("-")[2]
@@ -66,21 +70,21 @@ def lang_code_template(call: Call) -> str | None:
     return named_language(NAMED.get(call.name) or today or LANGUAGE_NAMES[code], call)
 
 
-@macro("Langx")
+@macro("Langx", reads="1|2|3|4|code|label|lit|text|translation|translit")
 def langx(call: Call) -> str | None:
     """`{{langx|fr|chat}}`: the language from the first argument, which may have a script or a region."""
     name = language_name(call.get("1", "code"))
     return named_language(name, call, 2) if name else None
 
 
-@macro("Transl", shared=True)
+@macro("Transl", reads="2|3", shared=True)
 def transliteration(call: Call) -> str | None:
     """The text of `{{transl|language|text}}` or `{{transl|language|standard|text}}`."""
     words = call.arguments.get("3", call.arguments.get("2"))
     return words.strip() if words is not None else None
 
 
-@macro("Zh")
+@macro("Zh", reads="|".join(["1", "c", "s", "t", "first", "labels", *ZH_LABELS]))
 def zh(call: Call) -> str | None:
     """`Chinese: 杜甫; pinyin: Dù Fǔ; literally: "…"`."""
     arguments = dict(call.arguments)
@@ -100,7 +104,9 @@ def zh(call: Call) -> str | None:
     return "; ".join(pieces) or GONE
 
 
-@macro(*(f"{code.capitalize()} icon" for code in LANGUAGE_NAMES if len(code) == 2), "Language icon")
+@macro(
+    *(f"{code.capitalize()} icon" for code in LANGUAGE_NAMES if len(code) == 2), "Language icon", reads="1"
+)
 def language_icon(call: Call) -> str | None:
     """`(German)`: the language of a linked page, by the name of the template or the argument."""
     code = call.get("1") or call.name.partition(" ")[0].lower()
@@ -117,8 +123,8 @@ OLD_CODES = {"tu": "tr"}  # in names of templates; not a code of a language
 PLACES_OF_IPA = lookup("ipa place")
 
 
-@macro("IPA text", shared=True)
-@macro("IPA", "IPA-en")
+@macro("IPA text", reads="1|2|3|label", shared=True)
+@macro("IPA", "IPA-en", reads="1|2|3|label")
 def ipa(call: Call) -> str | None:
     """The transcription of `{{IPA|…}}`, unchanged; with a language first, as Module:IPA of 2023 shows it."""
     values = call.positional()
@@ -137,7 +143,9 @@ def ipa_label(name: str, place: str | None, default: str | None) -> str | None:
     return {"lang": f"{name}:", "": "", "generic": "", **PLACES_OF_IPA}.get(place, default)
 
 
-@macro(*(f"IPA-{code}" for code in [*LANGUAGE_NAMES, *OLD_CODES] if f"IPA-{code}" not in OWN_IPA))
+@macro(
+    *(f"IPA-{code}" for code in [*LANGUAGE_NAMES, *OLD_CODES] if f"IPA-{code}" not in OWN_IPA), reads="1|2"
+)
 def ipa_of_language(call: Call) -> str | None:
     """`German: [bɛʁˈliːn]`: the language from the name of the template."""
     code = call.name.partition("-")[2]
@@ -147,7 +155,7 @@ def ipa_of_language(call: Call) -> str | None:
     return f"{label} &#91;{call.get('1')}&#93;".lstrip() if call.get("1") else None
 
 
-@macro("IPAc-en")
+@macro("IPAc-en", reads="*")
 def ipa_english(call: Call) -> str | None:
     """`/bɜːrˈlɪn/`, with the words for where it is pronounced so."""
     labels: list[str] = []
@@ -163,7 +171,7 @@ def ipa_english(call: Call) -> str | None:
     return f"{prefix}/{''.join(sounds)}/" if sounds else None
 
 
-@macro("Respell", "USdict", "Pronunciation-")
+@macro("Respell", "USdict", "Pronunciation-", reads="*")
 def respelled(call: Call) -> str | None:
     """`BUR-lin`."""
     shown = "-".join(call.given())
@@ -172,7 +180,7 @@ def respelled(call: Call) -> str | None:
     return re.sub("-{2,}", "-", shown)
 
 
-@macro("Audio")
+@macro("Audio", reads="2")
 def audio(call: Call) -> str | None:
     """The word that the sound is for; a mark if the label only says that one can listen."""
     label = call.get("2")
@@ -182,7 +190,7 @@ def audio(call: Call) -> str | None:
 # --- names, references, lists
 
 
-@macro("Ship", "USS", "GS")
+@macro("Ship", "USS", "GS", reads="1|2|3|4")
 def ship(call: Call) -> str | None:
     """`USS Enterprise (CVN-65)`: the last argument chooses the parts; `{{ship}}` has a prefix first."""
     prefix = {"Ship": [], "GS": ["German submarine"]}.get(call.name, [call.name])
@@ -205,7 +213,7 @@ def shown_parts(prefix: str, name: str, number: str, shown: str) -> str:
     return " ".join(part for part in (prefix if bits & 4 else "", named, numbered) if part)
 
 
-@macro("Bibleverse", "Bibleref", "Bibleref2", "Bibleref2c")
+@macro("Bibleverse", "Bibleref", "Bibleref2", "Bibleref2c", reads="*")
 def bible(call: Call) -> str | None:
     """`1 Corinthians 13:1`: number, book and verses (which begin with a digit), or their label.
 
@@ -217,19 +225,19 @@ def bible(call: Call) -> str | None:
     return "".join(label) or " ".join(value for value in values[: verses + 1] if value)
 
 
-@macro("Bibleverse-nb", "Bibleref2-nb", "Bibleref2c-nb")
+@macro("Bibleverse-nb", "Bibleref2-nb", "Bibleref2c-nb", reads="*")
 def bible_verses(call: Call) -> str | None:
     """`13:1`: the verses alone."""
     return next((value for value in call.positional()[1:3] if value[:1].isdecimal()), call.get("2"))
 
 
-@macro("Nbsp", shared=True)
+@macro("Nbsp", reads="1", shared=True)
 def _spaces(call: Call) -> str:
     count = at_most(20, call.get("1"))
     return "&nbsp;" * (1 if count is None else count)
 
 
-@macro("Interlanguage link", shared=True)
+@macro("Interlanguage link", reads="*|lt|display", shared=True)
 def interlanguage(call: Call) -> str | None:
     """The label of a link to an article of another Wikipedia."""
     if label := call.get("lt", "display"):
@@ -240,7 +248,7 @@ def interlanguage(call: Call) -> str | None:
     return values[is_code] if values else None
 
 
-@macro("Tag", shared=True)
+@macro("Tag", reads="1|2|attribs|content|params", shared=True)
 def tag(call: Call) -> str | None:
     """`<ref>...</ref>`, or the part of it that the first letter of the kind asks for."""
     name, kind = call.get("1"), call.get("2")[:1] or "p"
@@ -251,13 +259,16 @@ def tag(call: Call) -> str | None:
     return (shown | dict.fromkeys("esv", f"{start} /&gt;")).get(kind) if name else None
 
 
-@macro("Sic", shared=True)
+@macro("Sic", reads="1|2|3|hide", shared=True)
 def sic(call: Call) -> str | None:
     """The error as written, and `[sic]` unless the call hides it; a question mark comes before the error."""
     doubted = call.arguments.get("1", "?") == "?"
     words = "".join(call.arguments.get(number, "") for number in (("2", "3") if doubted else ("1", "2")))
     mark = "?" if doubted and "1" in call.arguments else ""
     return words if call.get("hide") else f"{words} &#91;sic{mark}&#93;".strip()
+
+
+HARVARD = "*|at|loc|p|page|pages|pp|ps"
 
 
 def harvard_reference(form: str, *, colon: bool = False) -> Macro:
@@ -280,15 +291,15 @@ def harvard_reference(form: str, *, colon: bool = False) -> Macro:
     return macro
 
 
-@macro("Unbulleted list", shared=True)
+@macro("Unbulleted list", reads="*|title", shared=True)
 def one_per_line(call: Call) -> str | None:
     """Each item on a line of its own."""
-    items = call.given()
+    title, items = call.get("title"), call.given()
     if len(items) == 1 and items[0].startswith(("*", "#", ":")):
-        return "\n" + items[0] + "\n"
-    return "".join(f"\n* {item}" for item in items) + "\n" if items else ""
+        return f"\n{title}\n{items[0]}\n"
+    return "".join(f"\n* {item}" for item in ([title] if title else []) + items) + "\n" if items else ""
 
 
 for _name, _form in (("txt", "{names} ({year})"), ("nb", "{names} {year}"), ("", "({names} {year})")):
-    macro(f"Harv{_name}", shared=True)(harvard_reference(_form))
-    macro(f"Harvcol{_name}", shared=True)(harvard_reference(_form, colon=True))
+    macro(f"Harv{_name}", reads=HARVARD, shared=True)(harvard_reference(_form))
+    macro(f"Harvcol{_name}", reads=HARVARD, shared=True)(harvard_reference(_form, colon=True))

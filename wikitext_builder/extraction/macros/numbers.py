@@ -56,7 +56,7 @@ def round_half_up(value: Decimal, digits: str) -> Decimal | None:
     return value.quantize(Decimal(1).scaleb(-int(digits)), ROUND_HALF_UP)
 
 
-@macro("Val", shared=True)
+@macro("Val", reads="1|2|3|e|end|fmt|p|s|u|ul|up|upl", shared=True)
 def value_with_uncertainty(call: Call) -> str | None:
     """`(1.2±0.1)×103 kg` of `{{val}}`; gaps between thousands come from the style."""
     values = call.positional()
@@ -97,7 +97,7 @@ def signed(value: str, call: Call) -> str:
     return grouped(plain) if call.get("fmt") == "commas" else plain.replace("-", "−")
 
 
-@macro("Percentage", shared=True)
+@macro("Percentage", reads="1|2|3|%|pad", shared=True)
 def percentage(call: Call) -> str | None:
     """`33%` of a part and a whole, which is 100 if it is not given; zeros at the end only if asked for."""
     part, whole = number(call.get("1")), number(call.get("2") or "100")
@@ -120,14 +120,14 @@ def ordinal(value: str) -> str:
     return value + {1: "st", 2: "nd", 3: "rd"}.get(last, "th")
 
 
-@macro("Inflation-year")
+@macro("Inflation-year", reads="1|index")
 def year_of_prices(call: Call) -> str | None:
     """The year whose dollars `{{Inflation}}` converts to. The table changes each year; only 2016 is known."""
     known = call.get("1", "index").upper() in INDEX_NAMES and call.page.timestamp.startswith(LAST_YEAR)
     return LAST_YEAR if known else None
 
 
-@macro("Inflation")
+@macro("Inflation", reads="1|2|3|4|cursign|end_year|fmt|index|r|start_year|value")
 def inflated(call: Call) -> str | None:
     """`25396` of `{{Inflation|US|1000|1911}}`: the sum of a year in dollars of the year 4, else of 2016.
 
@@ -147,7 +147,7 @@ def inflated(call: Call) -> str | None:
     return grouped(amount) if call.get("fmt") == "c" else amount
 
 
-@macro("Format price")
+@macro("Format price", reads="1")
 def price(call: Call) -> str | None:
     """`1.23 million` of 1234567: three digits in all."""
     amount = number(call.get("1"))
@@ -165,14 +165,14 @@ SAME = {"early": "lower", "mid": "middle", "late": "upper"}
 NUMBER = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
 
 
-@macro("Chem", shared=True)
+@macro("Chem", reads="*", shared=True)
 def chemical(call: Call) -> str | None:
     """`SO42−` of `{{chem|SO|4|2-}}`: without spaces, as in the official files; a charge has a minus sign."""
     values = [CHARGE.sub(r"\1−", value) if CHARGE.fullmatch(value) else value for value in call.positional()]
     return "".join(values) or None
 
 
-@macro("Nuclide", "SimpleNuclide", "ComplexNuclide", shared=True)
+@macro("Nuclide", "SimpleNuclide", "ComplexNuclide", reads="1|2", shared=True)
 def nuclide(call: Call) -> str | None:
     """`14C` of an element and a mass number."""
     values = call.positional()
@@ -182,7 +182,7 @@ def nuclide(call: Call) -> str | None:
     return f"{mass}{ELEMENTS.get(name.lower(), name)}"
 
 
-@macro("Mp", "Mpl-", "Minor planet", shared=True)
+@macro("Mp", "Mpl-", "Minor planet", reads="*", shared=True)
 def minor_planet(call: Call) -> str | None:
     """`2004 MN4`, and `(15760) 1992 QB1` with a number; from the documentation of {{mp}}."""
     values = call.given()
@@ -200,7 +200,7 @@ def age_of(name: str, places: str) -> str | None:
     return None if rounded is None else f"{rounded.normalize():f}"
 
 
-@macro("Ma")
+@macro("Ma", reads="1|2|error|round")
 def millions_of_years(call: Call) -> str | None:
     """`66 million years ago`, `100 to 66 million years ago`, `508 million years`; None if it is unknown."""
     start = age_of(call.get("1"), call.get("round"))
@@ -221,7 +221,7 @@ MARKS = ("°", "′", "″")
 ZERO = {"S": "N", "W": "E"}
 
 
-@macro("Coord", "Coor dms", "Coor dm", "Coor d")
+@macro("Coord", "Coor dms", "Coor dm", "Coor d", reads="*|display|format")
 def coordinates(call: Call) -> str | None:
     """`57°53′N 11°32′E`; a mark if they are only beside the title.
 
@@ -271,7 +271,7 @@ def _in_parts(values: list[str], parts: int) -> str:
     return f"{rest}°{shown}{letter if float(values[0]) else ZERO.get(letter, letter)}"
 
 
-@macro("Höhe")
+@macro("Höhe", reads="1|2")
 def height_above_sea(call: Call) -> str | None:
     """`1,493 m above sea level (NHN)`; without a reference level `1,415 m`."""
     value, reference = call.get("1"), call.get("2")
@@ -283,7 +283,7 @@ def height_above_sea(call: Call) -> str | None:
     return f"{metres:,}{point}{decimals} m" + (f" above sea level ({level})" if level else "")
 
 
-@macro("Winning percentage")
+@macro("Winning percentage", reads="1|2|3")
 def winning_percentage(call: Call) -> str | None:
     """`.625` of wins and losses."""
     games = [call.get(name) or "0" for name in ("1", "2", "3")]
@@ -295,7 +295,7 @@ def winning_percentage(call: Call) -> str | None:
     return f"{(wins + ties / 2) / (wins + losses + ties):.3f}".removeprefix("0")
 
 
-@macro("NBA Year", "NHL Year")
+@macro("NBA Year", "NHL Year", reads="1|2|app|type")
 def winter_season(call: Call) -> str | None:
     """`1987–88`, its first or its last year, and the words after it."""
     year, part = call.get("1"), call.get("2", "type")

@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from wikitext_builder.extraction.macros import (  # noqa: F401 - each declares its macros as it is imported
     DECLARED,
     LONGEST_KEY,
+    READS,
     SHARED,
     Call,
     Macro,
@@ -46,8 +47,9 @@ FILTERS: dict[str, Callable[[str], str]] = {
     "ordinal": lambda value: numbers.ordinal(value) if value.isdecimal() else "",
     "ordinal below zero": lambda value: numbers.ordinal(value[1:]) if BELOW_ZERO.fullmatch(value) else "",
     "decade": lambda value: f"{value[:-1]}0s" if value.isdecimal() else "",
-    "math": lambda value: formula(value) if "\\" in value else value,
+    "upper": str.upper,
     "given": lambda value: value and GIVEN,
+    "absent": lambda value: "" if value else GIVEN,
 }
 JOINS = {name: _visible(joint) for name, joint in lookup("joint").items()}
 PAGE: dict[str, Callable[[Call], str]] = {
@@ -58,6 +60,7 @@ PAGE: dict[str, Callable[[Call], str]] = {
     "SECOND": lambda call: call.arguments.get("2", call.get("1")),
     "LAST": lambda call: "".join(call.positional()[-1:]),
 }
+PAGE_READS = {"SECOND": "12", "LAST": "*", **dict.fromkeys(PAGE.keys() - {"SECOND", "LAST"}, "")}
 NOTHING: dict[str, str | None] = {"-": "", "?": None}
 Value = Callable[[Call], str]
 
@@ -154,14 +157,15 @@ def _declare_tables() -> None:
             now = pattern(written)
             DECLARED.update({name: _dated(family, now, DECLARED[name]) for name in names})
         else:
-            macro(*names, shared=bool(shared))(pattern(written))
+            macro(*names, reads=None, shared=bool(shared))(pattern(written))
+        for name in names:
+            READS[name] = _read_by(written) if not family else _either(READS[name], _read_by(written))
     for name, redirects, others, _source in read_table("aliases"):
         aliases = [alias for alias in (redirects + "|" + others).split("|") if alias]
-        macro(*aliases, shared=name in SHARED)(DECLARED[name])
+        macro(*aliases, reads=None, shared=name in SHARED)(DECLARED[name])
+        READS.update(dict.fromkeys(aliases, READS[name]))
         REDIRECTS.update(dict.fromkeys(filter(None, redirects.split("|")), name))
-    for cell, unread, _source in read_table("unread"):
-        UNREAD.update(dict.fromkeys(_all_of(cell), unread.split("|")))
-    DECLARED.update({name: _careful(unread, DECLARED[name]) for name, unread in UNREAD.items()})
+        ALIASES.update(dict.fromkeys(aliases, name))
 
 
 @cache
@@ -198,17 +202,57 @@ def _dated(family: str, now: Macro, then: Macro) -> Macro:
     return lambda call: (now if changed(call, family) else then)(call)
 
 
-def _careful(unread: list[str], known: Macro) -> Macro:
-    """A macro that knows no call with these parameters, which the template reads and it does not."""
-    return lambda call: None if call.get(*unread) else known(call)
+def _read_by(written: str) -> frozenset[str] | None:
+    """The parameters that a text reads, with all numbers up to the last; None for one without words."""
+    references = REFERENCE.findall(written)
+    if not references and not re.search(r"\w", written):
+        return None
+    names = [name for cell, _ in references for name in re.split(r"[|+]", cell)]
+    read = {one for name in names for one in PAGE_READS.get(name, (name,))}
+    last = max((int(name) for name in read if name.isdecimal()), default=0)
+    return frozenset(read).union(map(str, range(1, last)))
+
+
+def _either(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+    return None if one is None or other is None else one | other
+
+
+@lru_cache(maxsize=2**12)
+def parameters(name: str) -> frozenset[str] | None:
+    """The parameters that a macro reads and those that are harmless; None: it knows all."""
+    if (reads := READS[name]) is None:
+        return None
+    return reads.union(HARMLESS["*"], HARMLESS.get(name, ()), HARMLESS.get(ALIASES.get(name, ""), ()))
+
+
+def is_read(name: str, arguments: Mapping[str, str]) -> bool:
+    """True if a macro knows what each of these arguments does to the text: no other one has a value.
+
+    >>> is_read("Circa", {"1": "1600", "lk": "no"}), is_read("Circa", {"1": "1600", "era": "BC"})
+    (True, False)
+    """
+    known = parameters(name)
+    if known is None or arguments.keys() <= known:
+        return True
+    all_numbers = "*" in known
+    return all(
+        key in known or (all_numbers and key.isdecimal()) or not value.strip()
+        for key, value in arguments.items()
+    )
 
 
 PATTERNS: list[tuple[list[str], str, str]] = []  # names, text and source of each row of patterns
-UNREAD: dict[str, list[str]] = {}  # parameters that templates read and their macros do not
 REDIRECTS: dict[str, str] = {}  # other names of the same templates
+ALIASES: dict[str, str] = {}  # these, and the names of other templates that the same macro reads
 _declare_tables()
 MACROS: dict[str, Macro] = DECLARED
 COPIED: dict[str, Macro] = {name: MACROS[name] for name in SHARED}
+# Parameters that leave a reader's text as it is, by the name of a template.
+HARMLESS = {
+    name: cell.split("|")
+    for names, cell, _source in read_table("harmless")
+    for name in (_all_of(names) if names != "*" else names)
+}
 OF_MODULES = {(module, function): template for module, function, template, _source in read_table("modules")}
 
 
@@ -253,6 +297,20 @@ def is_removed(name: str) -> bool:
 @lru_cache(maxsize=2**14)
 def _is_removed(name: str) -> bool:
     return name in REMOVED or (name not in COPIED and REMOVED_FAMILIES.fullmatch(name) is not None)
+
+
+@cache
+def folded_names() -> dict[str, str]:
+    """Names that we know by what they are without capitals; none that several templates share.
+
+    >>> folded_names()["ill"], folded_names()["citation needed span"], "au" in folded_names()
+    ('Ill', 'Citation needed span', False)
+    """
+    names: dict[str, set[str]] = {}
+    for name in (*MACROS, *REMOVED):
+        names.setdefault(name.casefold(), set()).add(name)
+    macros = {folded: {MACROS.get(name) for name in alike} for folded, alike in names.items()}
+    return {folded: min(alike) for folded, alike in names.items() if len(macros[folded]) == 1}
 
 
 @lru_cache(maxsize=2**12)
