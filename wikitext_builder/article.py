@@ -41,6 +41,7 @@ class Article:
     lines: tuple[str, ...]
     left_out: tuple[str, ...] = ()  # wikitext of each template call without a known text
     cuts: tuple[str, ...] = ()  # what went with each of them: `extraction.markers.WENT`
+    lost: tuple[int, ...] = ()  # how many words went with each of them: `extraction.markers.lost_words`
     reasons: tuple[str, ...] = ()  # why each of them could not be expanded; empty if there were no templates
     expanded: int = 0  # how many calls got their text from templates
     plain_lines: tuple[str, ...] = ()

@@ -30,6 +30,7 @@ SHOWN_FORMULA = "<formula>"  # what the official files have in its place
 CITATIONS = re.compile(f"(?:{UNKNOWN.pattern}|[\\s.,;{GONE}{BLOCK}{BOX}])+")
 CITATION = re.compile(r"\{\{\s*(?:[Cc]ite|[Cc]itation\s*[|}])")
 ALONE = re.compile(f"(?:{UNKNOWN.pattern}|[\\s{GONE}{BLOCK}{BOX}])+")
+VALUES = re.compile(r"\{\{[^{}|]*|\|(?:[^{}|=\[\]]*=)?")  # what is no value: names of calls and of parameters
 
 
 def add_seams(text: str) -> str:
@@ -92,13 +93,12 @@ class LeftOut:
     def calls_in(self, text: str, *, alone: bool) -> list[str]:
         """Return the wikitext of the calls marked in a text, in order.
 
-        A call that is `alone` in its paragraph and has only named arguments is nearly always a box of links
-        (`{{Greek religion|state=collapsed}}`) and not part of a sentence: it does not count. In an item of a
-        list it does: there it is a source.
+        A call that is `alone` in its paragraph and has no value (`{{Greek religion}}`) is nearly always a box of
+        links, and the page has no text of it: it does not count.
         """
         sources = [self.sources[int(number)] for number in UNKNOWN.findall(text)]
         if alone and ALONE.fullmatch(text):
-            return [source for source in sources if any("=" not in part for part in source.split("|")[1:])]
+            return [source for source in sources if VALUES.sub("", source).strip(" \n}")]
         return sources
 
 
@@ -134,6 +134,7 @@ INNER = re.compile(r"\([^()]*\)")
 COMMA = re.compile(r"[,;](?=[\s\x02\x03\x06]|$)|[；，、،؛]")
 SEMICOLONS = ";；؛"
 WORD = re.compile(r"[^\W_]+")
+LETTERS = re.compile(r"[^\W\d_]+")
 WINDOW = 40  # characters around a hole or a mark that decide
 LONGEST = 600  # characters of parentheses
 LONGEST_SENTENCE = 1000  # characters in which a clause is looked for
@@ -152,38 +153,64 @@ class Part(NamedTuple):
     kind: str
 
 
-def close_calls(text: str, *, listed: bool = False, cut: bool = True) -> tuple[str, list[str]]:
-    r"""Return the text without what lacks the words of an unknown call, and what went with each call.
+def lost_words(call: str) -> int:
+    """Estimate how many words of its page are lost with a call without a text: those of its values.
+
+    Words are runs of letters; a name of a template or of a parameter is none, and numbers are mostly those of
+    tables. What the template adds is unknown, and some values are never shown, such as the name of a picture.
+    `Article.lost` adds the words that `close_calls` cuts because of the call: those of the clause, the
+    parentheses, the sentence or the item around it. A word that goes because of two calls counts once.
+
+    >>> lost_words("{{Unknown verse|text=The road is long.|lang=en}}"), lost_words("{{convert|34|km}}")
+    (5, 1)
+    """
+    return len(LETTERS.findall(VALUES.sub(" ", call)))
+
+
+class Closed(NamedTuple):
+    """A text without calls, what went with each of them, and how many words around it went."""
+
+    text: str
+    went: list[str]
+    words: list[int]
+
+
+def close_calls(text: str, *, listed: bool = False, cut: bool = True) -> Closed:
+    r"""Return the text without what lacks the words of an unknown call.
 
     >>> text = "It is old. With \x031\x04 people it is large (\x032\x04 in 2020). It has a river.\x033\x04"
-    >>> close_calls(text)
+    >>> close_calls(text)[:2]
     ('It is old.\x02\x02 It has a river.\x02', ['sentence', 'parentheses', 'nothing'])
     >>> close_calls("It is a town (\x031\x04 in 2020), \x032\x04 north of Ayr, and fine.")
-    ('It is a town \x02\x02 and fine.', ['parentheses', 'clause'])
+    Closed(text='It is a town \x02\x02 and fine.', went=['parentheses', 'clause'], words=[2, 3])
     """
     if not cut:
-        return UNKNOWN.sub(GONE, text), [NOTHING] * text.count(UNKNOWN_START)
+        calls = text.count(UNKNOWN_START)
+        return Closed(UNKNOWN.sub(GONE, text), [NOTHING] * calls, [0] * calls)
     whole = " ".join(text.split())
     # The character of an entity, after as many unseen marks as make it as long.
     text = ENTITY.sub(lambda one: html.unescape(one[0])[-1:].rjust(len(one[0]), SEAM), whole)
     pairs = _pairs(text)
     marks, ends = _ends(text, pairs)
     went: list[str] = []
-    cuts: list[Part] = []
+    cuts: list[tuple[Part, int]] = []  # each with the number of the call
     for hole in HOLE.finditer(text):
         place = bisect_left(ends, hole.end())
         start, end = ends[bisect_right(ends, hole.start()) - 1], ends[place]
         kind = NOTHING
         if _misses_words(text, hole, start, listed=listed):
             sentence = Part(start, end, ITEM if listed and end - start == len(text) else SENTENCE)
-            cuts.append(_smallest(text, hole, _around(pairs, hole), sentence, marks[place]))
-            kind = cuts[-1].kind
+            part = _smallest(text, hole, _around(pairs, hole), sentence, marks[place])
+            cuts.append((part, len(went)))
+            kind = part.kind
         went += [kind] * hole[0].count(UNKNOWN_START)
-    kept, position = [], 0
-    for start, end, _kind in sorted(cuts):
-        kept += [whole[position : max(start, position)], GONE]
-        position = max(end, position)
-    return UNKNOWN.sub(GONE, "".join([*kept, whole[position:]])), went
+    kept, position, words = [], 0, [0] * len(went)
+    for (start, end, _kind), call in sorted(cuts):
+        start, end = max(start, position), max(end, position)
+        kept += [whole[position:start], GONE]
+        words[call] = _words(UNKNOWN.sub("", text[start:end]))
+        position = end
+    return Closed(UNKNOWN.sub(GONE, "".join([*kept, whole[position:]])), went, words)
 
 
 def _pairs(text: str) -> list[tuple[int, int]]:

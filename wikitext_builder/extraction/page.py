@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from operator import add
 from types import MappingProxyType
 
 from wikitext_builder.article import INCOMPLETE, SECTIONS, Article, Page
@@ -26,6 +27,7 @@ from wikitext_builder.extraction.markers import (
     LeftOut,
     close_calls,
     latex_of,
+    lost_words,
     with_latex,
     without_latex,
 )
@@ -181,6 +183,7 @@ def lay_out(
     lines = whole.copy()
     unknown: list[str] = []
     cuts: list[str] = []
+    lost: list[int] = []
     for block in found:
         text = block.text
         if UNKNOWN_START in text:
@@ -188,9 +191,10 @@ def lay_out(
                 continue
             calls = left_out.calls_in(text, alone=not block.level and not block.listed)
             cut = incomplete == "cut" and not block.level
-            text, went = close_calls(text, listed=block.listed, cut=cut)
+            text, went, words = close_calls(text, listed=block.listed, cut=cut)
             unknown += calls
             cuts += went[: len(calls)]  # a block of calls alone, of which some do not count, loses nothing
+            lost += map(add, map(lost_words, calls), words)
         if not block.level:
             paragraph = [line] if (line := polish(text, joiners=joiners)) else []
             whole += paragraph
@@ -208,6 +212,7 @@ def lay_out(
         lines=tuple(map(without_latex, [*lines, ""])),
         left_out=tuple(unknown),
         cuts=tuple(cuts),
+        lost=tuple(lost),
         plain_lines=tuple(map(with_latex, [*whole, ""])),
         formulas=tuple(latex_of(mark) for line in whole for mark in FORMULA_MARK.findall(line)),
     )

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from tests.cases import cases, each, wrong
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.extraction.macros.parser_functions import call_name
-from wikitext_builder.extraction.markers import WENT, close_calls
+from wikitext_builder.extraction.markers import WENT, WORD, close_calls
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.wiki.languages import LANGUAGES
 
 HOLE = "\x031\x04"
+VERSE = "a=A verse of five words"
 WORDS = st.sampled_from(
     ["Rome", "is", "old", "$5", "(a", "b)", "c,", "d;", "St.", "“e”", "&nbsp;", "都", "。", "\x02", HOLE]
 )
@@ -36,27 +37,32 @@ def test_what_stays():
 
 def test_what_went_is_said_of_each_call_and_can_be_switched_off():
     wikitext = (
-        "{{Zz|a=b}}\n\nIt is {{zz|1}}. He (a {{zz|2}}) is.{{zz|3}} A town of old, at {{zz|4}}.\n"
-        "* {{zz|5}}, b\n* {{zz|a=6}}"
+        "{{Zz|a=}}\n\nIt is {{zz|1}}. He (a {{zz|2}}) is.{{zz|3}} A town of old, at {{zz|4}}.\n"
+        "* {{zz|5}}, b\n* {{zz|a=6}}\n\n{{zz|a=A verse of five words}}\n\n{{zz}}"
     )
     article = extract(page(wikitext))
-    assert article.left_out == tuple(f"{{{{zz|{one}}}}}" for one in (1, 2, 3, 4, 5, "a=6"))
-    assert article.cuts == ("sentence", "parentheses", "nothing", "clause", "item", "nothing")
+    assert article.left_out == tuple(f"{{{{zz|{one}}}}}" for one in (1, 2, 3, 4, 5, "a=6", VERSE))
+    assert article.cuts == ("sentence", "parentheses", "nothing", "clause", "item", "nothing", "nothing")
+    assert article.lost == (2, 1, 0, 1, 1, 0, 5)
     kept = extract(page(wikitext), incomplete="keep")
     assert kept.left_out == article.left_out
     assert set(kept.cuts) == {"nothing"}
+    assert kept.lost == (0, 0, 0, 0, 0, 0, 5)
     assert kept.lines[3:5] == ("It is. He (a) is. A town of old, at.", "b")
 
 
 @given(st.lists(WORDS, max_size=30), st.booleans())
 def test_no_text_is_added_and_none_goes_without_a_hole(words, listed):
     text = " ".join(words)
-    closed, went = close_calls(text, listed=listed)
+    closed, went, counts = close_calls(text, listed=listed)
     rest = iter(text)
     assert all(character in rest for character in closed.replace("\x02", ""))
     assert len(went) == text.count(HOLE)
     assert set(went) <= set(WENT)
-    assert close_calls(closed, listed=listed) == (closed, [])
+    assert close_calls(closed, listed=listed) == (closed, [], [])
+    assert sum(counts) == len(WORD.findall(re.sub(f"{HOLE}|&nbsp;", " ", text))) - len(
+        WORD.findall(closed.replace("&nbsp;", " "))
+    )
     if HOLE not in text:
         assert closed == " ".join(text.split())
 
@@ -68,7 +74,7 @@ def test_sentences_without_a_hole_stay(sentences):
         shown = [words[0].capitalize(), *words[1:], "there"]
         whole += [] if place is not None else [f"{' '.join(shown)}."]
         texts.append(f"{' '.join([*shown[:place], HOLE, *shown[place:]] if place is not None else shown)}.")
-    closed, _went = close_calls(" ".join(texts))
+    closed = close_calls(" ".join(texts)).text
     rest = re.sub("[\x02\\s]+", " ", closed)
     for sentence in whole:
         assert sentence in rest
