@@ -177,6 +177,11 @@ def test_fields_of_the_recipe_can_be_given_and_the_report_is_json(store: Path, t
     report = as_json("build", "demo", "--store", store, "--out", tmp_path / "a", *changes, *more)
     assert (report["pages"], report["rejected"]) == (8, {})
     assert all(isinstance(count, int) for count in report["left_out"].values())
+    assert report["loss"]["kept_words"] > 1_000
+    again = call(
+        "build", "demo", "--store", store, "--out", tmp_path / "b", "--train-articles", "20", *changes[2:]
+    )
+    assert re.search(r"\n  lost       0\.\d\d % of the words, \d\.\d\d % of the sentences: \w", again.stdout)
     manifest = json.loads((tmp_path / "a" / "manifest.json").read_text(encoding="utf-8"))
     assert [manifest["splits"][split]["articles"] for split in SPLITS] == [5, 2, 1]
     recipe = manifest["recipe"]

@@ -16,7 +16,7 @@ from typing import Unpack
 from filelock import FileLock, Timeout
 
 from wikitext_builder.building import card
-from wikitext_builder.building.card import reasons_of, write_left_out, write_licence
+from wikitext_builder.building.card import Loss, reasons_of, write_left_out, write_licence
 from wikitext_builder.building.dask import open_runner
 from wikitext_builder.building.exports import LINES, write_archive, write_croissant
 from wikitext_builder.building.extracting import extract_pages, sources_of, warnings_of
@@ -51,9 +51,10 @@ class BuildReport:
     rejected: dict[str, int] = field(default_factory=dict)  # pages by reason
     left_out: dict[str, int] = field(default_factory=dict)  # template calls without a text, by name
     left_out_reasons: dict[str, int] = field(default_factory=dict)  # why, if the store has templates
+    loss: Loss | None = None  # words and sentences that went with these calls
     expanded: int = 0  # template calls with a text from the store's templates
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
-    warnings: tuple[str, ...] = ()  # splits that are smaller than the recipe or the given titles ask for
+    warnings: tuple[str, ...] = ()  # splits that are smaller than asked for, many words that are lost
 
 
 def build(
@@ -138,6 +139,7 @@ def _build(plan: Plan, source: str, folder: Path, runner: Runner, progress: Prog
     ended("export")
     manifest = _finish(plan, source, splits, len(vocabulary), dataset, days, sources)
     ended("describe")
+    loss = Loss.of(counted.left_out, counted.plain_words, counted.ends)
     return BuildReport(
         manifest=manifest,
         shards_found=extracted.shards_found,
@@ -147,9 +149,10 @@ def _build(plan: Plan, source: str, folder: Path, runner: Runner, progress: Prog
         rejected=dict(Counter(page.reason for page in extracted.rejected)),
         left_out={name: calls.calls for name, calls in counted.left_out.items()},
         left_out_reasons=reasons_of(counted.left_out),
+        loss=loss,
         expanded=counted.expanded,
         seconds=seconds,
-        warnings=tuple(warnings_of(plan, splits)),
+        warnings=(*warnings_of(plan, splits), *loss.warnings()),
     )
 
 

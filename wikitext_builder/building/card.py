@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
-from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +18,7 @@ from wikitext_builder.building.plan import Plan
 from wikitext_builder.dataset.counts import STATISTICS, SplitCounts, figures
 from wikitext_builder.dataset.manifest import CARD
 from wikitext_builder.extraction.macros.parser_functions import call_name
+from wikitext_builder.extraction.markers import ITEM, SENTENCE
 from wikitext_builder.files import code_hash
 from wikitext_builder.store.lock import ATTRIBUTION, LOCK, lock_lines
 from wikitext_builder.store.schema import Rejected, Revision
@@ -124,8 +124,9 @@ def _size_category(lines: int) -> str:
 
 
 LEFT_OUT: Final = "left_out.tsv"
-LEFT_OUT_COLUMNS: Final = ("calls", "template", "pages", "examples", "went")
+LEFT_OUT_COLUMNS: Final = ("calls", "template", "pages", "examples", "went", "words")
 EXAMPLES: Final = 5  # titles per template: enough to look it up, and few enough for any number of pages
+MUCH: Final = 0.01  # of the words: a loss that a build warns of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +138,7 @@ class LeftOutCalls:
     examples: tuple[str, ...]  # titles of the first of them in the order of the dataset
     reasons: Mapping[str, int] = field(default_factory=dict)  # why the store's templates do not give it
     cuts: Mapping[str, int] = field(default_factory=dict)  # what went with them
+    words: int = 0  # how many of them, as `extraction.markers.lost_words` estimates it
 
     def __add__(self, later: LeftOutCalls) -> LeftOutCalls:
         """The calls of these pages and of later ones."""
@@ -146,21 +148,24 @@ class LeftOutCalls:
             examples=(*self.examples, *later.examples)[:EXAMPLES],
             reasons=dict(Counter(self.reasons) + Counter(later.reasons)),
             cuts=dict(Counter(self.cuts) + Counter(later.cuts)),
+            words=self.words + later.words,
         )
 
 
 def left_out_of(article: Article) -> dict[str, LeftOutCalls]:
     """The calls that an article leaves out, by template."""
-    by_name: dict[str, list[tuple[str, str]]] = {}
-    for call, reason, cut in zip_longest(article.left_out, article.reasons, article.cuts, fillvalue=""):
-        by_name.setdefault(call_name(call), []).append((reason, cut))
+    by_name: dict[str, list[tuple[str, str, int]]] = {}
+    reasons = article.reasons or [""] * len(article.left_out)
+    for call, reason, cut, words in zip(article.left_out, reasons, article.cuts, article.lost, strict=True):
+        by_name.setdefault(call_name(call), []).append((reason, cut, words))
     return {
         name: LeftOutCalls(
             calls=len(calls),
             pages=1,
             examples=(article.title,),
-            reasons=dict(Counter(reason for reason, _ in calls if reason)),
-            cuts=dict(Counter(cut for _, cut in calls if cut)),
+            reasons=dict(Counter(reason for reason, _, _ in calls if reason)),
+            cuts=dict(Counter(cut for _, cut, _ in calls)),
+            words=sum(words for _, _, words in calls),
         )
         for name, calls in by_name.items()
     }
@@ -177,6 +182,76 @@ def reasons_of(left_out: Mapping[str, LeftOutCalls]) -> dict[str, int]:
     return dict(sum((Counter(calls.reasons) for calls in left_out.values()), Counter[str]()).most_common())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """The words and sentences that went because of calls without a text, by template, and those that stayed.
+
+    Words are estimated as `extraction.markers.lost_words` says. A sentence, or an item of a list, counts for
+    each call that it went with. What stayed: tokens of letters and digits, and full stops and the like.
+    """
+
+    words: Mapping[str, int]
+    sentences: Mapping[str, int]
+    kept_words: int
+    kept_sentences: int
+
+    @classmethod
+    def of(cls, left_out: Mapping[str, LeftOutCalls], kept_words: int, kept_sentences: int) -> Loss:
+        """The loss of a dataset, the largest first."""
+        words = Counter({name: calls.words for name, calls in left_out.items() if calls.words})
+        cuts = {
+            name: calls.cuts.get(SENTENCE, 0) + calls.cuts.get(ITEM, 0) for name, calls in left_out.items()
+        }
+        return cls(
+            words=dict(words.most_common()),
+            sentences={name: count for name, count in cuts.items() if count},
+            kept_words=kept_words,
+            kept_sentences=kept_sentences,
+        )
+
+    @property
+    def share(self) -> float:
+        """The fraction of the words that went."""
+        return _fraction(sum(self.words.values()), self.kept_words)
+
+    @property
+    def sentence_share(self) -> float:
+        """The fraction of the sentences that went."""
+        return _fraction(sum(self.sentences.values()), self.kept_sentences)
+
+    def summary(self) -> str:
+        """What went, and with which templates.
+
+        >>> Loss(words={"A": 3, "B": 1}, sentences={"A": 1}, kept_words=96, kept_sentences=9).summary()
+        '4.00 % of the words, 10.00 % of the sentences: A 3.00 %, B 1.00 %'
+        """
+        words, sentences = _percent(self.share), _percent(self.sentence_share)
+        return f"{words} of the words, {sentences} of the sentences: {self._most()}"
+
+    def _most(self, names: int = 5) -> str:
+        total = sum(self.words.values()) + self.kept_words
+        return ", ".join(f"{name} {_percent(count / total)}" for name, count in [*self.words.items()][:names])
+
+    def warnings(self) -> list[str]:
+        """What to do about a large loss."""
+        if self.share <= MUCH:
+            return []
+        what = f"{_percent(self.share)} of the words went with template calls that have no text, most with"
+        advice = (
+            "build from HTML (`fetch --rendered`, or an HTML snapshot), let a fetch ask the wiki for these"
+            " calls, or import a dump that has its templates"
+        )
+        return [f"{what} {self._most()}; {advice}"]
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.2f} %"
+
+
+def _fraction(part: int, rest: int) -> float:
+    return part / (part + rest) if part else 0.0
+
+
 def write_left_out(directory: Path, left_out: Mapping[str, LeftOutCalls]) -> None:
     """Write which templates have calls without a text, the most frequent first, their pages, what went.
 
@@ -185,6 +260,6 @@ def write_left_out(directory: Path, left_out: Mapping[str, LeftOutCalls]) -> Non
     lines = ["\t".join(LEFT_OUT_COLUMNS) + "\n"]
     for name, calls in sorted(left_out.items(), key=lambda row: (-row[1].calls, row[0])):
         went = " | ".join(f"{what} {count}" for what, count in sorted(calls.cuts.items()))
-        cells = (calls.calls, name, calls.pages, " | ".join(calls.examples), went)
+        cells = (calls.calls, name, calls.pages, " | ".join(calls.examples), went, calls.words)
         lines.append("\t".join(" ".join(str(cell).split()) for cell in cells) + "\n")
     (directory / LEFT_OUT).write_text("".join(lines), encoding="utf-8", newline="\n")

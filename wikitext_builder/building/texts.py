@@ -29,6 +29,7 @@ from wikitext_builder.progress import Progress
 from wikitext_builder.store.lock import ATTRIBUTION, ATTRIBUTION_HEAD, Attribution
 from wikitext_builder.wiki.languages import Language
 
+ENDS: Final = (".", "?", "!", "…", "。", "？", "！", "।", "؟")
 ARTICLES_PER_BATCH: Final = 128  # 4 shards, some 3 MB of text
 
 
@@ -61,6 +62,8 @@ class Counted:
     splits: dict[str, SplitCounts] = field(default_factory=lambda: dict.fromkeys(SPLITS, NOTHING))
     left_out: dict[str, LeftOutCalls] = field(default_factory=dict)  # by the name of the template
     expanded: int = 0  # template calls with a text from the store's templates
+    plain_words: int = 0  # tokens of letters and digits
+    ends: int = 0  # of sentences: full stops and the like
 
     def add(self, later: Counted) -> None:
         """Add the counts of the articles that follow."""
@@ -69,6 +72,8 @@ class Counted:
         self.splits = {split: counts + later.splits[split] for split, counts in self.splits.items()}
         add_left_out(self.left_out, later.left_out)
         self.expanded += later.expanded
+        self.plain_words += later.plain_words
+        self.ends += later.ends
 
     def add_article(self, split: str, article: Article) -> None:
         """Count an article."""
@@ -78,6 +83,8 @@ class Counted:
         self.splits[split] += replace(NOTHING, articles=1, lines=lines, tokens=lines + len(words))
         add_left_out(self.left_out, left_out_of(article))
         self.expanded += article.expanded
+        self.plain_words += sum(map(str.isalnum, words))
+        self.ends += sum(map(words.count, ENDS))
 
     def of_splits(self, unknown: Mapping[str, int]) -> dict[str, SplitCounts]:
         """How much is in each split, with the number of its unknown tokens."""

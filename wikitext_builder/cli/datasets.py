@@ -142,6 +142,8 @@ def _work_done(report: BuildReport) -> Iterator[str]:
         yield f"not used   {report.older:,} older revisions of the same pages or titles"
     yield f"rejected   {listed(report.rejected)}"
     yield f"left out   {listed(dict(Counter(report.left_out).most_common(8)))}"
+    if report.loss and report.loss.words:
+        yield f"lost       {report.loss.summary()}"
     if report.left_out_reasons:
         yield f"because of {listed(report.left_out_reasons)}"
     if report.expanded:

@@ -93,8 +93,8 @@ class LeftOut:
     def calls_in(self, text: str, *, alone: bool) -> list[str]:
         """Return the wikitext of the calls marked in a text, in order.
 
-        A call that is `alone` in its paragraph and has no value (`{{Greek religion}}`) is nearly always a box of
-        links, and the page has no text of it: it does not count.
+        A call that is `alone` in its paragraph and has no value (`{{Greek religion}}`) is nearly always a box
+        of links, and the page has no text of it: it does not count.
         """
         sources = [self.sources[int(number)] for number in UNKNOWN.findall(text)]
         if alone and ALONE.fullmatch(text):

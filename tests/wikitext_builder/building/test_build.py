@@ -392,8 +392,8 @@ def test_templates_of_the_store_fill_calls_and_reasons_are_counted(tmp_path: Pat
     text = (tmp_path / "out" / "wiki.train.raw").read_text()
     assert text.count("It is 6 leagues away") == 34
     rows = (tmp_path / "out" / "left_out.tsv").read_text().splitlines()
-    assert rows[0].endswith("\twent")
-    assert [row.rsplit("\t", 1)[1] for row in rows[1:]] == ["clause 40"] * 2
+    assert rows[0].endswith("\twent\twords")
+    assert [row.split("\t")[-2:] for row in rows[1:]] == [["clause 40", "0"], ["clause 40", "0"]]
     # those after the date are not used: Unit and Price are of later years
     dated = built(store, tmp_path / "dated", as_of="2011-06-01T00:00:00Z")
     assert dated.left_out_reasons == {"no-template": 120}

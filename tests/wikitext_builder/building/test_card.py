@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from wikitext_builder.article import Article
 from wikitext_builder.building import card
-from wikitext_builder.building.card import LeftOutCalls, add_left_out, write_left_out
+from wikitext_builder.building.card import LeftOutCalls, Loss, add_left_out, write_left_out
 from wikitext_builder.building.plan import Plan
 from wikitext_builder.dataset.counts import SplitCounts
 from wikitext_builder.dataset.recipes import Recipe
@@ -44,16 +44,28 @@ def test_an_article_has_one_line_of_six_columns(titles: list[str]) -> None:
 
 def test_what_was_left_out_and_rejected_is_one_line_each(tmp_path: Path) -> None:
     two = LeftOutCalls(calls=2, pages=2, examples=("X", "Y"))
-    one = LeftOutCalls(calls=9, pages=1, examples=("X",), cuts={"sentence": 1, "item": 8})
+    one = LeftOutCalls(calls=9, pages=1, examples=("X",), cuts={"sentence": 1, "item": 8}, words=40)
     write_left_out(tmp_path, {"Two": two, "A\tb\nc": two, "One": one})
     assert (tmp_path / "left_out.tsv").read_text("utf-8") == (
-        "calls\ttemplate\tpages\texamples\twent\n9\tOne\t1\tX\titem 8 | sentence 1\n2\tA b c\t2\tX | Y\t\n"
-        "2\tTwo\t2\tX | Y\t\n"
+        "calls\ttemplate\tpages\texamples\twent\twords\n9\tOne\t1\tX\titem 8 | sentence 1\t40\n"
+        "2\tA b c\t2\tX | Y\t\t0\n2\tTwo\t2\tX | Y\t\t0\n"
     )
     rejected = [Rejected(title=title, reason="too-deep", detail="a\nb\u2028c") for title in HOSTILE]
     card.write_rejected(tmp_path, rejected)
     lines = (tmp_path / card.REJECTED).read_text("utf-8").split("\n")[:-1]
     assert sorted(json.loads(line)["title"] for line in lines) == sorted(HOSTILE)
+
+
+def test_a_large_loss_of_words_is_a_warning_with_its_templates() -> None:
+    calls = {"A": LeftOutCalls(calls=2, pages=1, examples=(), cuts={"sentence": 2}, words=9)}
+    calls["B"] = LeftOutCalls(calls=1, pages=1, examples=(), cuts={"nothing": 1}, words=3)
+    loss = Loss.of(calls, kept_words=1188, kept_sentences=98)
+    assert (loss.share, loss.sentence_share, loss.warnings()) == (0.01, 0.02, [])
+    (warning,) = Loss.of(calls, kept_words=988, kept_sentences=98).warnings()
+    assert warning.startswith("1.20 % of the words went")
+    assert "A 0.90 %, B 0.30 %" in warning
+    assert "fetch --rendered" in warning
+    assert Loss.of({}, 0, 0).share == 0
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("AB"), st.integers(1, 3)), max_size=9), st.integers(0, 9))
