@@ -1,7 +1,7 @@
-"""The command `ps-models`: train language models, evaluate them, look inside them.
+"""Defines the command `ps-models`: train language models, evaluate them, look inside them.
 
-Each command is one call of `ps_models`, and prints the result. Nothing here imports torch before a command
-runs: help and version are quick, also where it is missing.
+Each command calls one function of `ps_models` and prints the result. Nothing here imports torch before a
+command runs, so `--help` and `--version` are quick and work without it.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ def commands(threads: int | None) -> None:
 
 
 def passage_start(context: click.Context, parameter: click.Parameter, value: str) -> int | str:
-    """A number of a token, or `best`."""
+    """Parse the index of a token, or `best`."""
     if value != "best" and not (value.isascii() and value.isdecimal()):
         raise click.BadParameter(f"{value!r}: expected a number from 0, or best.", context, parameter)
     return value if value == "best" else int(value)
 
 
 def split_option(default: str) -> Callable[[Any], Any]:
-    """The split that a command reads."""
+    """Make the option for the split that a command reads."""
     return click.option("--split", type=click.Choice(SPLITS), default=default, help="Split of the dataset.")
 
 
@@ -91,11 +91,14 @@ def split_option(default: str) -> Callable[[Any], Any]:
 @click.argument("model", required=False)
 @json_option
 def list_models(*, model: str | None, as_json: bool) -> None:
-    """List the models and their presets, or those of MODEL, which may be a class of yours."""
+    """List the models and their presets, or the presets of MODEL, which may be your own class."""
     models = pm.list_models(model)
     if as_json:
-        found = {model: {name: asdict(p) for name, p in presets.items()} for model, presets in models.items()}
-        click.echo(json.dumps(found))
+        fields = {
+            model: {name: asdict(preset) for name, preset in presets.items()}
+            for model, presets in models.items()
+        }
+        click.echo(json.dumps(fields))
         return
     width = max((len(name) for presets in models.values() for name in presets), default=0)
     for model, presets in models.items():
@@ -149,16 +152,16 @@ def train(
     )
     try:
         with shown_progress() as progress:
-            found = pm.train(**options, limits=limits, progress=progress)
+            run = pm.train(**options, limits=limits, progress=progress)
     except pm.StoppedError:
         if os.environ.get("RANK", "0") == "0":
             raise
-        raise click.exceptions.Exit(1) from None  # the first process says it
-    if found.rank == 0:
-        early = f" (none of the last {found.patience} was better)" if found.epochs < found.planned else ""
-        counts = f"{found.epochs} epochs{early}, {found.updates} updates"
-        already = "already trained: " if found.trained_before else ""
-        click.echo(f"{found.folder}: {already}{counts}, perplexity {found.perplexity:.2f} on valid")
+        raise click.exceptions.Exit(1) from None  # the first process prints the reason
+    if run.rank == 0:
+        early = f" (none of the last {run.patience} was better)" if run.epochs < run.planned else ""
+        counts = f"{run.epochs} epochs{early}, {run.updates} updates"
+        already = "already trained: " if run.trained_before else ""
+        click.echo(f"{run.folder}: {already}{counts}, perplexity {run.perplexity:.2f} on valid")
 
 
 @commands.command()
@@ -172,16 +175,16 @@ def train(
 def evaluate(*, as_json: bool, **options: Any) -> None:
     """Measure the perplexity of CHECKPOINT on a split of DATA, each token once, with a signature."""
     with shown_progress() as progress:
-        found = pm.evaluate(**options, progress=progress)
-    score = found.score
+        evaluation = pm.evaluate(**options, progress=progress)
+    score = evaluation.score
     if as_json:
-        articles = [asdict(article) for article in found.scores]
-        numbers = {"perplexity": score.perplexity, **asdict(score), "signature": str(found.signature)}
+        articles = [asdict(article) for article in evaluation.scores]
+        numbers = {"perplexity": score.perplexity, **asdict(score), "signature": str(evaluation.signature)}
         click.echo(json.dumps({**numbers, "articles": articles}))
         return
-    counts = f"{score.nats:.1f} nats, {score.tokens} tokens, {len(found.scores)} texts"
+    counts = f"{score.nats:.1f} nats, {score.tokens} tokens, {len(evaluation.scores)} texts"
     click.echo(f"perplexity {score.perplexity:.2f} ({counts})")
-    click.echo(found.signature)
+    click.echo(evaluation.signature)
 
 
 @commands.command()
@@ -242,23 +245,23 @@ def compare_by_frequency(*, as_json: bool, **options: Any) -> None:
     FIRST and SECOND are checkpoints. Negative: SECOND is better. Equally frequent words stay in one group,
     so there can be fewer. If SECOND is a pointer model, also prints its mean gate and pointer distance.
     """
-    found = pm.compare(**options)
+    comparison = pm.compare(**options)
     if as_json:
-        click.echo(json.dumps(found.fields()))
+        click.echo(json.dumps(comparison.fields()))
         return
-    first, second = found.names
-    for place, name, score in zip(("first", "second"), found.names, found.scores, strict=True):
+    first, second = comparison.names
+    for place, name, score in zip(("first", "second"), comparison.names, comparison.scores, strict=True):
         click.echo(f"{place + ':':<7} {name}, perplexity {score.perplexity:.2f}")
     click.echo(f"difference: nats per token, {second} minus {first}")
     click.echo(f"  negative: {second} is better; positive: {first} is better")
     click.echo("count in train     types   tokens  difference   gate")
-    for bucket in found.buckets:
+    for bucket in comparison.buckets:
         difference = "-" if bucket.difference is None else f"{bucket.difference:+.4f}"
         gate = "-" if bucket.gate is None else f"{bucket.gate:.3f}"
         click.echo(f"{bucket.label:<16} {bucket.types:>7} {bucket.tokens:>8} {difference:>11} {gate:>6}")
-    if found.pointer is not None:
-        click.echo(f"pointer: half of its attention within {found.pointer.half} words")
-    for score, signature in zip(found.scores, found.signatures, strict=True):
+    if comparison.pointer is not None:
+        click.echo(f"pointer: half of its attention within {comparison.pointer.half} words")
+    for score, signature in zip(comparison.scores, comparison.signatures, strict=True):
         click.echo(f"perplexity {score.perplexity:.2f}  {signature}")
 
 

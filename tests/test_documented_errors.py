@@ -233,7 +233,7 @@ RAISED: dict[str, Rows] = {
         "missing": lambda at: pm.score(at / "empty", "the cat"),
     },
     "pm.train ModelError": {
-        "missing or wrong": lambda at: pm.train("nobody", at.tiny, at / "run"),
+        "name or a setting is wrong": lambda at: pm.train("nobody", at.tiny, at / "run"),
         "other settings": lambda at: train(at.tiny, at.run, *settings_of("lstm", "hidden_size=9")),
     },
     "pm.train StoppedError": {

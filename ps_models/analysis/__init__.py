@@ -1,1 +1,1 @@
-"""How a model made its predictions."""
+"""Shows how a model made its predictions."""

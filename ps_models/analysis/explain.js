@@ -4,14 +4,14 @@ const [text, panel, facts, tables] = ["text", "panel", "facts", "tables"].map((i
 const pointing = document.body.classList.contains("pointing");
 const narrow = window.matchMedia("(max-width: 50rem)");
 let chosen = -1;
-let held = false;
+let pinned = false;
 
 const element = (name, content = "", kind = "") => {
-  const made = document.createElement(name);
-  if (Array.isArray(content)) made.append(...content);
-  else made.textContent = content;
-  if (kind) made.className = kind;
-  return made;
+  const node = document.createElement(name);
+  if (Array.isArray(content)) node.append(...content);
+  else node.textContent = content;
+  if (kind) node.className = kind;
+  return node;
 };
 const number = (value) => {
   if (value === 0) return "0";
@@ -60,11 +60,12 @@ const table = (title, rows, note = "") => {
   return [element("h3", title), element("table", [body]), ...(note ? [element("small", note)] : [])];
 };
 // A row for each of the likeliest words, and for the true word wherever it is.
-const ranked = (title, found, word, parts_of) => {
-  const rows = found.top.map(([other, share], at) => row(at + 1, words[other], share, parts_of(share, at), other === word));
-  if (!found.top.some(([other]) => other === word)) {
-    const rank = found.rank === null ? "–" : found.rank.toLocaleString("en");
-    rows.push(row(rank, words[word], found.p, parts_of(found.p, -1), true));
+const ranked = (title, distribution, word, parts_of) => {
+  const rows = distribution.top.map(([top_word, share], at) =>
+    row(at + 1, words[top_word], share, parts_of(share, at), top_word === word));
+  if (!distribution.top.some(([top_word]) => top_word === word)) {
+    const rank = distribution.rank === null ? "–" : distribution.rank.toLocaleString("en");
+    rows.push(row(rank, words[word], distribution.p, parts_of(distribution.p, -1), true));
   }
   return table(title, rows);
 };
@@ -72,19 +73,19 @@ const ranked = (title, found, word, parts_of) => {
 const facts_of = (prediction) => {
   const { mixture, vocabulary, gain, gate } = prediction;
   const word = words[prediction.word];
-  const said = [element("h2", prediction.original ?? word)];
-  if (prediction.original !== undefined) said.push(element("p", `The model reads ${word}.`));
+  const lines = [element("h2", prediction.original ?? word)];
+  if (prediction.original !== undefined) lines.push(element("p", `The model reads ${word}.`));
   const rank = mixture.rank === null ? "impossible" : `rank ${mixture.rank.toLocaleString("en")} of ${types.toLocaleString("en")}`;
-  said.push(element("p", `Probability ${number(mixture.p)} (${(-Math.log(mixture.p)).toFixed(2)} nats), ${rank}.`, "probability"));
-  if (!pointing) return said;
+  lines.push(element("p", `Probability ${number(mixture.p)} (${(-Math.log(mixture.p)).toFixed(2)} nats), ${rank}.`, "probability"));
+  if (!pointing) return lines;
   const factor = Math.exp(Math.abs(gain));
   const verdict = factor < levels.factors[0] ? "The pointer changed little" : gain > 0 ? "▲ The pointer helped" : "▼ The pointer harmed";
   const change = `${gain > 0 ? "×" : "÷"} ${times(factor)}, ${gain > 0 ? "+" : "−"}${Math.abs(gain).toFixed(2)} nats`;
-  said.push(element("p", [element("span", `${verdict}: ${change}`, `chip ${kind_of(prediction)}`),
+  lines.push(element("p", [element("span", `${verdict}: ${change}`, `chip ${kind_of(prediction)}`),
     ` The vocabulary alone gives ${number(vocabulary.p)}.`], "gain"));
-  said.push(element("p", [`${number(mixture.p)} = `, element("span", `${number(gate)} × ${number(vocabulary.p)}`, "key"), " gate × vocabulary + ",
+  lines.push(element("p", [`${number(mixture.p)} = `, element("span", `${number(gate)} × ${number(vocabulary.p)}`, "key"), " gate × vocabulary + ",
     element("span", number(prediction.fromPointer), "key from-pointer"), " pointer"], "sum"));
-  return said;
+  return lines;
 };
 
 const tables_of = (prediction, index) => {
@@ -94,17 +95,17 @@ const tables_of = (prediction, index) => {
     const part = at < 0 ? fromPointer : copied[at];
     return [[Math.max(0, share - part), ""], [part, "from-pointer"]];
   };
-  const seen = attention.slice(0, 8).map(([back, share]) => {
-    const seen_word = index >= back ? predictions[index - back] : before[before.length + index - back];
-    const name = seen_word.original ?? words[seen_word.word];
-    return row(`${back} back`, name, share, [[share, "from-pointer"]], seen_word.word === word);
+  const attended = attention.slice(0, 8).map(([back, share]) => {
+    const window_word = index >= back ? predictions[index - back] : before[before.length + index - back];
+    const name = window_word.original ?? words[window_word.word];
+    return row(`${back} back`, name, share, [[share, "from-pointer"]], window_word.word === word);
   });
   return [
     element("small", "All bars have one scale, from 0 to 1."),
     ...ranked("Mixture", mixture, word, halves),
     ...ranked("Vocabulary", vocabulary, word, (share) => [[share, ""]]),
     ...ranked("Pointer", pointer, word, (share) => [[share, "from-pointer"]]),
-    ...table("Attention and gate", [row("", "gate", gate, [[gate, ""]], false), ...seen],
+    ...table("Attention and gate", [row("", "gate", gate, [[gate, ""]], false), ...attended],
       attention.length > 8 ? `${attention.length - 8} more places have at least 0.002 each.` : ""),
   ];
 };
@@ -136,22 +137,22 @@ const show = (index) => {
   choose(index);
   spans[chosen].scrollIntoView({ block: "nearest" });
 };
-const hide = () => { held = false; document.body.classList.remove("open"); };
+const hide = () => { pinned = false; document.body.classList.remove("open"); };
 
 const index_of = (event) => Number(event.target.dataset?.index ?? -1);
 text.addEventListener("mouseover", (event) => {
-  if (!held && !narrow.matches && index_of(event) >= 0) choose(index_of(event));
+  if (!pinned && !narrow.matches && index_of(event) >= 0) choose(index_of(event));
 });
 text.addEventListener("click", (event) => {
   const index = index_of(event);
   if (index < 0) return;
-  const again = held && index === chosen;
+  const again = pinned && index === chosen;
   if (again) hide();
-  else { held = true; show(index); }
+  else { pinned = true; show(index); }
 });
 document.getElementById("close").addEventListener("click", () => { hide(); text.focus({ preventScroll: true }); });
 
-// The word of the line above or below that is nearest to the chosen one.
+// The word of the line above or below that is nearest to the chosen word.
 const line = (step) => {
   const middle = (span) => { const box = span.getBoundingClientRect(); return [(box.left + box.right) / 2, (box.top + box.bottom) / 2]; };
   const [x, y] = middle(spans[chosen]);
@@ -181,9 +182,9 @@ text.addEventListener("keydown", (event) => {
   const next = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
   if (!next || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
-  held = true;
+  pinned = true;
   show(next());
 });
 panel.addEventListener("keydown", (event) => { if (event.key === "Escape") { hide(); text.focus({ preventScroll: true }); } });
 if (narrow.matches) document.getElementById("legend").open = false;
-choose(predictions.reduce((best, one, at) => (interest(one) > interest(predictions[best]) ? at : best), 0));
+choose(predictions.reduce((best, prediction, at) => (interest(prediction) > interest(predictions[best]) ? at : best), 0));

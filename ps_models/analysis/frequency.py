@@ -1,4 +1,4 @@
-"""The paper's analysis: what a pointer gains by word frequency, when it is used, how far back it points."""
+"""Makes the paper's analysis: what a pointer gains by word frequency, when it is used, how far it points."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from ps_models.analysis.figure import DPI, LOOK, POINTER, VOCABULARY
+from ps_models.analysis.figure import DPI, POINTER, STYLE, VOCABULARY
 from ps_models.dataset import read_texts
 from ps_models.errors import ModelError
 from ps_models.language_model import LanguageModel
@@ -25,39 +25,41 @@ from wikitext_builder.charts import expect_picture, write_picture
 from wikitext_builder.dataset.load import FILE
 from wikitext_builder.dataset.load import load as load_dataset
 
-CHUNK = 64  # predictions at once, (chunk x window) numbers each
-LABELS = 24  # of buckets under an axis, at most
+PREDICTIONS_AT_ONCE = 64  # bounds memory: (predictions x window) numbers
+MAX_LABELS = 24  # of buckets under an axis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bucket:
     """Words of similar frequency in train, and how two models predict them."""
 
-    least: int  # of its words' counts in train
-    most: int
+    least: int  # the lowest count of its words in train
+    most: int  # the highest
     types: int
-    tokens: int  # in the text that was predicted
+    tokens: int  # of its words in the text that was predicted
     difference: float | None  # mean nats of the second model minus the first; negative: the second is better
     gate: float | None  # mean share of the softmax in the second; None without a pointer or without tokens
 
     @property
     def label(self) -> str:
-        """The counts of its words, such as 4–5; buckets do not overlap."""
+        """The range of its words' counts, such as 4–5; buckets do not overlap."""
         return f"{self.least:,}" if self.least == self.most else f"{self.least:,}–{self.most:,}"
 
 
 def buckets_of(counts: Tensor, number: int) -> Tensor:
-    """The bucket of each word by its count in train; 0 has the most frequent words.
+    """Return the bucket of each word by its count in train; 0 has the most frequent words.
 
-    Each has about equally many types, as in the paper's figure. Words of the same count are in the same
-    bucket: that of the first of them. So a bucket can be empty.
+    Buckets have about equally many types, as in the paper's figure. Words of the same count are all in the
+    bucket of the first of them, so a bucket can be empty.
     """
     if not 1 <= number <= len(counts):
         raise ModelError(f"{number} buckets of words: expected 1 to {len(counts)}")
-    found, order = torch.sort(counts, descending=True, stable=True)
-    places = torch.arange(len(counts)) * number // len(counts)
-    places = places[torch.searchsorted(-found, -found)]  # of the first word of the same count
-    return torch.empty_like(order).scatter_(0, order, places)
+    sorted_counts, order = torch.sort(counts, descending=True, stable=True)
+    buckets = torch.arange(len(counts)) * number // len(counts)
+    buckets = buckets[
+        torch.searchsorted(-sorted_counts, -sorted_counts)
+    ]  # of the first word of the same count
+    return torch.empty_like(order).scatter_(0, order, buckets)
 
 
 def compare_by_frequency(
@@ -69,25 +71,25 @@ def compare_by_frequency(
     number: int = 10,
     gates: Tensor | None = None,
 ) -> list[Bucket]:
-    """How two models predict words, by their frequency, the most frequent first; empty buckets are left out.
+    """Compare how two models predict words by frequency, the most frequent first; leave out empty buckets.
 
-    `first` and `second` are -log p of each token of a text, (time,), by both models; `gates` the share of
-    the softmax there, if the second one has a pointer. `number` is as in `buckets_of`.
+    `first` and `second` are -log p of each token of a text, (time,), by both models; `gates` is the softmax's
+    share at each token, if the second model has a pointer. `number` is that of `buckets_of`.
     """
     bucket_of_word, result = buckets_of(counts, number), []
     for bucket in range(number):
-        own, here = counts[bucket_of_word == bucket], bucket_of_word[tokens] == bucket
-        if not len(own):
+        bucket_counts, in_bucket = counts[bucket_of_word == bucket], bucket_of_word[tokens] == bucket
+        if not len(bucket_counts):
             continue
-        seen = int(here.sum())
+        token_count = int(in_bucket.sum())
         result.append(
             Bucket(
-                least=int(own.min()),
-                most=int(own.max()),
-                types=len(own),
-                tokens=seen,
-                difference=float((second - first)[here].mean()) if seen else None,
-                gate=float(gates[here].mean()) if seen and gates is not None else None,
+                least=int(bucket_counts.min()),
+                most=int(bucket_counts.max()),
+                types=len(bucket_counts),
+                tokens=token_count,
+                difference=float((second - first)[in_bucket].mean()) if token_count else None,
+                gate=float(gates[in_bucket].mean()) if token_count and gates is not None else None,
             )
         )
     return result
@@ -95,32 +97,32 @@ def compare_by_frequency(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pointing:
-    """What a pointer did at each token of a text."""
+    """How a pointer was used at each token of a text, and how far back it pointed."""
 
     gates: Tensor  # float64, (time,): the share of the softmax
     back: Tensor  # float64, (window,): the sum of the attention to the word 1, 2, … back
-    right: Tensor  # float64, (window,): how much of it was on the right word
+    right: Tensor  # float64, (window,): the part of it on the true word
 
     @property
     def half(self) -> int:
-        """How far back half of the attention is."""
+        """The median distance of the attention, in words."""
         shares = self.back.cumsum(0) / self.back.sum()
         return int((shares < 0.5).sum()) + 1
 
 
 def pointing(model: nn.Module, tokens: Tensor, *, device: torch.device | str = "cpu") -> Pointing | None:
-    """What the pointer of a model does over a text; None for a model without one."""
+    """Measure the pointer of a model over a text; None for a model without one."""
     if not isinstance(model, PointerSentinel):
         return None
     window = model.window
     gates, back, right = [], torch.zeros(window).double(), torch.zeros(window).double()
     with evaluating(model), torch.no_grad():
         state = model.initial_state(1)
-        for chunk in torch.split(tokens.to(device), CHUNK):
-            found, state = model.inspect(chunk[None], state)
-            attention = found.attention_BTW[0].double().cpu().flip(-1)
-            hits = (found.words_BTW[0] == chunk[:, None]).cpu().flip(-1)
-            gates.append(found.gate_BT[0].double().cpu())
+        for chunk in torch.split(tokens.to(device), PREDICTIONS_AT_ONCE):
+            inspection, state = model.inspect(chunk[None], state)
+            attention = inspection.attention_BTW[0].double().cpu().flip(-1)
+            hits = (inspection.words_BTW[0] == chunk[:, None]).cpu().flip(-1)
+            gates.append(inspection.gate_BT[0].double().cpu())
             back += attention.sum(0)
             right += (attention * hits).sum(0)
     return Pointing(gates=torch.cat(gates), back=back, right=right)
@@ -131,23 +133,23 @@ def save_figure(
 ) -> None:
     """Draw the comparison: differences by bucket, and for a pointer its gate and how far back it points."""
     expect_picture(path, ModelError)
-    write_picture(path, lambda: _figure(buckets, pointer, names), dpi=DPI, **LOOK)
+    write_picture(path, lambda: _figure(buckets, pointer, names), dpi=DPI, **STYLE)
 
 
-def _figure(shown: Sequence[Bucket], pointer: Pointing | None, names: tuple[str, str]) -> Figure:
+def _figure(buckets: Sequence[Bucket], pointer: Pointing | None, names: tuple[str, str]) -> Figure:
     figure = Figure(figsize=(9 if pointer is not None else 4.5, 3.4), layout="constrained")
     columns = figure.subplots(1, 3 if pointer is not None else 1, squeeze=False)[0]
-    _differences(columns[0], shown, names)
+    _draw_differences(columns[0], buckets, names)
     if pointer is not None:
-        _bars(columns[1], shown, [bucket.gate for bucket in shown])
+        _draw_bars(columns[1], buckets, [bucket.gate for bucket in buckets])
         columns[1].set_title(f"Gate of {names[1]}", fontsize=8, loc="left", parse_math=False)
         columns[1].set(ylabel="mean gate g", ylim=(0, 1))
-        _distances(columns[2], pointer)
+        _draw_distances(columns[2], pointer)
     return figure
 
 
-def _differences(axes: Axes, buckets: Sequence[Bucket], names: tuple[str, str]) -> None:
-    _bars(axes, buckets, [bucket.difference for bucket in buckets])
+def _draw_differences(axes: Axes, buckets: Sequence[Bucket], names: tuple[str, str]) -> None:
+    _draw_bars(axes, buckets, [bucket.difference for bucket in buckets])
     axes.set_title(
         f"{names[1]} minus {names[0]}\n↓ below 0: {names[1]} is better\n↑ above 0: {names[0]} is better",
         fontsize=8,
@@ -158,19 +160,19 @@ def _differences(axes: Axes, buckets: Sequence[Bucket], names: tuple[str, str]) 
     axes.axhline(0, color="black", linewidth=0.6)
 
 
-def _bars(axes: Axes, buckets: Sequence[Bucket], values: Sequence[float | None]) -> None:
-    """A bar for each bucket that has tokens; labels are left out where there is no room."""
+def _draw_bars(axes: Axes, buckets: Sequence[Bucket], values: Sequence[float | None]) -> None:
+    """Draw a bar for each bucket that has tokens; leave out labels where there is no room."""
     places = [place for place, value in enumerate(values) if value is not None]
     axes.bar(places, [value for value in values if value is not None], color=VOCABULARY)
-    labels = [one.label for one in buckets]
-    ticks = range(0, len(buckets), math.ceil(len(buckets) / LABELS))
+    labels = [bucket.label for bucket in buckets]
+    ticks = range(0, len(buckets), math.ceil(len(buckets) / MAX_LABELS))
     axes.set_xticks(ticks, [labels[tick] for tick in ticks], rotation=90, fontsize=7.5)
     axes.set_xlim(-0.6, len(buckets) - 0.4)
     axes.set_xlabel("count of the word in train")
     axes.grid(visible=False, axis="x")
 
 
-def _distances(axes: Axes, pointer: Pointing) -> None:
+def _draw_distances(axes: Axes, pointer: Pointing) -> None:
     total = len(pointer.gates)
     places = range(1, len(pointer.back) + 1)
     axes.plot(places, (pointer.back / total).tolist(), label="all attention", color=POINTER)
@@ -227,8 +229,8 @@ def compare(
     """Compare two trained models on words of each frequency in train, as in the paper's figure.
 
     >>> import ps_models as pm
-    >>> found = pm.compare("runs/lstm", "runs/pointer", "data/wikitext-2")  # doctest: +SKIP
-    >>> [bucket.difference for bucket in found.buckets]  # doctest: +SKIP
+    >>> comparison = pm.compare("runs/lstm", "runs/pointer", "data/wikitext-2")  # doctest: +SKIP
+    >>> [bucket.difference for bucket in comparison.buckets]  # doctest: +SKIP
 
     Args:
         first: A checkpoint, a run's folder, or what `load` returned.
@@ -249,25 +251,26 @@ def compare(
     dataset = load_dataset(data)
     if dataset.layout == FILE:
         raise ModelError(f"{data}: a single file; expected a folder with a train file, to count its words")
-    dataset.file("train")  # an error now, and not after the models have read the text
+    dataset.file("train")  # if it is missing, raise now, not after the models have read the text
     for source in (first, second):
         trained = loaded_model(source, device)
         dataset = open_data(data, trained.checkpoint)
         texts = list(read_texts(dataset, split, trained.vocabulary))
         scored = token_nats(cast("LanguageModel[Any]", trained.model), texts, device=trained.device)
-        nats.append(torch.cat([part for _, part in scored]))
+        nats.append(torch.cat([text_nats for _, text_nats in scored]))
         scores.append(Score(float(nats[-1].sum()), len(nats[-1]), sum(text.bytes for text in texts)))
         signatures.append(checkpoint_signature(trained.checkpoint, dataset, split, "carried", "fp32"))
     tokens = torch.cat([text.tokens for text in texts])
-    pointer = pointing(trained.model, tokens, device=trained.device)  # of the second
+    pointer = pointing(trained.model, tokens, device=trained.device)  # of the second model
     counts = train_counts(dataset, trained.vocabulary)
     assert counts is not None  # noqa: S101 - for mypy: there is a train file
     gates = None if pointer is None else pointer.gates
-    found = compare_by_frequency(tokens, nats[0], nats[1], counts, number=buckets, gates=gates)
-    (one, other), (first_signature, second_signature) = scores, signatures
     comparison = FrequencyComparison(
-        buckets=found, pointer=pointer, scores=(one, other), signatures=(first_signature, second_signature)
+        buckets=compare_by_frequency(tokens, nats[0], nats[1], counts, number=buckets, gates=gates),
+        pointer=pointer,
+        scores=(scores[0], scores[1]),
+        signatures=(signatures[0], signatures[1]),
     )
     if figure is not None:
-        save_figure(Path(figure), found, pointer, comparison.names)
+        save_figure(Path(figure), comparison.buckets, pointer, comparison.names)
     return comparison

@@ -1,4 +1,4 @@
-"""How a trained model predicts a text, word by word: as data, as a page to browse, or as a picture.
+"""Explains how a trained model predicts a text word by word: as data, as a page to browse, or as a picture.
 
 The page is one HTML file: point at a word to see how it was predicted.
 """
@@ -36,7 +36,7 @@ from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.webpages import ENDINGS, LIMIT, render
 
-DIGITS = 4  # of a probability that is shown
+DIGITS = 4  # of a displayed probability
 
 
 def page(
@@ -47,13 +47,13 @@ def page(
     vocabulary: Vocabulary,
     originals: Sequence[str] = (),
 ) -> str:
-    """The HTML. It loads nothing, and its content security policy forbids it to.
+    """Return the HTML of the page. It loads nothing; its content security policy forbids that.
 
     `originals` are the words of the first window and of the text before rare ones became `<unk>`, or none.
     """
     return render(
         Path(__file__).with_name("explain.html"),
-        kind="pointing" if any(one.gain is not None for one in predictions) else "plain",
+        kind="pointing" if any(prediction.gain is not None for prediction in predictions) else "plain",
         title=title,
         summary=summary,
         signature=signature,
@@ -64,56 +64,55 @@ def page(
 def _data(
     predictions: Sequence[Prediction], vocabulary: Vocabulary, originals: Sequence[str]
 ) -> dict[str, Any]:
-    """Each word once; predictions refer to words by their places."""
-    used: dict[int, int] = {}
+    """Return the data of the page: each word once; predictions refer to words by their places in the list."""
+    places: dict[int, int] = {}  # of words that the page shows
 
     def place(word: int) -> int:
-        return used.setdefault(word, len(used))
+        return places.setdefault(word, len(places))
 
-    def part(found: Distribution | None) -> dict[str, Any] | None:
-        if found is None:
+    def distribution_data(distribution: Distribution | None) -> dict[str, Any] | None:
+        if distribution is None:
             return None
-        top = [[place(word), _short(share)] for word, share in found.top]
-        return {"p": _short(found.probability), "rank": found.rank, "top": top}
+        top = [[place(word), _rounded(share)] for word, share in distribution.top]
+        return {"p": _rounded(distribution.probability), "rank": distribution.rank, "top": top}
 
-    def named(words: Sequence[int], names: Sequence[str]) -> list[dict[str, Any]]:
-        given = names or vocabulary.decode(words)
+    def word_data(words: Sequence[int], word_originals: Sequence[str]) -> list[dict[str, Any]]:
         return [
-            {"word": place(word)} | ({"original": name} if name != vocabulary.tokens[word] else {})
-            for word, name in zip(words, given, strict=True)
+            {"word": place(word)} | ({"original": original} if original != vocabulary.tokens[word] else {})
+            for word, original in zip(words, word_originals or vocabulary.decode(words), strict=True)
         ]
 
     entries = [
         {
-            "mixture": part(prediction.mixture),
-            "copied": [_short(share) for share in prediction.copied],
-            "vocabulary": part(prediction.vocabulary),
-            "pointer": part(prediction.pointer),
-            "gate": _short(prediction.gate),
-            "gain": _short(prediction.gain),
-            "fromPointer": _short(prediction.from_pointer),
-            "attention": [[back, _short(share)] for back, share in prediction.attention],
+            "mixture": distribution_data(prediction.mixture),
+            "copied": [_rounded(share) for share in prediction.copied],
+            "vocabulary": distribution_data(prediction.vocabulary),
+            "pointer": distribution_data(prediction.pointer),
+            "gate": _rounded(prediction.gate),
+            "gain": _rounded(prediction.gain),
+            "fromPointer": _rounded(prediction.from_pointer),
+            "attention": [[back, _rounded(share)] for back, share in prediction.attention],
             "window": len(prediction.window),
         }
         for prediction in predictions
     ]
-    # The windows of the first words also hold words from before the text that is shown.
+    # The windows of the first words also hold words before the passage.
     before = predictions[0].window
-    own = named([prediction.word for prediction in predictions], originals[len(before) :])
+    words = word_data([prediction.word for prediction in predictions], originals[len(before) :])
     return {
-        "before": named(before, originals[: len(before)]),
-        "predictions": [name | entry for name, entry in zip(own, entries, strict=True)],
-        "words": [vocabulary.tokens[word] for word in used],
+        "before": word_data(before, originals[: len(before)]),
+        "predictions": [word | entry for word, entry in zip(words, entries, strict=True)],
+        "words": [vocabulary.tokens[word] for word in places],
         "types": len(vocabulary),
         "levels": {"factors": HELP_LEVELS, "nats": SURPRISE_LEVELS},
     }
 
 
-def _short(value: float | None) -> float | None:
+def _rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.{DIGITS}g}")
 
 
-WORDS = 500  # of a page, if nothing is said
+DEFAULT_WORDS = 500  # of a page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +125,7 @@ class Explanation:
     predictions: list[Prediction]
     vocabulary: Vocabulary
     signature: Signature
-    # The words of the first window and of the stretch before rare ones became `<unk>`; empty if not known.
+    # The words of the first window and of the passage before rare ones became `<unk>`; empty if unknown.
     originals: tuple[str, ...] = ()
 
     @property
@@ -137,8 +136,10 @@ class Explanation:
     @property
     def vocabulary_score(self) -> Score | None:
         """The score of the softmax alone, that is, with g = 1; None for a model without a pointer."""
-        parts = [prediction.vocabulary for prediction in self.predictions]
-        return _score(part.probability for part in parts if part) if all(parts) else None
+        distributions = [prediction.vocabulary for prediction in self.predictions]
+        if not all(distributions):
+            return None
+        return _score(distribution.probability for distribution in distributions if distribution)
 
     def save(self, path: str | Path) -> None:
         """Write a page to browse (.html), or a picture (.png, .svg, .pdf) of one word or a sentence.
@@ -153,20 +154,20 @@ class Explanation:
             save_picture(path, self.predictions, self.vocabulary, self.originals)
             return
         model = self.signature["model"].partition("+")[0]
-        stretch = f"{len(self.predictions):,} words from number {self.start:,}"
-        summary = f"{stretch}: perplexity {self.score.perplexity:.1f}"
+        passage = f"{len(self.predictions):,} words from number {self.start:,}"
+        summary = f"{passage}: perplexity {self.score.perplexity:.1f}"
         if self.vocabulary_score is not None:
             summary += f", and {self.vocabulary_score.perplexity:.1f} by its vocabulary part alone"
         title, signature = f"How {model} predicts {self.data}, {self.split}", str(self.signature)
         text = page(title, f"{summary}.", signature, self.predictions, self.vocabulary, self.originals)
         if (size := len(text.encode())) > LIMIT:
-            fit = int(0.95 * len(self.predictions) * LIMIT / size)  # less: not all of a page is words
-            raise ModelError(f"--words {len(self.predictions)}: a page has room for {fit} of them")
+            fitting = int(0.95 * len(self.predictions) * LIMIT / size)  # not all of a page is words
+            raise ModelError(f"--words {len(self.predictions)}: a page has room for {fitting} of them")
         path.write_text(text, encoding="utf-8")
 
 
 def _score(probabilities: Iterable[float]) -> Score:
-    nats = [-math.log(chance) if chance else math.inf for chance in probabilities]
+    nats = [-math.log(probability) if probability else math.inf for probability in probabilities]
     return Score(sum(nats), len(nats))
 
 
@@ -202,10 +203,10 @@ def explain(
         ModelError: The checkpoint is missing, damaged or not for the data; the text is shorter than `start`;
             `out` has an unknown ending; `start` is `best` and the model has no pointer.
     """
-    of_page = None if out is not None and _is_picture(Path(out)) else WORDS
     if words is not None and words < 1:
         raise ModelError(f"--words {words}: expected 1 or more")
-    length = words or of_page  # None: up to the end of the sentence
+    default_words = None if out is not None and _is_picture(Path(out)) else DEFAULT_WORDS
+    length = words or default_words  # None: up to the end of the sentence
     trained = loaded_model(model, device)
     dataset = open_data(data, trained.checkpoint)
     stream = read_stream(dataset, split, trained.vocabulary)
@@ -213,12 +214,13 @@ def explain(
         gained = gains(trained.model, stream, device=trained.device, progress=progress)
         start = best_start(stream, gained, trained.vocabulary, length)
     if not isinstance(start, int) or not 0 <= start < len(stream):
-        expected = f"{split} has {len(stream)} tokens; expected a start below that, or {BEST}"
-        raise ModelError(f"--start {start}: {expected}")
+        raise ModelError(
+            f"--start {start}: {split} has {len(stream)} tokens; expected a start below that, or {BEST}"
+        )
     end = passage_end(stream, trained.vocabulary, start, length)
     state = read_up_to(trained.model, stream[:start], trained.device)
     predicted = list(predictions(trained.model, stream[start:end], state, device=trained.device))
-    found = Explanation(
+    explanation = Explanation(
         data=dataset.name,
         split=split,
         start=start,
@@ -228,25 +230,26 @@ def explain(
         originals=_originals(dataset, split, start, predicted, trained.vocabulary),
     )
     if out is not None:
-        found.save(out)
-    return found
+        explanation.save(out)
+    return explanation
 
 
 def _originals(
     dataset: Dataset, split: str, start: int, predicted: Sequence[Prediction], vocabulary: Vocabulary
 ) -> tuple[str, ...]:
-    """The words of the raw file; none if there is no raw file, or one that is not of this text."""
+    """Return the words of the raw file; none if that is absent or has a different text."""
     try:
         raw = dataset.file(split, raw=True)
     except BuilderError:
         return ()
     window = predicted[0].window
     first = max(0, start - len(window))
-    begun = (EOS,) * (len(window) - (start - first))  # the window at the start of a text
-    found = (*begun, *islice(read_tokens(raw), first, start + len(predicted)))
-    own = vocabulary.decode([*window, *(one.word for one in predicted)])
-    agree = len(found) == len(own) and all(a in (b, UNK) for a, b in zip(own, found, strict=True))
-    return found if agree else ()
+    padding = (EOS,) * (len(window) - (start - first))  # at the start of a text the window begins with <eos>
+    originals = (*padding, *islice(read_tokens(raw), first, start + len(predicted)))
+    words = vocabulary.decode([*window, *(prediction.word for prediction in predicted)])
+    pairs = zip(words, originals, strict=False)
+    agree = len(originals) == len(words) and all(word in (original, UNK) for word, original in pairs)
+    return originals if agree else ()
 
 
 def _is_picture(out: Path) -> bool:
