@@ -1,10 +1,10 @@
-"""A dataset as a language model reads it: the ids of its articles, and chunks of a token stream to train on.
+"""Reads a dataset for language models: the ids of its articles, and chunks of a token stream to train on.
 
 The stream is cut into `batch_size` rows of consecutive tokens; if it does not divide evenly, the first rows
-are longer by one. Each row is read from its start. A chunk predicts the next `stride` tokens of every row,
-after it has read the `lookback` tokens before them again (Algorithm 1 of the paper: k1 = stride, k2 from
-lookback + 1 to lookback + stride). So each token is a target exactly once per epoch, including the first and
-the last. The stride can be random, drawn for each chunk.
+are longer by one. Each row is read from its start. A chunk rereads `lookback` tokens of every row and
+predicts the next `stride` tokens (Algorithm 1 of the paper: k1 = stride, k2 from lookback + 1 to lookback +
+stride). So each token is a target exactly once per epoch, including the first and the last. The stride can be
+random, drawn for each chunk.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Text:
     """The ids of an article, or of a text without articles; each line ends with `<eos>`."""
 
     tokens: Tensor  # int64, (time,)
-    bytes: int  # UTF-8, tokens separated by a space, each line with a newline
+    bytes: int  # in UTF-8, with a space between tokens and a newline after each line
 
 
 def read_texts(dataset: Dataset, split: str, vocabulary: Vocabulary) -> Iterator[Text]:
-    """The articles of a split, in order; a file without articles is one text."""
+    """Yield the articles of a split, in order; a file without articles is one text."""
     empty = True
     for article in dataset.articles(split):
         if article.lines:
@@ -43,59 +43,59 @@ def read_texts(dataset: Dataset, split: str, vocabulary: Vocabulary) -> Iterator
 
 
 def read_stream(dataset: Dataset, split: str, vocabulary: Vocabulary) -> Tensor:
-    """All ids of a split, in order, (time,)."""
+    """Return all ids of a split, in order, (time,)."""
     return torch.cat([text.tokens for text in read_texts(dataset, split, vocabulary)])
 
 
 def share(texts: Sequence[Text], rank: int, ranks: int) -> list[Text]:
-    """What one of several processes reads of texts: its part of all tokens, which begins without context."""
+    """Return the part of all tokens that one of several processes reads; it begins without context."""
     if ranks == 1:
         return list(texts)
-    part = torch.cat([text.tokens for text in texts]).tensor_split(ranks)[rank]
-    return [Text(part, sum(text.bytes for text in texts) // ranks)]
+    tokens = torch.cat([text.tokens for text in texts]).tensor_split(ranks)[rank]
+    return [Text(tokens, sum(text.bytes for text in texts) // ranks)]
 
 
 def vocabulary_hash(vocabulary: Vocabulary) -> str:
-    """sha256 of the tokens in the order of their ids; models share weights only if it is the same."""
+    """Return the sha256 of the tokens in the order of their ids; models share weights only if it is equal."""
     return hashlib.sha256("\n".join(vocabulary.tokens).encode()).hexdigest()
 
 
 def text_of_lines(lines: tuple[str, ...], vocabulary: Vocabulary) -> Text:
-    """The ids of lines of tokens that are separated by spaces; words outside the vocabulary are `<unk>`."""
+    """Return the ids of lines of tokens separated by spaces; words outside the vocabulary become `<unk>`."""
     tokens = [token for line in lines for token in (*line.split(), EOS)]
     return Text(torch.tensor(vocabulary.encode(tokens)), sum(len(line.encode()) + 1 for line in lines))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """What one update reads."""
+    """The tokens that one update reads."""
 
     tokens: Tensor  # int64, (batch, lookback + scored)
-    shorter: tuple[bool, ...]  # rows that end one token earlier, with padding as their last
-    scored: int
-    advance: int  # how many tokens the state advances by, to where the next chunk begins
+    shorter: tuple[bool, ...]  # per row: True if it ends one token earlier; its last token is padding
+    scored: int  # tokens at the end that it predicts
+    advance: int  # tokens after which the next chunk begins
 
     @property
     def targets(self) -> int:
-        """How many tokens it predicts."""
+        """The number of tokens that it predicts, in all rows."""
         return len(self.tokens) * self.scored - sum(self.shorter)
 
     def parts(self, rows: int) -> Iterator[tuple[slice | None, Chunk]]:
-        """Chunks of at most so many rows, each with their place; 0: the chunk itself, and None."""
+        """Yield chunks of at most `rows` rows with the slice of each; for 0, None and the chunk itself."""
         if not 0 < rows < len(self.tokens):
             yield None, self
             return
         for begin in range(0, len(self.tokens), rows):
-            some = slice(begin, begin + rows)
-            yield some, replace(self, tokens=self.tokens[some], shorter=self.shorter[some])
+            part = slice(begin, begin + rows)
+            yield part, replace(self, tokens=self.tokens[part], shorter=self.shorter[part])
 
     def total(self, nats: Tensor) -> Tensor:
-        """The sum of a model's nats, (batch, scored), over the tokens that the chunk predicts."""
+        """Sum a model's nats, (batch, scored), over the tokens that the chunk predicts, without padding."""
         if not any(self.shorter):
             return nats.sum()
-        ends = torch.zeros_like(nats, dtype=torch.bool)
-        ends[:, -1] = torch.tensor(self.shorter)
-        return nats.masked_fill(ends, 0.0).sum()
+        is_padding = torch.zeros_like(nats, dtype=torch.bool)
+        is_padding[:, -1] = torch.tensor(self.shorter)
+        return nats.masked_fill(is_padding, 0.0).sum()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,45 +103,47 @@ class Rows:
     """A stream cut into rows: all rows, or those of one process."""
 
     tokens: Tensor  # int64, (batch, time); the last column is 0 in shorter rows
-    shorter: tuple[bool, ...]  # rows of time - 1 tokens
+    shorter: tuple[bool, ...]  # per row: True if it has time - 1 tokens
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     @property
     def targets(self) -> int:
-        """Tokens in all rows."""
+        """The number of tokens in all rows."""
         return self.tokens.numel() - sum(self.shorter)
 
     def of_rank(self, rank: int, ranks: int) -> Rows:
-        """The rows of one process, the same in every epoch."""
+        """Return the rows of one process, the same in every epoch."""
         if len(self) < ranks:
-            raise ModelError(f"batch_size={len(self)}: {ranks} processes need a row each; use fewer of them")
+            raise ModelError(
+                f"batch_size={len(self)}: each of {ranks} processes needs a row; use fewer of them"
+            )
         return Rows(self.tokens[rank::ranks], self.shorter[rank::ranks])
 
     def to(self, device: torch.device) -> Rows:
-        """The same rows on a device; their chunks are views, so nothing is copied to the device later."""
+        """Return the rows on a device; their chunks are views, so nothing is copied to the device later."""
         return Rows(self.tokens.to(device), self.shorter)
 
     def chunks(self, *, ends: Sequence[int], lookback: int, start: int = 0) -> Iterator[Chunk]:
-        """The chunks of an epoch in order, without the first `start`.
+        """Yield the chunks of an epoch in order, without the first `start`.
 
-        `ends` says where each one ends: `even_ends` or `random_ends`. A chunk reads the `lookback` tokens
-        before those that it predicts again.
+        `ends` are the ends of the chunks: `even_ends` or `random_ends`. A chunk rereads the `lookback` tokens
+        before those that it predicts.
         """
         length = self.tokens.shape[1]
         for first, end in islice(pairwise((0, *ends)), start, None):
             begin, next_begin = max(0, first - lookback), max(0, end - lookback)
             yield Chunk(
                 tokens=self.tokens[:, begin:end],
-                shorter=tuple(row and end == length for row in self.shorter),
+                shorter=tuple(is_shorter and end == length for is_shorter in self.shorter),
                 scored=end - first,
                 advance=next_begin - begin,
             )
 
 
 def even_ends(length: int, stride: int) -> list[int]:
-    """The ends of chunks of `stride` tokens, the last one with the rest.
+    """Return the ends of chunks of `stride` tokens; the last chunk has the rest.
 
     >>> even_ends(7, 3)
     [3, 6, 7]
@@ -150,12 +152,12 @@ def even_ends(length: int, stride: int) -> list[int]:
 
 
 def random_ends(length: int, stride: int, *, seed: int, epoch: int) -> list[int]:
-    """The ends of chunks of random lengths; the same for the same seed and epoch.
+    """Return the ends of chunks of random lengths; the same for the same seed and epoch.
 
-    Chunks end at different places in each epoch, so that every token sends gradients back, also those that
-    would otherwise always be first. Merity et al. (2017), arXiv 1708.02182, section 4.1: the base is
-    `stride`, or half of it with a probability of 0.05; the length is normal around the base, with a standard
-    deviation of 5. In their code no chunk is shorter than 5.
+    Chunks end at different places in each epoch, so that no token is always the first of its chunk and never
+    sends gradients back. Merity et al. (2017), arXiv 1708.02182, section 4.1: the base is `stride`, or half
+    of it with a probability of 0.05; the length is normal around the base, with a standard deviation of 5. In
+    their code no chunk is shorter than 5.
     """
     generator = random.Random(f"{seed} {epoch}")  # noqa: S311 - no secret
     ends, end = [], 0

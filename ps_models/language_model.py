@@ -1,4 +1,4 @@
-"""Defines language models: they score tokens, and a state holds the past."""
+"""Defines language models: they score tokens, and their state holds the past."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ps_models.errors import ModelError
 
 RNNS = (nn.RNNBase, nn.RNNCellBase)
 State = TypeVar("State")
-AnyState = Any  # of a model whose class is unknown: each model has its own state
+AnyState = Any  # the state of a model whose class is unknown: each class has its own
 
 
 class LanguageModel(Protocol[State]):
     """Predicts each token from those before it.
 
-    The state holds everything that the model knows about the past, including the last token. So a text can be
-    scored whole or in chunks of any size with the same result, its first token is scored like all others, and
-    there are no shifted targets. `check_language_model` checks these invariants.
+    The state holds everything that the model remembers of the past, including the last token. So a text can
+    be scored whole or in chunks of any size with the same result, its first token is scored like all others,
+    and targets are not shifted. `check_language_model` checks these invariants.
 
     A state is a tensor or a (named) tuple of states; the first dimension of each tensor is the batch.
 
@@ -54,15 +54,17 @@ class LanguageModel(Protocol[State]):
 
 
 def generative(model: object) -> Any:  # noqa: ANN401 - a model of any class
-    """A model that predicts all words at once; a ModelError says that it does not."""
+    """Return a model that has `next_log_probs`, which predicts all words at once; else raise ModelError."""
     if not hasattr(model, name := "next_log_probs"):
-        raise ModelError(f"{type(model).__name__} has no {name}, of all words; docs/own-model.md shows one")
+        raise ModelError(
+            f"{type(model).__name__} has no {name}, which scores all words; docs/own-model.md shows one"
+        )
     return model
 
 
 def reads_word_by_word(model: object) -> bool:
-    """Return True if a model reads one word after the other, as recurrent ones do: ours and torch's RNNs."""
-    has_rnn = isinstance(model, nn.Module) and any(isinstance(part, RNNS) for part in model.modules())
+    """Return True if a model reads one word after the other, as our recurrent models and torch's RNNs do."""
+    has_rnn = isinstance(model, nn.Module) and any(isinstance(module, RNNS) for module in model.modules())
     is_recurrent = has_rnn or hasattr(model, "scores_and_hidden")
     return is_recurrent and not getattr(model, "reads_segments_whole", False)
 

@@ -1,4 +1,4 @@
-"""How well a model predicts texts, and words of each frequency.
+"""Scores texts with a model, and groups words by their frequency in train.
 
 Every token is scored once; the sizes of chunks and batches do not matter. Records group words by the decade
 of their count in train.
@@ -26,7 +26,7 @@ from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.progress import Progress, no_progress
 
 Item = TypeVar("Item")
-CHUNK = 256  # tokens per call; limits memory (chunk x vocabulary), does not change any number
+CHUNK_TOKENS = 256  # per call; bounds memory (tokens x vocabulary), changes no number
 
 
 def score_texts(
@@ -34,17 +34,17 @@ def score_texts(
     texts: Iterable[Text],
     *,
     context: str = "carried",
-    chunk: int = CHUNK,
+    chunk: int = CHUNK_TOKENS,
     batch: int = 16,
     device: torch.device | str = "cpu",
     progress: Progress = no_progress,
     total: int | None = None,
 ) -> list[Score]:
-    """The scores of texts, in order; their sum is the score of all.
+    """Score texts, in order; the sum of the scores is that of all texts.
 
-    The context is `carried`, one pass over all articles, as in the paper; or `article`: each starts without.
-    The sizes of `chunk` (tokens per call) and `batch` (articles per call) do not change the numbers.
-    `progress` gets the number of tokens that are done, within texts too if context is carried.
+    The context is `carried`, one pass over all articles, as in the paper; or `article`, where each article
+    starts without context. `chunk` (tokens per call) and `batch` (articles per call) do not change the
+    numbers. `progress` gets the number of tokens done, within texts too if context is carried.
     """
     scores, total_score, done = [], Score(), 0
 
@@ -68,35 +68,35 @@ def token_nats(
     texts: Iterable[Text],
     *,
     context: str = "carried",
-    chunk: int = CHUNK,
+    chunk: int = CHUNK_TOKENS,
     batch: int = 16,
     device: torch.device | str = "cpu",
     reading: Callable[[int], None] | None = None,
 ) -> Iterator[tuple[Text, Tensor]]:
-    """Each text with -log p of each of its tokens, in float64 on the CPU; see `score_texts`.
+    """Yield each text with -log p of each of its tokens, in float64 on the CPU; see `score_texts`.
 
-    If context is carried, `reading` is called within a long text, with how many of its tokens were read.
+    If context is carried, `reading` is called within a long text, with the number of its tokens read so far.
     """
     if context not in CONTEXTS:
         raise ModelError(f"--context: found {context!r}, expected {' or '.join(CONTEXTS)}")
     if context == "carried":
-        yield from each_evaluating(model, _carried(model, texts, chunk, device, reading))
+        yield from lazily_evaluating(model, _nats_with_carried_context(model, texts, chunk, device, reading))
     else:
-        yield from each_evaluating(model, _each_alone(model, texts, chunk, batch, device))
+        yield from lazily_evaluating(model, _nats_without_context(model, texts, chunk, batch, device))
 
 
 @contextmanager
 def evaluating(model: object) -> Iterator[None]:
-    """Evaluation mode, in which nothing is dropped; afterwards the model is in the mode that it was in.
+    """Put a model into evaluation mode, in which nothing is dropped, and back into its mode afterwards.
 
-    As few threads as one row is worth, see `fitted_threads`.
+    Inside, torch uses the threads that suit one row, see `fitted_threads`.
     """
     with fitted_threads(model), _evaluation_mode(model):
         yield
 
 
-def each_evaluating(model: object, items: Iterator[Item]) -> Iterator[Item]:
-    """Items that are each computed as in `evaluating`; in between, the caller may train the model."""
+def lazily_evaluating(model: object, items: Iterator[Item]) -> Iterator[Item]:
+    """Yield items, each computed as in `evaluating`; between them the caller may train the model."""
     with fitted_threads(model):
         while True:
             with _evaluation_mode(model):
@@ -112,15 +112,15 @@ def _evaluation_mode(model: object) -> Iterator[None]:
     if not isinstance(model, nn.Module):
         yield
         return
-    training = model.training
+    was_training = model.training
     model.eval()
     try:
         yield
     finally:
-        model.train(training)
+        model.train(was_training)
 
 
-def _carried(
+def _nats_with_carried_context(
     model: LanguageModel[State],
     texts: Iterable[Text],
     chunk: int,
@@ -139,21 +139,21 @@ def _carried(
         yield text, torch.cat(parts)
 
 
-def _each_alone(
+def _nats_without_context(
     model: LanguageModel[State], texts: Iterable[Text], chunk: int, batch: int, device: torch.device | str
 ) -> Iterator[tuple[Text, Tensor]]:
     remaining = iter(texts)
     while group := list(islice(remaining, batch)):
         with torch.no_grad():
-            rows = _padded(model, group, chunk, device)
+            rows = _padded_nats(model, group, chunk, device)
         for place, text in enumerate(group):
             yield text, rows[place, : len(text.tokens)]
 
 
-def _padded(
+def _padded_nats(
     model: LanguageModel[State], group: Sequence[Text], chunk: int, device: torch.device | str
 ) -> Tensor:
-    """-log p of texts side by side, (texts, time); numbers past the end of a shorter text have no meaning."""
+    """Return -log p of texts side by side, (texts, time); numbers past the end of a text are meaningless."""
     tokens = torch.nn.utils.rnn.pad_sequence([text.tokens for text in group], batch_first=True)
     state = model.initial_state(len(group))
     parts = []
@@ -164,16 +164,16 @@ def _padded(
 
 
 def read_up_to(model: nn.Module, tokens: Tensor, device: torch.device | str = "cpu") -> AnyState:
-    """The state of a model, of one row, after it has read a text from its start."""
+    """Return the state of a model, of one row, after it has read a text from its start."""
     with evaluating(model), torch.no_grad():
         state = model.initial_state(1)  # type: ignore[operator]
-        for chunk in torch.split(tokens, CHUNK) if len(tokens) else ():
+        for chunk in torch.split(tokens, CHUNK_TOKENS) if len(tokens) else ():
             _, state = model(chunk[None].to(device), state)
     return state
 
 
 def train_counts(dataset: Dataset, vocabulary: Vocabulary) -> Tensor | None:
-    """The count of each word in train, (vocabulary,); None if there is no train file."""
+    """Count each word in train, (vocabulary,); None if there is no train file."""
     if dataset.layout == FILE or "train" not in dataset.files:
         return None
     total = torch.zeros(len(vocabulary), dtype=torch.int64)
@@ -183,7 +183,7 @@ def train_counts(dataset: Dataset, vocabulary: Vocabulary) -> Tensor | None:
 
 
 def span(number: int) -> str:
-    """The decade of a number.
+    """Return the decade of a number.
 
     >>> span(0), span(7), span(1234)
     ('0', '1-9', '1,000-9,999')
@@ -195,6 +195,6 @@ def span(number: int) -> str:
 
 
 def decades(vocabulary: Vocabulary, counts: Tensor) -> list[str]:
-    """The group of each word by the decade of its count; `<unk>` and `<eos>` are groups of their own."""
+    """Return the group of each word, the decade of its count; `<unk>` and `<eos>` have their own groups."""
     pairs = zip(vocabulary.tokens, counts.tolist(), strict=True)
     return [word if word in (UNK, EOS) else span(count) for word, count in pairs]

@@ -1,6 +1,6 @@
-"""A score, and the signature of a number: one line that says all that decides it.
+"""Defines scores, and the signature of a number: one line with everything that decides it.
 
-Nothing here needs torch: programs that only read results start at once.
+Nothing here needs torch, so programs that only read results start quickly.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from wikitext_builder.files import file_sha256
 
 VALUE = re.compile(r"[\w.+-]+", re.ASCII)
 KEY = re.compile(r"[a-z][a-z0-9_]*")
-CONTEXTS: Final = ("carried", "article")  # before an article: all articles before it, or nothing
+CONTEXTS: Final = ("carried", "article")  # of an article: all articles before it, or none
 
 
 class Signature(Mapping[str, str]):
-    """Everything that decides a number, in order; as text, one line to print beside it.
+    """Everything that decides a number, in order; as text, a line to print beside it.
 
     >>> signature = Signature(data="wikitext-2+1f3a9c02", split="test", context="carried", seed=1)
     >>> str(signature)
@@ -40,7 +40,7 @@ class Signature(Mapping[str, str]):
 
     @classmethod
     def parse(cls, line: str) -> Signature:
-        """The signature that prints as this line.
+        """Return the signature that prints as this line.
 
         Raises:
             ValueError: The line is not a signature.
@@ -68,7 +68,7 @@ class Signature(Mapping[str, str]):
 
 
 def signature_value(text: str) -> str:
-    """A text as a value of a signature: characters that are not allowed become `-`.
+    """Return a text as a value of a signature: characters that are not allowed become `-`.
 
     >>> signature_value("my data (new)")
     'my-data-new'
@@ -77,7 +77,7 @@ def signature_value(text: str) -> str:
 
 
 def hashed_name(name: str, path: Path) -> str:
-    """A name with the beginning of its file's sha256, as a value of a signature."""
+    """Return a name with the beginning of its file's sha256, as a value of a signature."""
     return f"{signature_value(name)}+{file_sha256(path)[:8]}"
 
 
@@ -90,8 +90,8 @@ class Score:
     """
 
     nats: float = 0.0  # -log p of the whole text, the natural logarithm
-    tokens: int = 0  # that were predicted, including <eos>
-    bytes: int = 0  # UTF-8, of the text as scored: tokens separated by a space, lines ended by a newline
+    tokens: int = 0  # predicted ones, including <eos>
+    bytes: int = 0  # of the scored text in UTF-8: tokens separated by a space, lines ended by a newline
 
     def __add__(self, other: Score) -> Score:
         return Score(self.nats + other.nats, self.tokens + other.tokens, self.bytes + other.bytes)

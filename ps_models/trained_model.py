@@ -20,7 +20,7 @@ from ps_models.devices import autocast, choose_device, use_products
 from ps_models.errors import ModelError
 from ps_models.language_model import LanguageModel, generative
 from ps_models.own_models import saved_kind
-from ps_models.scoring import each_evaluating, evaluating, score_texts, token_nats
+from ps_models.scoring import evaluating, lazily_evaluating, score_texts, token_nats
 from ps_models.signature import Score, Signature, hashed_name, signature_value
 from ps_models.training.checkpoint import (
     Checkpoint,
@@ -319,7 +319,7 @@ def draw_words(
                 _, state = model(torch.tensor([[word]], device=device), state)
             yield vocabulary.tokens[word]
 
-    yield from each_evaluating(model, generated())
+    yield from lazily_evaluating(model, generated())
 
 
 def _draw(log_probs: torch.Tensor, temperature: float, generator: torch.Generator) -> int:

@@ -15,7 +15,7 @@ from ps_models.errors import ModelError
 from ps_models.language_model import AnyState, generative
 from ps_models.layers.window import NO_WORD
 from ps_models.models.pointer_sentinel import PointerSentinel
-from ps_models.scoring import each_evaluating, evaluating
+from ps_models.scoring import evaluating, lazily_evaluating
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.progress import Progress, no_progress
 
@@ -85,7 +85,7 @@ def predictions(
 
     Predictions of a model with a pointer also have the softmax, the pointer and the gate.
     """
-    yield from each_evaluating(model, _predictions(model, tokens.to(device), state))
+    yield from lazily_evaluating(model, _predictions(model, tokens.to(device), state))
 
 
 def _predictions(model: nn.Module, tokens: Tensor, state: AnyState) -> Iterator[Prediction]:

@@ -33,7 +33,7 @@ from ps_models.language_model import LanguageModel, State, map_state
 from ps_models.layers.window import LOG_ZERO, NO_WORD, look_back
 from ps_models.models.interpolation import with_best_weight
 from ps_models.models.stream import Masks, StreamModel
-from ps_models.scoring import CHUNK, evaluating
+from ps_models.scoring import CHUNK_TOKENS, evaluating
 
 Inner = TypeVar("Inner")
 
@@ -137,7 +137,7 @@ def _scores_and_hidden(
     """Log-probabilities in float64 on the CPU, and the outputs that predicted each token on their device."""
     scores, outputs, state = [], [], model.initial_state(1)
     with evaluating(model), torch.no_grad():
-        for tokens in torch.split(stream, CHUNK):
+        for tokens in torch.split(stream, CHUNK_TOKENS):
             log_probs_BT, hidden_BTH, state = model.scores_and_hidden(tokens[None].to(device), state)
             scores.append(log_probs_BT[0].double().cpu())
             outputs.append(hidden_BTH[0].float())

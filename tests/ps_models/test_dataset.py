@@ -127,7 +127,7 @@ def test_rows_are_consecutive_text():
 def test_too_few_rows_or_tokens_are_errors():
     with pytest.raises(ModelError, match="3 tokens cannot fill 4 rows"):
         to_rows(torch.arange(3), 4)
-    with pytest.raises(ModelError, match="batch_size=4: 5 processes need a row each"):
+    with pytest.raises(ModelError, match="batch_size=4: each of 5 processes needs a row"):
         to_rows(torch.arange(8), 4).of_rank(0, 5)
 
 

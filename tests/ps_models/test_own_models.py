@@ -250,7 +250,7 @@ def test_infinite_buffers_and_counters_in_a_state_are_the_users_own(dataset, her
 
 def test_what_predicts_no_words_at_once_is_told_so(dataset, here):
     train(dataset, here / "run", "epochs=1", model="own.py:Masked")
-    message = r"Masked has no next_log_probs, of all words; docs/own-model\.md shows one"
+    message = r"Masked has no next_log_probs, which scores all words; docs/own-model\.md shows one"
     with pytest.raises(pm.ModelError, match=message):
         list(pm.generate("run", words=2))
     with pytest.raises(pm.ModelError, match=message):
