@@ -41,6 +41,9 @@ def server(answer: Answer, certificate: Path | None = None, protocol: str = "HTT
         def do_POST(self) -> None:
             self.reply(self.rfile.read(int(self.headers["Content-Length"])).decode())
 
+        def do_CONNECT(self) -> None:  # to a proxy
+            self.reply("")
+
         def reply(self, text: str) -> None:
             with suppress(ConnectionError):  # the client has closed the connection, as it should
                 answer(self, {name: values[-1] for name, values in parse_qs(text).items()})

@@ -67,7 +67,9 @@ SELECT_HELP = (
     default=5,
     help="Wait while database lag exceeds this many seconds; off: ignore lag.",
 )
-@click.option("--parallel", type=click.IntRange(1, 3), default=1, help="Concurrent requests.")
+@click.option(
+    "--parallel", type=click.IntRange(1, 3), default=1, help="Concurrent requests; Wikimedia: needs a token."
+)
 @click.option("--per-minute", type=COUNT, help="Requests per minute.  [default: 200; local wikis: unlimited]")
 @click.option(
     "--token-file",
@@ -180,6 +182,14 @@ def import_(
         click.echo(f"  rendered  {report.rendered:,} new, {report.rendered_there:,} already there")
     click.echo(f"  skipped   {listed(report.skipped)}")
     click.echo(f"  rejected  {listed(report.rejected)}")
+    if report.missing:
+        examples = ", ".join(repr(title) for title in report.missing[:5])
+        click.echo(
+            f"{len(report.missing):,} titles that --include names are missing: {examples}. Content exports"
+            " made before the repair of T431872 lack pages and templates edited after their cut-off;"
+            " the history export has them",
+            err=True,
+        )
     unmarked = report.skipped.get("unmarked", 0)
     is_most = unmarked == max(report.skipped.values(), default=0)
     if unmarked and is_most and not report.kept + report.already_there:

@@ -23,6 +23,7 @@ from wikitext_builder.fetching.page_filters import (
     FILTERS,
     Filter,
     FirstRevision,
+    Named,
     Rule,
     Texts,
     first_fault,
@@ -60,6 +61,7 @@ class ImportReport:
     skipped: dict[str, int] = field(default_factory=dict)  # by kind: redirect, unmarked, …
     rejected: dict[str, int] = field(default_factory=dict)  # by reason; the store notes each
     finished_before: int = 0  # files that were imported before: they are not read again, nor counted
+    missing: tuple[str, ...] | None = None  # titles that `include` names and no file has; None: it names none
 
     def __add__(self, other: ImportReport) -> ImportReport:
         """Add the counts of another import."""
@@ -68,6 +70,9 @@ class ImportReport:
             mine, theirs = getattr(self, row.name), getattr(other, row.name)
             if isinstance(mine, int):
                 sums[row.name] = mine + theirs
+            elif row.name == "missing":
+                known = [{*titles} for titles in (mine, theirs) if titles is not None]
+                sums[row.name] = tuple(sorted(set.intersection(*known))) if known else None
             else:
                 sums[row.name] = dict(sorted((Counter(mine) + Counter(theirs)).items()))
         return ImportReport(**sums)
@@ -127,8 +132,9 @@ def import_dump(
     report = ImportReport()
     with Store.create(Path(store)):  # a store that it makes stays until all files end
         if workers < 2:
-            reports = (import_one(path, threads=THREADS, progress=progress) for path in paths)
-            return sum(reports, report)
+            for path in paths:
+                report += import_one(path, threads=THREADS, progress=progress)
+            return report
         with ProcessPool(workers) as pool:
             for number, result in enumerate(pool.map(partial(import_one, threads=0), paths), 1):
                 report += result
@@ -169,16 +175,19 @@ def import_into(
         return ImportReport(files=1, finished_before=1)
     dump, report = Dump(path, as_of=as_of, threads=threads), ImportReport(files=1)
     total = path.stat().st_size if path.is_file() else None
+    named = [rule.filter.titles for rule in rules if rule.include and isinstance(rule.filter, Named)]
+    missing = {*frozenset.intersection(*named)} if named else set()
     for batch in _batches(dump, language, keep, rules):
         _expect_language(dump, language, store)
         if batch.seen:
             store.expect_wiki(language.code, dump.site.dbname, storable(path), dumped=True)
             note_names(store, with_names(language, dump.site.names))
         report += _write(batch, store, language, storable(path.name))
+        missing -= batch.titles
         note = f"{dump.count} pages, {report.kept + report.already_there} kept"
         progress("import", dump.bytes_taken, total, note)
     store.set_note(key, dump.sha256)
-    return report
+    return report + ImportReport(missing=tuple(sorted(missing)) if named else None)
 
 
 def _expect_language(dump: Dump, language: Language, store: Store) -> None:
@@ -205,6 +214,7 @@ class _Batch:
     html: dict[int, str] = field(default_factory=dict)  # by revision id
     items: dict[int, str] = field(default_factory=dict)  # by page id
     created: dict[int, str] = field(default_factory=dict)  # by page id, if a rule asked for it
+    titles: set[str] = field(default_factory=set)  # of all pages, kept or not
     skipped: Counter[str] = field(default_factory=Counter)  # by kind
     rejected: list[Rejected] = field(default_factory=list)
     seen: int = 0
@@ -297,6 +307,7 @@ def _why_excluded(dumped: DumpedPage, rules: Sequence[Rule[Filter]]) -> str:
 def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str) -> None:
     batch.seen += 1
     content = dumped.content
+    batch.titles.add(content.title)
     if not kind and isinstance(content, Page) and (fault := title_fault(content.title)):
         # It could not be in a lock file.
         detail = f"no page can have the title {content.title!r}: {fault}"

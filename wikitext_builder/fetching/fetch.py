@@ -115,7 +115,7 @@ def fetch(
         sample: Fetch only N random titles.
         seed: Of the sample; the same titles and seed give the same sample.
         maxlag: The wiki refuses while its database lag exceeds this many seconds; None: ignore lag.
-        parallel: Concurrent requests, 1 to 3.
+        parallel: Concurrent requests, 1 to 3; on Wikimedia's wikis more than 1 needs a token.
         per_minute: Requests per minute; None: 200, or unlimited for a wiki on this machine.
         token_file: File with an OAuth 2 token; None: for Wikimedia's wikis and on this machine the
             environment's `WIKITEXT_BUILDER_TOKEN`.

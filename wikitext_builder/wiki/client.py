@@ -16,7 +16,16 @@ from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.wiki.http import Pace, Patience, Token, Transport, TryAgainError, pace_of
+from wikitext_builder.wiki.http import (
+    ACCOUNT_VARIABLE,
+    Pace,
+    Patience,
+    Token,
+    Transport,
+    TryAgainError,
+    is_wikimedia,
+    pace_of,
+)
 from wikitext_builder.wiki.languages import Language, code_of_language, names_in_answer, with_names
 from wikitext_builder.wiki.responses import Answer, FoundPage, Query, expected, not_mediawiki, read_answer
 
@@ -124,7 +133,7 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
         language: Which Wikipedia it is; a wiki of another language is refused.
         contact: Mail address or URL of the operator; Wikimedia's wikis require it.
         maxlag: Ask the wiki not to answer if its databases lag by more seconds than this; None: do not ask.
-        parallel: The number of requests at once, 1 to 3.
+        parallel: The number of requests at once, 1 to 3; Wikimedia's wikis allow more than 1 with a token.
         per_minute: Requests per minute, of all that are sent at once; None: 200, on this machine any number.
         token: Names an account to the wiki; it is sent over https, or to this machine, and to nobody else.
         patience: How long we wait for the server.
@@ -151,6 +160,11 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
             raise BuilderError(f"--parallel {parallel}: Wikipedia's etiquette allows 1 to {MAX_PARALLEL}")
         if maxlag is not None and not 0 <= maxlag < float("inf"):
             raise BuilderError(f"--maxlag {maxlag:g}: give seconds, 0 or more; 5 is usual")
+        if parallel > 1 and token is None and is_wikimedia(urlsplit(api).hostname or ""):
+            raise BuilderError(
+                f"--parallel {parallel}: Wikimedia allows one request at a time without an account; give a"
+                f" token with --token-file or {ACCOUNT_VARIABLE}, or take --parallel 1"
+            )
         self.api = api
         self.language = language
         self.parallel = parallel

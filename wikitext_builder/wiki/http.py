@@ -39,6 +39,8 @@ MARGIN = 1.015  # of the time between two requests: if one arrives late, the nex
 CAUGHT_UP = 0.1  # of that time: what the next request may make up for if one was late
 SLOWER, FASTER = 1.25, 0.999  # the time between requests: after a refusal, and after an answer
 SLOWEST = 6.0  # seconds between two requests: the limit of clients without a name
+# What http.client says if a proxy refuses a connection for good: RFC 9110, 15.5
+REFUSED_BY_PROXY = re.compile(r"Tunnel connection failed: 4\d\d .*")
 TOKEN_FORM = re.compile(r"[A-Za-z0-9._~+/-]{20,}=*")  # RFC 6750, 2.1; Wikimedia has longer ones
 
 
@@ -249,7 +251,7 @@ class Transport:
         Raises:
             TryAgainError: There was no complete answer.
             BuilderError: The server's certificate is wrong, its answer has no end, or the environment names a
-                proxy or certificates that cannot be used.
+                proxy or certificates that cannot be used, or a proxy that refuses.
         """
         deadline = time.monotonic() + self._patience.request
         try:
@@ -263,7 +265,15 @@ class Transport:
         """What an error of the network means."""
         causes = _causes(error)
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-            return BuilderError(f"{self.api}: its certificate is not valid: {causes[-1]}")
+            return BuilderError(
+                f"{self.api}: its certificate is not valid: {causes[-1]}; if an authority of your own signed"
+                " it, name the file with that authority's certificate in REQUESTS_CA_BUNDLE"
+            )
+        if REFUSED_BY_PROXY.fullmatch(str(causes[-1])):
+            return BuilderError(
+                f"{self.api}: the proxy refuses: {causes[-1]}; check the address, user and password that"
+                " HTTPS_PROXY names, or name this host in NO_PROXY"
+            )
         # What requests says of a proxy that it cannot use, and of certificates that are not there.
         wrong_address = isinstance(error, ValueError)
         if wrong_address or (type(error) is OSError and error.errno is None):
@@ -286,7 +296,12 @@ class Transport:
         }
         if len(self.api) + len(query) < URL_LENGTH:
             return self._session.get(f"{self.api}?{query}", **how)
-        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        form = {
+            "Content-Type": "application/x-www-form-urlencoded",
+            # It only reads, so any of Wikimedia's data centres may answer:
+            # https://www.mediawiki.org/wiki/API:Etiquette
+            "Promise-Non-Write-API-Action": "true",
+        }
         return self._session.post(self.api, data=query, headers=form, **how)
 
     def _body(self, response: requests.Response, deadline: float) -> bytes:

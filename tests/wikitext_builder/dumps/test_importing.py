@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cases import each
-from tests.command import python
+from tests.command import python, run
 from tests.conftest import DATA, ROOT
 from tests.dumps import COMPRESSIONS, export_xml, ndjson, numbered_page, page_xml, record, revision_xml
 from wikitext_builder.article import Page
@@ -384,3 +384,21 @@ def test_templates_of_a_date(tmp_path: Path) -> None:
     assert templates_of(tmp_path / "a") == {"A": "text 2014"}
     assert imported(tmp_path / "a", dump).templates == 2
     assert templates_of(tmp_path / "a") == {"A": "text 2016", "B": "text 2016"}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_titles_that_no_file_has_are_named(tmp_path: Path, workers: int) -> None:
+    """A content export can lack pages that were edited after its cut-off: T431872."""
+    first = written(tmp_path, page_xml(page(1)), page_xml(page(2), redirect="Page 1"), name="first.xml")
+    second = written(tmp_path, page_xml(page(3)), name="second.xml")
+    (tmp_path / "titles").write_text("Page 1\nPage 2\nPage 3\nPage 4\nPage 5\n")
+    options: dict[str, Any] = {"include": f"titles:{tmp_path / 'titles'}", "workers": workers}
+    report = import_dump(tmp_path / "a.store", first, second, **options)
+    assert (report.kept, report.missing) == (2, ("Page 4", "Page 5"))
+    again = import_dump(tmp_path / "a.store", first, second, **options)
+    assert (again.finished_before, again.missing) == (2, None)
+    words = ("import", first, "--store", tmp_path / "b.store", "--include", options["include"])
+    said = run(*words).stderr
+    assert "3 titles that --include names are missing: 'Page 3', 'Page 4', 'Page 5'. Content exports" in said
+    assert "the history export has them" in said
+    assert import_dump(tmp_path / "c.store", first, workers=workers).missing is None

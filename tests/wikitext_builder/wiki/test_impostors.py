@@ -229,6 +229,9 @@ def test_what_the_server_sees_of_us() -> None:
 
     with server(note) as api, ask(api, contact="jane@example.org") as wikipedia:
         wikipedia.site()
+        assert "Promise-Non-Write-API-Action" not in seen
+        wikipedia.request({"action": "query", "meta": "x" * 3000})
+        assert seen["Promise-Non-Write-API-Action"] == "true"  # of a request that is posted
     assert seen["User-Agent"].startswith("WikiTextBuilder/")
     assert "(jane@example.org) requests/" in seen["User-Agent"]
     assert seen["Accept-Encoding"] == "gzip"
@@ -254,4 +257,18 @@ def test_a_certificate_without_authority_is_refused_at_once(tmp_path: Path) -> N
     command = [*request.split(), "-out", str(pem), "-keyout", str(key)]
     subprocess.run(command, check=True, capture_output=True)
     pem.write_bytes(pem.read_bytes() + key.read_bytes())
-    refuses(always(SITE), "its certificate is not valid", certificate=pem)
+    refuses(always(SITE), "its certificate is not valid: .*REQUESTS_CA_BUNDLE", certificate=pem)
+
+
+@pytest.mark.parametrize("status", [403, 407])
+def test_a_proxy_that_refuses_is_an_error_at_once(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    waits: list[float] = []
+    with (
+        server(always(b"", status=status)) as proxy,
+        ask("https://wiki.example/w/api.php", waits) as wikipedia,
+    ):
+        monkeypatch.setenv("HTTPS_PROXY", proxy.partition("/w/")[0].replace("://", "://me:secret@"))
+        error = refusal(wikipedia.site)
+    assert re.search(f"the proxy refuses: .* {status} .*HTTPS_PROXY", error)
+    assert "secret" not in error
+    assert waits == []

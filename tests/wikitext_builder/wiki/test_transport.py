@@ -8,6 +8,7 @@ from tests.cases import cases, each, refusal, wrong
 from wikitext_builder.wiki.client import Wikipedia, api_of
 from wikitext_builder.wiki.http import (
     Reply,
+    Token,
     asked_wait,
     checked_api,
     checked_contact,
@@ -43,6 +44,13 @@ def test_wrong_options_of_a_client_are_refused() -> None:
     ):
         options: dict[str, Any] = {option: value}
         assert words in refusal(Wikipedia, "http://127.0.0.1/api.php", language=LANGUAGES["en"], **options)
+
+
+def test_wikimedia_is_asked_one_request_at_a_time_without_a_token() -> None:
+    english: dict[str, Any] = {"language": LANGUAGES["en"], "contact": JANE, "parallel": 3}
+    assert "WIKITEXT_BUILDER_TOKEN" in refusal(Wikipedia, api_of(LANGUAGES["en"]), **english)
+    Wikipedia(api_of(LANGUAGES["en"]), token=Token("x" * 20), **english).close()
+    Wikipedia("https://wiki.example/w/api.php", **english).close()
 
 
 def test_this_machine_and_other_wikis_need_no_contact_and_other_addresses_are_refused() -> None:
