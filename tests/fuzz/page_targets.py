@@ -53,7 +53,7 @@ def _html(content: bytes) -> str:
 def _line(content: bytes) -> str:
     tokenizer = TOKENIZERS.get(_code(content), TOKENIZERS["en"])
     line = text_of(content[1:]).replace("\n", " ").replace("\r", " ")
-    tokens = tokenizer.tokenize_line(line)
+    (tokens,) = tokenizer.tokenize_lines([line])
     assert "\n" not in tokens
     assert has_only_visible_characters(tokens) or not has_only_visible_characters(line)
     plain = detokenize(tokens)

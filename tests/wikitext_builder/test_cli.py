@@ -21,6 +21,7 @@ from tests.dumps import export_xml, numbered_page, page_xml
 from tests.wikitext_builder.datasets import SPLITS, built, store_of, titles_file
 from tests.wikitext_builder.test_progress import on_terminal
 from wikitext_builder.article import Page
+from wikitext_builder.cli import datasets
 from wikitext_builder.processes import Serial
 from wikitext_builder.sample import SAMPLE_DUMP as SAMPLE
 
@@ -162,6 +163,18 @@ def test_tokenize_reads_files_and_stdin(tmp_path: Path) -> None:
     assert call("tokenize", file).stdout == " one two three \n four \n"
     file.write_bytes("café\n".encode("latin-1"))
     assert "expected text in UTF-8" in refused("tokenize", file)
+
+
+def test_tokenize_gives_a_large_file_to_processes_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [f"It's line {number:,}.\n" for number in range(100_000)]
+    (tmp_path / "a.txt").write_text("".join(lines))
+    alone = call("tokenize", tmp_path / "a.txt").stdout
+    monkeypatch.setattr(datasets, "LARGE_FILE", 1 << 20)
+    monkeypatch.setattr(datasets, "TEXT_BLOCK", 1 << 17)
+    assert call("tokenize", tmp_path / "a.txt").stdout == alone
+    assert alone.splitlines()[99_999] == " It 's line 99 @,@ 999 . "
 
 
 def test_build_reports_counts_in_the_order_of_splits(store: Path, dataset: Path) -> None:

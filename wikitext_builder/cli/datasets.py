@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shlex
@@ -9,7 +10,8 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,21 +44,53 @@ if TYPE_CHECKING:
     from wikitext_builder.building.build import BuildReport
 
 
+LARGE_FILE = 1 << 25  # bytes that take longer to tokenize than processes to start
+TEXT_BLOCK = 1 << 20  # bytes
+
+
 @click.command()
 @click.argument("file", type=click.File("rb"), default="-")
 @click.option("--language", default="en", help="Code of a language that the Moses tokenizer supports.")
-def tokenize(file: Iterator[bytes], language: str) -> None:
-    """Turn each line of plain text into a WikiText line, on stdout."""
-    from wikitext_builder.dataset.manifest import file_line
+def tokenize(file: io.BufferedReader, language: str) -> None:
+    """Turn each line of plain text into a WikiText line, on stdout. Large files use all cores."""
+    from wikitext_builder.processes import ProcessPool, Serial, cores
     from wikitext_builder.tokens.tokenizer import tokenize_line
 
     tokenize_line("", language)  # an unknown language is an error even if there is no line
+    is_large = _bytes_left(file) >= LARGE_FILE
     try:
-        for line in file:
-            sys.stdout.write(file_line(tokenize_line(line.decode().rstrip("\n"), language)))
+        with ProcessPool(cores()) if is_large else nullcontext(Serial()) as runner:
+            for lines in runner.map(_tokenized, _blocks(file), language):
+                sys.stdout.write(lines)
     except UnicodeDecodeError as error:
-        name = getattr(file, "name", "-")
-        raise BuilderError(f"{name}: {error}; expected text in UTF-8, see `iconv`") from error
+        raise BuilderError(f"{file.name}: {error}; expected text in UTF-8, see `iconv`") from error
+
+
+def _bytes_left(file: io.BufferedReader) -> int:
+    """Return the size of what is left to read; 0 for a pipe or a terminal."""
+    if not file.seekable():
+        return 0
+    start, end = file.tell(), file.seek(0, os.SEEK_END)
+    file.seek(start)
+    return end - start
+
+
+def _blocks(file: io.BufferedReader) -> Iterator[list[bytes]]:
+    """Yield the lines of a file or a pipe as they arrive, about a megabyte at a time."""
+    rest = b""
+    while chunk := file.read1(TEXT_BLOCK):
+        *lines, rest = (rest + chunk).split(b"\n")
+        if lines:
+            yield lines
+    if rest:
+        yield [rest]
+
+
+def _tokenized(lines: Sequence[bytes], language: str) -> str:
+    from wikitext_builder.dataset.manifest import file_line
+    from wikitext_builder.tokens.tokenizer import tokenize_lines
+
+    return "".join(map(file_line, tokenize_lines([line.decode() for line in lines], language)))
 
 
 def complete_recipe(_context: click.Context, _argument: click.Parameter, typed: str) -> list[CompletionItem]:

@@ -4,17 +4,20 @@ The recipe: Moses' `tokenizer.perl -l LANGUAGE -a -no-escape`, as it was between
 on a whole paragraph; then `< formula >` becomes `<formula>` again; then the commas and dots of numbers become
 `@,@` and `@.@`.
 
-Nearly every rule of Moses looks at one word between two spaces, so the tokens of each word are kept in
-memory. Control characters, which clean text does not contain, carry the rest: a comma or an apostrophe at the
-start or the end of a line adds a mark to the key of its word, two words separated by `' '` share one key, and
-a final dot that depends on the next word is a mark in the tokens of its word.
+Nearly every rule of Moses looks at one word between two spaces, so the tokens of each word are remembered; a
+word of letters alone is its own token. Many lines share one pass: the words with anything but letters are cut
+out of the text, the new ones among them get their tokens together, and the text is joined again.
+
+Control characters, which clean text does not contain, carry the rest: a comma or an apostrophe at the start
+or the end of a line adds a mark to its word, two words separated by `' '` count as one word, and a final dot
+that depends on the next word is a mark in the tokens of its word.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Final
@@ -24,14 +27,19 @@ import regex
 from wikitext_builder.article import Article
 from wikitext_builder.wiki.languages import LANGUAGES, language_of
 
-# Marks in the keys of the memory: the word has no space before it, or none after it, or is two words.
+# Marks in words: the word has no space before it, or none after it, or is two words.
 FIRST, LAST, GLUE = "\x00", "\x01", "\x02"
-# Marks in its values: a dot that stays on its word if a small letter follows. The second character means that
+# Marks in tokens: a dot that stays on its word if a small letter follows. The second character means that
 # it also stays before a digit, or that the word is a number, whose dot becomes `@.@`.
 DOT, OF_NUMERIC_PREFIX, OF_NUMBER = "\x03", "\x04", "\x05"
 
-LONGEST_KEY = 64  # characters; a longer word is not kept in memory
-GENERATION = 1 << 17  # words
+BLOCK_LINES: Final = 256  # lines of one pass; more are not faster
+REMEMBERED: Final = 1 << 21  # characters of remembered words; beyond, all are forgotten
+
+EDGES: Final = (",", "'")  # Moses' rules for them need a character on both sides
+LETTERS: Final = "".join(filter(str.isalpha, map(chr, range(0x530))))  # Latin, Greek and Cyrillic
+NOT_ONLY_LETTERS: Final = re.compile(f"( [{LETTERS}]*+[^{LETTERS} \n][^ \n]*)")
+"""A word that can have several tokens, and the space before it. Most words of other scripts match too."""
 
 # Perl's \p{IsAlnum} is Alphabetic and Nd, Han and Kana included, unlike the table of sacremoses. The Unicode
 # version of `regex` decides: between 14 and 17 some 40 combining marks (U+0363 and on) became Alphabetic.
@@ -65,7 +73,8 @@ OTHER_APOSTROPHES: Final[tuple[Rule, ...]] = ((regex.compile("'"), " ' "),)
 
 NUMBER: Final = re.compile(r"[0-9]++(?:[,.][0-9]++)*+[,.]?")  # possessive: linear on long runs of digits
 SEPARATOR: Final = re.compile("[,.]")
-SPACE_OF_APOSTROPHES: Final = re.compile("(?<=') +(?=')")
+SPACES: Final = re.compile(" {2,}")
+FINAL_DOT_OR_NUMBER: Final = re.compile(r" ([^ \n]*\.|[0-9]++[,.][0-9,.]*)(?![^ \n])")
 NUMERIC_ONLY: Final = " #NUMERIC_ONLY#"  # in Moses' tables, after a prefix
 PENDING_DOT: Final = re.compile(f"{DOT}([{OF_NUMERIC_PREFIX}{OF_NUMBER}]?)(?=(?: (.))?)")
 
@@ -75,32 +84,6 @@ SPACE: Final = re.compile(r"\s+")
 INVISIBLE: Final = regex.compile(r"(?V1)[\p{Cf}--\p{Prepended_Concatenation_Mark}--\uFEFF]+")
 NOT_JOINERS: Final = regex.compile(r"(?V1)[\p{Cf}--\p{Prepended_Concatenation_Mark}--[\uFEFF\u200C\u200D]]+")
 MANY_MARKS: Final = regex.compile(r"(?V1)[\P{ccc=0}\u0F73\u0F75\u0F81]{32,}")
-
-
-class WordMemo(dict[str, str]):
-    """A bounded memory of a pure function of a word; a hit is as fast as in a dict.
-
-    It keeps two generations of at most `GENERATION` words. A word that does not occur during a whole
-    generation is forgotten.
-    """
-
-    def __init__(self, compute: Callable[[str], str]) -> None:
-        super().__init__()
-        self._compute = compute
-        self._older: dict[str, str] = {}
-
-    def __missing__(self, word: str) -> str:
-        """The value of a word that is new in this generation."""
-        if len(word) > LONGEST_KEY:
-            return self._compute(word)
-        value = self._older.get(word)
-        if value is None:
-            value = self._compute(word)
-        if len(self) >= GENERATION:
-            self._older = dict(self)
-            self.clear()
-        self[word] = value
-        return value
 
 
 def keeps_joiners(language: str) -> bool:
@@ -126,31 +109,58 @@ class Tokenizer:
         self._apostrophes = APOSTROPHES.get(TABLES.get(language, language), OTHER_APOSTROPHES)
         self._whole = keeps_joiners(language)
         self._symbol, self._hyphen = (SYMBOL_NOT_MARK, HYPHEN_OF_MARKS) if self._whole else (SYMBOL, HYPHEN)
-        self._tokens_of = WordMemo(self._tokenize_word)
+        self._tokens_of: dict[str, str] = {}  # words and tokens, each after a space
+        self._remembered = 0  # characters of these words
 
-    def tokenize_line(self, line: str) -> str:
-        """The tokens of a line, see the function `tokenize_line`."""
-        if not line.isprintable() or not unicodedata.is_normalized("NFC", line):
+    def tokenize_lines(self, lines: Sequence[str]) -> list[str]:
+        """Return the tokens of each line; see the function `tokenize_line`."""
+        starts = range(0, len(lines), BLOCK_LINES)
+        return [line for start in starts for line in self._tokenize_block(lines[start : start + BLOCK_LINES])]
+
+    def _tokenize_block(self, lines: Sequence[str]) -> list[str]:
+        if self._remembered > REMEMBERED:
+            self._tokens_of, self._remembered = {}, 0
+        text = "\n ".join(["", *map(self._spaced, lines)])
+        parts = NOT_ONLY_LETTERS.split(text)
+        words = parts[1::2]
+        if new_words := set(words).difference(self._tokens_of):
+            self._learn(new_words)
+        parts[1::2] = map(self._tokens_of.__getitem__, words)
+        text = "".join(parts)[2:].replace("\n ", "\n")
+        return PENDING_DOT.sub(_settle_dot, text).replace("< formula >", "<formula>").split("\n")
+
+    def _spaced(self, line: str) -> str:
+        """Return a clean line with one space between words; marks are where Moses' rules lack one."""
+        if not line.isprintable() or not (line.isascii() or unicodedata.is_normalized("NFC", line)):
             line = _clean(line, NOT_JOINERS if self._whole else INVISIBLE)
-        if "' " in line:
-            line = SPACE_OF_APOSTROPHES.sub(GLUE, line)
-        words = _mark_edges(line.split())
-        text = " ".join(map(self._tokens_of.__getitem__, words))
-        return PENDING_DOT.sub(_settle_dot, text).replace("< formula >", "<formula>")
+        if "  " in line or line[:1] == " " or line[-1:] == " ":
+            line = " ".join(line.split())
+        # A comma before a space is always a token; to split it here leaves fewer words to learn.
+        line = line.replace(", ", " , ").replace("  ,", " ,").removeprefix(" ")
+        if "' '" in line:
+            line = line.replace("' '", f"'{GLUE}'").replace("' '", f"'{GLUE}'")
+        before = FIRST if line.startswith(EDGES) else ""
+        return f"{before}{line}{LAST}" if line.endswith(EDGES) else before + line
 
-    def _tokenize_word(self, word: str) -> str:
-        if word.isalpha():
-            return word
-        if word[:-1].isalpha() and word[-1] == ",":
-            return f"{word[:-1]} ,"
-        return " ".join(map(self._finish_token, self._space(word).split()))
+    def _learn(self, words: set[str]) -> None:
+        """Remember the tokens of words; both are after a space."""
+        at_edges = [word for word in words if word[1] == FIRST or word[-1] == LAST]
+        for word in at_edges:
+            self._tokens_of[word] = self._tokens(f"{word} ".replace(f" {FIRST}", "").replace(f"{LAST} ", ""))
+        others = list(words.difference(at_edges))
+        # No rule looks beyond the space on either side of a word.
+        tokens = self._tokens(" \n".join(others) + " ").split(" \n") if others else []
+        self._tokens_of.update(zip(others, tokens, strict=True))
+        self._remembered += sum(map(len, words))
 
-    def _space(self, word: str) -> str:
-        """The word with the spaces that Moses' rules add, except those before final dots."""
-        before = "" if word[0] == FIRST else " "
-        after = "" if word[-1] == LAST else " "
-        text = f"{before}{word.strip(FIRST + LAST).replace(GLUE, ' ')}{after}"
-        text = self._symbol.sub(r" \1 ", text)
+    def _tokens(self, words: str) -> str:
+        """The tokens of words, after a space."""
+        spaced = SPACES.sub(" ", self._space(words)).strip(" ")
+        return FINAL_DOT_OR_NUMBER.sub(self._finish_token, f" {spaced}")
+
+    def _space(self, text: str) -> str:
+        """Words with the spaces that Moses' rules add, except those before final dots."""
+        text = self._symbol.sub(r" \1 ", text.replace(GLUE, " "))
         if "-" in text:
             text = self._hyphen.sub(r"\1 @-@ ", text)
         if ".." in text:
@@ -162,25 +172,16 @@ class Tokenizer:
                 text = pattern.sub(spaced, text)
         return TRAILING_DOT_APOSTROPHE.sub(" . '", text)  # only at a line's end: else a space is last
 
-    def _finish_token(self, token: str) -> str:
+    def _finish_token(self, match: re.Match[str]) -> str:
         """The token with its number and its final dot split, or the dot marked if the next word decides."""
-        prefix = token[:-1]
+        token, prefix = match[1], match[1][:-1]
         if token[-1] != "." or not prefix.strip("."):  # no dot, or nothing but dots
-            return _split_number(token)
+            return f" {_split_number(token)}"
         if prefix in self._numeric_prefixes:
-            return f"{prefix}{DOT}{OF_NUMERIC_PREFIX}"
+            return f" {prefix}{DOT}{OF_NUMERIC_PREFIX}"
         if prefix in self._prefixes or ("." in prefix and ALPHABETIC.search(prefix)):
-            return _split_number(token)
-        return f"{_split_number(prefix)}{DOT}{OF_NUMBER}" if NUMBER.fullmatch(token) else f"{prefix}{DOT}"
-
-
-def _mark_edges(words: list[str]) -> list[str]:
-    """The words of a line, with the marks FIRST and LAST where Moses' rules need a space that is missing."""
-    if words and words[0][0] in ",'":
-        words[0] = FIRST + words[0]
-    if words and words[-1][-1] in ",'":
-        words[-1] += LAST
-    return words
+            return f" {_split_number(token)}"
+        return f" {_split_number(prefix)}{DOT}{OF_NUMBER}" if NUMBER.fullmatch(token) else f" {prefix}{DOT}"
 
 
 def _settle_dot(pending: re.Match[str]) -> str:
@@ -261,7 +262,12 @@ def tokenize_line(line: str, language: str = "en") -> str:
     >>> tokenize_line("a guest-starring role in the U.S. (1. hrvatski)")
     'a guest @-@ starring role in the U.S. ( 1 @.@  hrvatski )'
     """
-    return tokenizer(language).tokenize_line(line)
+    return tokenize_lines([line], language)[0]
+
+
+def tokenize_lines(lines: Sequence[str], language: str = "en") -> list[str]:
+    """Return the tokens of each line; see `tokenize_line`. Many lines together are faster than one by one."""
+    return tokenizer(language).tokenize_lines(lines)
 
 
 def tokenize(text: str, language: str = "en") -> str:
@@ -274,9 +280,9 @@ def tokenize(text: str, language: str = "en") -> str:
     >>> tokenize("Don't stop:\n1,500 guest-stars.")
     "Don 't stop :\n1 @,@ 500 guest @-@ stars ."
     """
-    return "\n".join(map(tokenizer(language).tokenize_line, text.split("\n")))
+    return "\n".join(tokenize_lines(text.split("\n"), language))
 
 
 def tokenize_article(article: Article, *, language: str = "en") -> Article:
     """The article with the tokens of its lines in place of their text."""
-    return replace(article, lines=tuple(map(tokenizer(language).tokenize_line, article.lines)))
+    return replace(article, lines=tuple(tokenize_lines(article.lines, language)))

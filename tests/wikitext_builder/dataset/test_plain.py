@@ -75,7 +75,7 @@ def raw_lines(article: PlainArticle, sections: str) -> tuple[str, ...]:
     lines = "".join([*pieces, article.text[position:]]).split("\n")
     if sections == "official":
         lines = [piece for one in lines for piece in ([one] if heading_level(one) else own_lines(one))]
-    return tuple(map(tokenizer("en").tokenize_line, ["", *lines, ""]))
+    return tuple(tokenizer("en").tokenize_lines(["", *lines, ""]))
 
 
 def follows_the_law(article: PlainArticle, lines: tuple[str, ...], sections: str) -> None:

@@ -22,10 +22,8 @@ from tests.wikitext_builder.extraction.pages import real_pages
 from wikitext_builder.article import Article
 from wikitext_builder.tokens.detokenizer import detokenize_line
 from wikitext_builder.tokens.tokenizer import (
-    GENERATION,
-    LONGEST_KEY,
+    REMEMBERED,
     Tokenizer,
-    WordMemo,
     _nonbreaking_prefixes,
     tokenize,
     tokenize_article,
@@ -256,7 +254,7 @@ def test_a_wikipedia_of_another_code_is_tokenized_as_its_language() -> None:
     codes = {"simple": "en", "zh-yue": "yue", "zh-classical": "zh", "tet": "tdt"}
     for wikipedia, language in codes.items():
         assert _nonbreaking_prefixes(wikipedia) == _nonbreaking_prefixes(language)
-        assert Tokenizer(wikipedia).tokenize_line(line) == Tokenizer(language).tokenize_line(line)
+        assert Tokenizer(wikipedia).tokenize_lines([line]) == Tokenizer(language).tokenize_lines([line])
 
 
 # Interface.
@@ -276,34 +274,18 @@ def test_a_text_gives_one_official_line_per_line() -> None:
     assert tokenize("l'état", "fr") == "l' état"
 
 
-def test_memo_is_bounded_and_right_after_it_forgot() -> None:
-    met: list[str] = []
-
-    def compute(word: str) -> str:
-        met.append(word)
-        return word.upper()
-
-    memo = WordMemo(compute)
-    for number in range(2 * GENERATION + 2):
-        assert memo[f"w{number}"] == f"W{number}"
-        if number % (GENERATION // 2) == 0:  # so that the older generation is read too
-            assert memo["word"] == "WORD"
-    assert len(memo) <= GENERATION
-    assert memo[f"w{2 * GENERATION}"] == f"W{2 * GENERATION}"
-    assert (len(met), met.count("word")) == (2 * GENERATION + 3, 1)  # the newest were remembered
-    assert memo["w0"] == "W0"
-    assert met[-1] == "w0"  # the oldest were forgotten
-    longest, longer = "w" * LONGEST_KEY, "w" * (LONGEST_KEY + 1)
-    assert (memo[longest], memo[longer]) == (longest.upper(), longer.upper())
-    assert (longest in memo, longer in memo) == (True, False)
+def test_memory_is_bounded_and_forgotten_words_come_back() -> None:
+    new = Tokenizer("en")
+    for start in range(0, 400_000, 1000):
+        assert new.tokenize_lines([f"w{start}-x again-st"]) == [f"w{start} @-@ x again @-@ st"]
+        new.tokenize_lines([f"w{number}-x" for number in range(start, start + 1000)])
+        assert sum(map(len, new._tokens_of)) <= REMEMBERED + 2**15
+    assert len(new._tokens_of) < 400_000
 
 
-def test_order_of_lines_does_not_matter() -> None:
-    lines = [
-        f"{a}{b} {c}" for a in ("x", "1", "'", "No") for b in (".", ",", "'") for c in ("y", "2", "Z", "'s")
-    ]
-    forth, back = Tokenizer("en"), Tokenizer("en")
-    assert [forth.tokenize_line(x) for x in lines] == [back.tokenize_line(x) for x in lines[::-1]][::-1]
+@given(lines=st.lists(st.lists(st.sampled_from([*PIECES, *"\n,. '"]), max_size=6).map("".join), max_size=8))
+def test_lines_together_equal_each_alone(lines: list[str]) -> None:
+    assert Tokenizer("en").tokenize_lines(lines) == [slowly(line, "en") for line in lines]
 
 
 @each("tokenizer", "line", "hostile")
