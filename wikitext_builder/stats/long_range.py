@@ -5,11 +5,14 @@ What each statistic is, and where it comes from, stands in `statistics.toml`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
+from itertools import takewhile
 from typing import Final
 
 import numpy as np
 import zstandard
+from scipy.special import stdtrit
 
 from wikitext_builder.stats.ngrams import Hashes, HashTable, all_ngrams, prefix_sums
 from wikitext_builder.stats.ngrams import Places as Positions
@@ -21,6 +24,7 @@ DISTANCES: Final = (1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300
 FAR: Final = 10  # words: from here on mutual information is fitted; nearer is grammar
 CLASSES: Final = 500  # the most frequent words, which mutual information tells apart; the others are one
 SHUFFLES, SEED = 3, 1
+CHANCE: Final = 0.01  # how often the value of a shuffled text counts as more than noise
 MOST: Final = 2**24  # words of which mutual information is measured
 OFTEN: Final = 10  # occurrences of a word, at least, of which burstiness is measured
 BANDS: Final = (10, 30, 100, 300, 1000, 3000, 10_000)
@@ -67,26 +71,45 @@ def information(first: Ids, second: Ids, classes: int) -> float:
 
 
 def mutual_information(text: Text) -> Measured:
-    """Mutual information of words at a distance, less that of shuffled words, and its power law."""
+    """Mutual information of words at a distance, less that of shuffled words, and its power law.
+
+    A shuffled text shows what as many pairs give by chance. The variance over shuffles is pooled over all
+    distances; with it, Student's t says what one more shuffled text would exceed in 1 % of cases (the
+    prediction interval of a normal sample). A value that is not above this is NaN: it is within the noise.
+    """
     order = np.argsort(-text.counts, kind="stable")
     classes = np.full(len(text.words), CLASSES, np.int32)
     classes[order[:CLASSES]] = np.arange(min(CLASSES, len(order)))
     row = classes[text.ids[:MOST]]
-    random = np.random.default_rng(SEED)
-    shuffled = [information(row, random.permutation(row), CLASSES + 1) for _ in range(SHUFFLES)]
-    bias = sum(shuffled) / SHUFFLES
     distances = [distance for distance in DISTANCES if distance * 10 <= len(row)]
-    curve: Curve = {d: information(row[:-d], row[d:], CLASSES + 1) - bias for d in distances}
-    far = [(d, bits) for d, bits in zip(distances, curve.values(), strict=True) if d >= FAR and bits > 0]
-    law = slope(*np.array(far).T) if len(far) > 2 else (None, None)
-    exponent = None if law[0] is None else -law[0]
+    if not distances:
+        return {}
+    random = np.random.default_rng(SEED)
+    permutations = (random.permutation(row) for _ in range(SHUFFLES))
+    shuffled = np.array([information_at(distances, permuted) for permuted in permutations])
+    bias, spread = shuffled.mean(axis=0), float(np.sqrt(shuffled.var(axis=0, ddof=1).mean()))
+    degrees = len(distances) * (SHUFFLES - 1)
+    noise = float(stdtrit(degrees, 1 - CHANCE)) * spread * (1 + 1 / SHUFFLES) ** 0.5
+    bits = np.array(information_at(distances, row)) - bias
+    points = list(zip(distances, np.where(bits > noise, bits, np.nan).tolist(), strict=True))
+    far = [point for point in points if point[0] >= FAR]
+    clear = list(
+        takewhile(lambda point: point[1] > 0, far)
+    )  # noise chooses which of the later ones are large
+    exponent = -slope(*np.array(clear).T)[0] if len(clear) > 2 else math.nan
+    curve: Curve = dict(points)
     return {
-        "at_1": curve.get(1),
+        "at_1": curve[1],
         "at_100": curve.get(100),
         "exponent": exponent,
-        "bias": bias,
+        "bias": float(bias[0]),
         "curve": curve,
     }
+
+
+def information_at(distances: Collection[int], row: Ids) -> list[float]:
+    """The mutual information of classes at each distance, in bits."""
+    return [information(row[:-distance], row[distance:], CLASSES + 1) for distance in distances]
 
 
 def burstiness(text: Text) -> Measured:
