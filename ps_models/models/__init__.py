@@ -1,8 +1,7 @@
-"""The models, one file each; `MODELS` names those that can be trained.
+"""Names the models that can be trained: `MODELS` has the dataclass of each configuration, and the module.
 
-For each name: the dataclass of its configuration, and its module. They satisfy the invariants and
-share `StreamModel`; those with a pointer share `PointerSentinel`. Models that only count are in
-`ps_models.models.baselines`.
+They satisfy the invariants and share `StreamModel`; those with a pointer share `PointerSentinel`. Models that
+only count words are in `ps_models.models.baselines`.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""What is added to a trained model when it is evaluated: a neural cache, or Monte Carlo dropout.
+"""Extends trained models at evaluation with a neural cache, or with Monte Carlo dropout.
 
 The neural cache of Grave et al. (2016), arXiv 1612.04426, is a pointer that needs no training::
 
     p(w) = (1 - weight) p_model(w) + weight p_cache(w)
     p_cache(w) ~ sum of exp(theta h_t . h_i) over the places i of the window with x_(i+1) = w
 
-Each output is paired with the word after it, which it had to predict. The pointer sentinel pairs it with the
-word that was read. `tuned_neural_cache` chooses window and flatness by a grid on validation data, the weight
-by EM. All caches of the grid share one pass: the model scores the text once, and the products of outputs are
+Each output is paired with the word after it, which it predicted; the pointer sentinel pairs it with the word
+that was read. `tuned_neural_cache` chooses window and flatness by a grid on validation data, and the weight
+by EM. All caches of the grid share a pass: the model scores the text once, and the products of outputs are
 computed once, for the widest window.
 
 Monte Carlo dropout averages probabilities over masks (Gal and Ghahramani 2015).
 """
 
 # Shapes: B = batch, T = time, W = window, H = hidden, M = samples of masks, C = caches of the grid,
-# S = positions that a block looks back on.
+# S = positions that a block of steps looks back on.
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class NeuralCacheConfig:
 
 
 class NeuralCacheState(NamedTuple, Generic[Inner]):
-    """The model's state, and the last W outputs with the words that they had to predict."""
+    """The model's state, and the last W outputs with the words that they predicted."""
 
     model: Inner
     words_BW: Tensor  # NO_WORD before the text began
@@ -56,16 +56,16 @@ class NeuralCacheState(NamedTuple, Generic[Inner]):
 
 
 class NeuralCache(Generic[State]):
-    """A recurrent model with a cache of its outputs; it learns nothing and adds no parameters."""
+    """A recurrent model with a cache of its outputs; the cache has no parameters and learns nothing."""
 
     def __init__(self, model: StreamModel[State], config: NeuralCacheConfig) -> None:
         self.model = model
         self.config = config
 
     def initial_state(self, batch_size: int) -> NeuralCacheState[State]:
-        """The model's state, and an empty cache."""
+        """Return the model's state, and an empty cache."""
         W, state = self.config.window, self.model.initial_state(batch_size)
-        with torch.no_grad():  # only to know the size, type and device of its outputs
+        with torch.no_grad():  # a call that gives the size, type and device of the outputs
             word_B1 = _any_tensor(state).new_zeros(batch_size, 1, dtype=torch.int64)
             _, hidden, _ = self.model.scores_and_hidden(word_B1, state)
         words_BW = torch.full((batch_size, W), NO_WORD, device=hidden.device)
@@ -97,14 +97,14 @@ def _any_tensor(state: object) -> Tensor:
     return state
 
 
-BLOCK: Final = 128  # steps at once: bounds the memory
-LEAST: Final = 1e-6  # a useless cache keeps a weight above 0, for the logarithm
+STEPS_AT_ONCE: Final = 128  # a block of steps: bounds memory
+MIN_WEIGHT: Final = 1e-6  # of a useless cache: its logarithm must be finite
 WINDOWS: Final = (100, 500, 2000)  # Grave et al. (2016), section 5: 100 to 10,000 words
-THETAS: Final = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)  # theirs go up to 1; small outputs need more
+THETAS: Final = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)  # the paper's end at 1; small outputs need more
 
 
 def cache_grid(windows: Sequence[int] = WINDOWS) -> tuple[NeuralCacheConfig, ...]:
-    """Each window with each flatness of THETAS."""
+    """Return the configurations of each window with each flatness of THETAS."""
     return tuple(NeuralCacheConfig(window=window, theta=theta) for window in windows for theta in THETAS)
 
 
@@ -118,23 +118,23 @@ def tuned_neural_cache(
     grid: Sequence[NeuralCacheConfig] = GRID,
     device: torch.device | str = "cpu",
 ) -> NeuralCache[Any]:
-    """The model with the neural cache of the grid that predicts texts best; it scores the texts once.
+    """Return the model with the neural cache of the grid that predicts texts best; it scores them once.
 
-    The cache is carried from one text to the next. The weights in the grid are not used.
+    The cache is carried from text to text. Weights in the grid do not count.
     """
     stream = torch.cat([text.tokens for text in texts])
     if len(stream) < 2:
         raise ModelError(f"a cache cannot be tuned on {len(stream)} tokens; expected 2 or more")
     model_T, hidden_TH = _scores_and_hidden(model, stream, device)
     cache_CT = _caches_log_probs(stream.to(hidden_TH.device), hidden_TH, grid).cpu()
-    # While the cache is empty, the model's scores stand.
-    return NeuralCache(model, with_best_weight(model_T[1:], cache_CT[:, 1:], grid, least=LEAST))
+    # At the first token the cache is empty, and the model's score stands.
+    return NeuralCache(model, with_best_weight(model_T[1:], cache_CT[:, 1:], grid, least=MIN_WEIGHT))
 
 
 def _scores_and_hidden(
     model: StreamModel[Any], stream: Tensor, device: torch.device | str
 ) -> tuple[Tensor, Tensor]:
-    """Log-probabilities in float64 on the CPU, and the outputs that predicted each token on their device."""
+    """Return log-probabilities in float64 on the CPU, and the outputs that predicted the tokens."""
     scores, outputs, state = [], [], model.initial_state(1)
     with evaluating(model), torch.no_grad():
         for tokens in torch.split(stream, CHUNK_TOKENS):
@@ -145,11 +145,11 @@ def _scores_and_hidden(
 
 
 def _caches_log_probs(stream: Tensor, hidden_TH: Tensor, grid: Sequence[NeuralCacheConfig]) -> Tensor:
-    """Log p_cache of each token in each cache of the grid, (caches, time), in float64."""
+    """Return log p_cache of each token in each cache of the grid, (caches, time), in float64."""
     widest = max(config.window for config in grid)
     parts = []
-    for begin in range(0, len(stream), BLOCK):
-        end, first = min(begin + BLOCK, len(stream)), max(0, begin - widest)
+    for begin in range(0, len(stream), STEPS_AT_ONCE):
+        end, first = min(begin + STEPS_AT_ONCE, len(stream)), max(0, begin - widest)
         back_TS = torch.arange(begin, end, device=stream.device)[:, None] - torch.arange(
             first, end, device=stream.device
         )
@@ -157,38 +157,39 @@ def _caches_log_probs(stream: Tensor, hidden_TH: Tensor, grid: Sequence[NeuralCa
         same_TS = stream[begin:end, None] == stream[None, first:end]
         rows = []
         for config in grid:
-            near = slice(max(0, begin - config.window - first), None)  # no step looks further back
-            seen_TS = (back_TS[:, near] > 0) & (back_TS[:, near] <= config.window)
-            rows.append(_log_share(config.theta * scores_TS[:, near], seen_TS, same_TS[:, near]))
+            span = slice(max(0, begin - config.window - first), None)  # no step looks further back
+            in_window_TS = (back_TS[:, span] > 0) & (back_TS[:, span] <= config.window)
+            rows.append(_log_share(config.theta * scores_TS[:, span], in_window_TS, same_TS[:, span]))
         parts.append(torch.stack(rows))
     return torch.cat(parts, dim=1).double()
 
 
-def _log_share(scores_TS: Tensor, seen_TS: Tensor, same_TS: Tensor) -> Tensor:
-    """The share of the places with the step's own word, in logarithms; a probability of 0 is LOG_ZERO."""
-    all_T = scores_TS.masked_fill(~seen_TS, LOG_ZERO).logsumexp(dim=1)
-    own_T = scores_TS.masked_fill(~(seen_TS & same_TS), LOG_ZERO).logsumexp(dim=1)
-    return (own_T - all_T.clamp(min=LOG_ZERO / 2)).clamp(min=LOG_ZERO)
+def _log_share(scores_TS: Tensor, in_window_TS: Tensor, same_TS: Tensor) -> Tensor:
+    """Return the log of the share of the places with the step's word; for 0 it is LOG_ZERO."""
+    total_T = scores_TS.masked_fill(~in_window_TS, LOG_ZERO).logsumexp(dim=1)
+    match_T = scores_TS.masked_fill(~(in_window_TS & same_TS), LOG_ZERO).logsumexp(dim=1)
+    return (match_T - total_T.clamp(min=LOG_ZERO / 2)).clamp(min=LOG_ZERO)
 
 
 class MonteCarloDropout(Generic[State]):
     """A trained model with dropout on: probabilities are means over M samples of its masks.
 
     Each sample keeps its masks for whole texts, and all texts have the same masks, so scores do not depend on
-    chunks or batches. The zones of zoneout change at each step; their rates replace them. Gal's own 1000
-    samples cost 1000 times the model, which is in evaluation mode and was trained with `locked=True`.
+    chunks or batches. The zones of zoneout change at each step; their rates replace them. Gal's 1000
+    samples take 1000 times as long as the model, which is in evaluation mode and was trained with
+    `locked=True`.
     """
 
     def __init__(self, model: LanguageModel[State], samples: int, generator: torch.Generator) -> None:
-        """Draws the masks; the model has `locked_masks`."""
-        with_masks: Any = model
-        self.model, self.samples = with_masks, samples
-        self.masks: Masks = with_masks.locked_masks(samples, generator)
+        """Draw the masks; the model has `locked_masks`."""
+        masked_model: Any = model
+        self.model, self.samples = masked_model, samples
+        self.masks: Masks = masked_model.locked_masks(samples, generator)
 
     def initial_state(self, batch_size: int) -> State:
-        """The model's state of every sample: its tensors are (batch, samples, ...)."""
+        """Return the model's state of every sample: its tensors are (batch, samples, ...)."""
         flat: State = self.model.initial_state(batch_size * self.samples)
-        return map_state(lambda rows: _rows(rows, batch_size, self.samples), flat)
+        return map_state(lambda rows: _unflattened(rows, batch_size, self.samples), flat)
 
     def __call__(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Score tokens (batch, time); see `LanguageModel`."""
@@ -196,9 +197,9 @@ class MonteCarloDropout(Generic[State]):
         masks = map_state(lambda mask: torch.cat([mask] * B, dim=-2), self.masks)
         flat = map_state(lambda rows: rows.flatten(0, 1), state)
         log_probs, flat = self.model(tokens.repeat_interleave(M, dim=0), flat, masks)
-        mean_BT = _rows(log_probs, B, M).logsumexp(dim=1) - math.log(M)
-        return mean_BT, map_state(lambda rows: _rows(rows, B, M), flat)
+        mean_BT = _unflattened(log_probs, B, M).logsumexp(dim=1) - math.log(M)
+        return mean_BT, map_state(lambda rows: _unflattened(rows, B, M), flat)
 
 
-def _rows(flat: Tensor, *shape: int) -> Tensor:
+def _unflattened(flat: Tensor, *shape: int) -> Tensor:
     return flat.view(*shape, *flat.shape[1:])

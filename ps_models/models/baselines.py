@@ -1,7 +1,7 @@
-"""The baselines that only count: unigrams, and n-grams with modified Kneser-Ney smoothing.
+"""Implements the baselines that only count: unigrams, and n-grams with modified Kneser-Ney smoothing.
 
-KN-5 is the first row of the paper's Table 2. `BASELINES` names those that can be measured: each is computed
-from a dataset when it is used, and not saved.
+KN-5 is the first row of the paper's Table 2. `BASELINES` names the baselines that can be measured: each is
+computed from a dataset when it is used, and not saved.
 """
 
 # Shapes: B = batch, T = time, N = order, V = vocabulary.
@@ -41,12 +41,12 @@ class Unigram:
 
     @classmethod
     def of_text(cls, vocab_size: int, stream: Tensor) -> Unigram:
-        """The frequencies in a training text of int64 ids, (time,)."""
+        """Make the model of a training text of int64 ids, (time,)."""
         counts = torch.bincount(stream.cpu(), minlength=vocab_size).double() + 1
         return cls((counts / counts.sum()).log())
 
     def initial_state(self, batch_size: int) -> Tensor:
-        """Nothing."""
+        """Return an empty state."""
         return torch.empty(batch_size, 0)
 
     def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -54,13 +54,13 @@ class Unigram:
         return self.log_probs.to(tokens.device)[tokens], state
 
     def next_log_probs(self, state: Tensor) -> Tensor:
-        """Natural log-probabilities of every word as the next token: (batch, vocabulary), in float64."""
+        """Return log-probabilities of every word as the next token: (batch, vocabulary), in float64."""
         return self.log_probs.to(state.device).expand(len(state), -1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NGramConfig(ModelConfig):
-    """The order of an n-gram model, in which no n-gram crosses the end of a line; nothing in it is tuned."""
+    """The order of an n-gram model, in which no n-gram crosses the end of a line; nothing is tuned."""
 
     order: Size = 5  # Mikolov and Zweig (2012), Table 2: KN5
 
@@ -77,11 +77,11 @@ class NGram:
 
     @classmethod
     def of_text(cls, config: NGramConfig, stream: Tensor) -> NGram:
-        """The model of a training text of int64 ids, (time,); each line ends with `<eos>`."""
+        """Make the model of a training text of int64 ids, (time,); each line ends with `<eos>`."""
         return cls(config, estimate(stream.cpu().numpy(), config.vocab_size, config.order, config.eos))
 
     def initial_state(self, batch_size: int) -> Tensor:
-        """The start of a line: what comes before an `<eos>` does not matter."""
+        """Return the start of a line: words before an `<eos>` do not matter."""
         return torch.full((batch_size, self.config.order - 1), self.config.eos)
 
     def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -91,34 +91,36 @@ class NGram:
         return scores_BT.to(tokens.device), text[:, tokens.shape[1] :]
 
     def next_log_probs(self, state: Tensor) -> Tensor:
-        """Natural log-probabilities of every word as the next token: (batch, vocabulary), in float64."""
-        rows = [self._next(context) for context in state.cpu().numpy()]
+        """Return log-probabilities of every word as the next token: (batch, vocabulary), in float64."""
+        rows = [self._next_log_probs(context) for context in state.cpu().numpy()]
         return torch.from_numpy(np.stack(rows)).to(state.device)
 
     def parameter_count(self) -> int:
-        """Probabilities and backoffs in the tables."""
+        """Return the number of probabilities and backoffs in the tables."""
         return sum(len(table.log_probs) + len(table.log_backoffs) for table in self.tables)
 
     def _scores(self, text: Ints, length: int) -> Floats:
-        """From the shortest context to the longest: the n-gram's own probability, or one more backoff."""
+        """Score from the shortest context to the longest: the n-gram's probability, or one more backoff."""
         log_probs_BT = self.tables[0].log_probs[text[:, text.shape[1] - length :]]
         numbers = text  # of the n-gram that begins at each place
         for words, (shorter, table) in enumerate(pairwise(self.tables), start=1):
             contexts = numbers[:, :-1]
-            numbers = _one_word_on(table, contexts, text[:, words:], self.config.vocab_size)
-            contexts_BT, found_BT = (places[:, places.shape[1] - length :] for places in (contexts, numbers))
+            numbers = _longer_ngrams(table, contexts, text[:, words:], self.config.vocab_size)
+            contexts_BT, numbers_BT = (
+                ngrams[:, ngrams.shape[1] - length :] for ngrams in (contexts, numbers)
+            )
             backoffs_BT = _values(shorter.log_backoffs, contexts_BT, np.zeros(contexts_BT.shape))
-            log_probs_BT = _values(table.log_probs, found_BT, log_probs_BT + backoffs_BT)
+            log_probs_BT = _values(table.log_probs, numbers_BT, log_probs_BT + backoffs_BT)
         return log_probs_BT
 
-    def _next(self, context: Ints) -> Floats:
+    def _next_log_probs(self, context: Ints) -> Floats:
         V = self.config.vocab_size
         log_probs_V = self.tables[0].log_probs.copy()
         for words in range(1, self.config.order):
             number = int(context[-words])
             for length in range(1, words):
                 word = context[[length - words]]
-                number = int(_one_word_on(self.tables[length], np.array([number]), word, V)[0])
+                number = int(_longer_ngrams(self.tables[length], np.array([number]), word, V)[0])
             if number == ABSENT:  # then no longer context occurs either
                 break
             table = self.tables[words]
@@ -129,21 +131,21 @@ class NGram:
 
 
 def _values(column: Floats, numbers: Ints, otherwise: Floats) -> Floats:
-    """A column's values at the numbers of n-grams; `otherwise` for those that are absent."""
-    found = numbers != ABSENT
+    """Return a column's values at the numbers of n-grams; `otherwise` for absent n-grams."""
+    is_present = numbers != ABSENT
     values = otherwise.copy()
-    values[found] = column[numbers[found]]
+    values[is_present] = column[numbers[is_present]]
     return values
 
 
-def _one_word_on(table: Grams, contexts: Ints, words: Ints, vocab_size: int) -> Ints:
-    """The numbers of n-grams that consist of a context and one more word; none if the context is absent."""
-    return table.find(contexts * vocab_size + words)  # below 0 for ABSENT
+def _longer_ngrams(table: Grams, contexts: Ints, words: Ints, vocab_size: int) -> Ints:
+    """Return the numbers of the n-grams of a context and one more word; ABSENT if the context is absent."""
+    return table.find(contexts * vocab_size + words)  # the key is below 0 for an absent context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """A baseline: its title, its description, and how it is made from a dataset with its vocabulary."""
+    """A baseline: its title, its description, and the function that makes it from a dataset."""
 
     title: str
     about: str
@@ -151,7 +153,7 @@ class Baseline:
 
 
 def kneser_ney(dataset: Dataset, vocabulary: Vocabulary) -> NGram:
-    """The n-grams of train."""
+    """Make the 5-grams of train."""
     return NGram.of_text(NGramConfig(vocab_size=len(vocabulary)), read_stream(dataset, "train", vocabulary))
 
 

@@ -1,4 +1,4 @@
-"""The character-aware language model of Kim et al. (2016), arXiv 1508.06615: it reads words by their letters.
+"""Implements the character-aware model of Kim et al. (2016), arXiv 1508.06615, which reads words by letters.
 
     f_k[i] = tanh(<C[i : i + w], F_k> + b_k)        y_k = max over i of f_k[i]        C: the letters' vectors
     z = t * relu(W y + b) + (1 - t) * y             t = sigmoid(W' y + b')            once or twice: a highway
@@ -7,12 +7,12 @@ z replaces the word's embedding in an LSTM with Zaremba's dropout and a softmax 
 
 Letters are UTF-8 bytes, so the alphabet is fixed and no letter is unknown. Penn Treebank is all ASCII, where
 bytes are characters. Two bytes that UTF-8 never uses mark the beginning and end of a word. Each of the 256
-bytes has a vector of 15 numbers, used or not: about 3,000 parameters more than with the characters of Penn
-Treebank.
+bytes has a vector of 15 numbers, whether used or not: about 3,000 parameters more than with the characters of
+Penn Treebank.
 
 The paper pads all words with zero vectors up to the length of the longest, so that all but the longest have
 windows of zeros only, whose feature is tanh(b). Here every word has such a window. So a word's vector does
-not depend on other words, and a call only pads up to the longest of its own words.
+not depend on other words, and a call pads only up to the longest word in it.
 """
 
 # Shapes: B = batch, T = time, N = distinct words, V = vocabulary, C = letters of a word,
@@ -34,7 +34,7 @@ from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
 from ps_models.models.stream import StreamModel
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
-FILL, BEGIN, END = b"\x00", b"\xfe", b"\xff"  # in no word: no text has U+0000, UTF-8 never has the others
+FILL, BEGIN, END = b"\x00", b"\xfe", b"\xff"  # in no word: texts lack U+0000, UTF-8 never has FE and FF
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +45,8 @@ class CharCNNConfig(LSTMConfig):
     widths: tuple[Size, ...] = (1, 2, 3, 4, 5, 6, 7)  # of the filters
     features: tuple[Size, ...] = (50, 100, 150, 200, 200, 200, 200)  # filters of each width
     highways: Count = 2
-    gate_bias: Finite = -2.0  # of t before training, section 3: at first most of y is carried through
-    word_length: Size = 63  # bytes that are read of each word; 65 with its marks, as in the paper's code
+    gate_bias: Finite = -2.0  # of t before training, section 3: at first most of y passes through
+    word_length: Size = 63  # bytes that are read of a word; 65 with its marks, as in the paper's code
     softmax_bias: bool = True
     locked: bool = False  # Zaremba's dropout …
     input_dropout: Rate = 0.0  # … between layers and of outputs only, not of z, as in the paper's code
@@ -62,20 +62,20 @@ class Highway(nn.Module):
         self.gate = nn.Linear(size, size)
 
     def forward(self, values_NK: Tensor) -> Tensor:
-        """The new vectors of the words, of the same size."""
+        """Return the new vectors of the words, of the same size."""
         gate_NK = torch.sigmoid(wide(self.gate(values_NK)))
         return torch.lerp(values_NK, torch.relu(wide(self.transform(values_NK))), gate_NK)
 
 
 class SpelledWords(nn.Module):
-    """Vectors of words, computed from their letters in each call; on a CPU once for each distinct word."""
+    """Computes vectors of words from their letters in each call; on a CPU once for each distinct word."""
 
     codes_VC: Tensor
 
     def __init__(self, config: CharCNNConfig) -> None:
         super().__init__()
         shape = config.vocab_size, config.word_length + 2
-        self.register_buffer("codes_VC", torch.zeros(shape, dtype=torch.uint8))  # until `prepare`
+        self.register_buffer("codes_VC", torch.zeros(shape, dtype=torch.uint8))  # `prepare` fills it
         self.letters = nn.Embedding(256, config.character_size, padding_idx=FILL[0])
         self.filters = nn.ModuleList(
             nn.Conv1d(config.character_size, features, width)
@@ -85,24 +85,24 @@ class SpelledWords(nn.Module):
         self.widest = max(config.widths)
 
     def forward(self, words_BT: Tensor) -> Tensor:
-        """The vector of each word, (B, T, features)."""
-        if not reads_without_waiting(words_BT):  # how many are distinct is not known here
+        """Return the vector of each word, (B, T, K)."""
+        if not reads_without_waiting(words_BT):  # counting distinct words would wait for the device
             return self.vectors(words_BT.flatten()).view(*words_BT.shape, -1)
         words_N, place_BT = torch.unique(words_BT, return_inverse=True)
         return functional.embedding(place_BT, self.vectors(words_N))
 
     def vectors(self, words_N: Tensor) -> Tensor:
-        """The vectors of words, (N, features)."""
+        """Return the vectors of words, (N, K)."""
         codes_NC = self.codes_VC[words_N]
         if reads_without_waiting(codes_NC):
             codes_NC = codes_NC[:, : int((codes_NC != FILL[0]).sum(dim=1).max())]
         codes_NC = functional.pad(codes_NC, (0, self.widest))
         windows_NPX = self.letters(codes_NC.int()).unfold(1, self.widest, 1).flatten(2)
-        # One product of windows as wide as the widest filter takes half the time of one for each width.
+        # A product over windows as wide as the widest filter takes half the time of a product per width.
         weights, biases = zip(*(bank.parameters() for bank in self.filters), strict=True)
-        filled = [functional.pad(weight, (0, self.widest - weight.shape[-1])) for weight in weights]
-        scores_NPK = functional.linear(windows_NPX, torch.cat(filled).flatten(1))
-        # tanh rises, and a bias is the same at all places: their maximum is that of the maximum.
+        padded = [functional.pad(weight, (0, self.widest - weight.shape[-1])) for weight in weights]
+        scores_NPK = functional.linear(windows_NPX, torch.cat(padded).flatten(1))
+        # tanh is increasing and the bias is the same at all places, so both can follow the maximum.
         values_NK = torch.tanh(wide(scores_NPK.max(dim=1).values) + torch.cat(biases))
         for highway in self.highways:
             values_NK = highway(values_NK)
@@ -115,12 +115,11 @@ class CharCNN(StreamModel[LSTMState]):
     def __init__(self, config: CharCNNConfig) -> None:
         super().__init__()
         if config.tied:
-            raise ValueError(
-                "tied=True: there is no embedding of words that the softmax could use; use tied=no"
-            )
+            raise ValueError("tied=True: the softmax has no embedding of words to share; use tied=no")
         if not config.widths or len(config.widths) != len(config.features):
             raise ValueError(
-                f"{len(config.widths)} widths and {len(config.features)} features; expected as many, not none"
+                f"{len(config.widths)} widths and {len(config.features)} features; expected the same"
+                " number, at least 1"
             )
         self.config = config
         self.words = SpelledWords(config)
@@ -137,21 +136,21 @@ class CharCNN(StreamModel[LSTMState]):
         self.words.codes_VC.copy_(spelled(vocabulary.tokens, self.config.word_length))
 
     def initial_state(self, batch_size: int) -> LSTMState:
-        """The LSTM's at the start of a text."""
+        """Return the LSTM's state at the start of a text."""
         return self.lstm.initial_state(batch_size)
 
     def run(self, tokens_BT: Tensor, state: LSTMState, *, at: int) -> tuple[Tensor, LSTMState]:
-        """The LSTM's outputs; see `StreamModel`."""
+        """Return the LSTM's outputs and state; see `StreamModel`."""
         return self.lstm.run(tokens_BT, state, at=at)
 
     @property
-    def softmax(self) -> Any:  # noqa: ANN401 - as there
-        """The LSTM's."""
+    def softmax(self) -> Any:  # noqa: ANN401 - as in StreamModel
+        """The LSTM's softmax."""
         return self.lstm.softmax
 
 
 def spelled(words: Sequence[str], length: int) -> Tensor:
-    """The bytes of each word between its marks, cut after `length`, filled to the same number.
+    """Return the bytes of each word between its marks, cut after `length`, filled to the same number.
 
     >>> spelled(["a", "né"], 2).tolist()
     [[254, 97, 255, 0], [254, 110, 195, 255]]

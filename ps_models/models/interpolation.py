@@ -1,10 +1,10 @@
-"""Any models mixed word by word, p(w) = sum over m of weight_m p_m(w), with weights tuned by EM.
+"""Mixes any models word by word, p(w) = sum over m of weight_m p_m(w), with weights tuned by EM.
 
 The expectation-maximisation of Jelinek and Mercer (1980), "Interpolated estimation of Markov source
-parameters from sparse data": each weight becomes the mean share that its model has in the words of validation
-data. The objective is concave, so EM finds the best mixture from equal weights.
+parameters from sparse data": each weight becomes the mean share of its model in the probabilities of the
+validation words. The objective is concave, so EM finds the best mixture from equal weights.
 
-A unigram cache over any model, because words that came a short while ago come again:
+A unigram cache can be added to any model, because words that occurred recently occur again:
 
     p(w) = (1 - weight) p_model(w) + weight p_cache(w)
     p_cache(w) ~ sum of decay^age over the places of w among the last `window` tokens
@@ -33,18 +33,18 @@ from ps_models.language_model import LanguageModel, State, generative
 from ps_models.layers.window import NO_WORD, windows
 from ps_models.scoring import token_nats
 
-Cache = TypeVar("Cache", bound=Any)  # a configuration with a weight
+Config = TypeVar("Config", bound=Any)  # the configuration of a cache, with a weight
 
-GAIN = 1e-12  # nats per token: EM ends when a round gains less
-ROUNDS = 10_000  # EM ends here too: it is slow where a model's best weight is 0 and hardly matters
-MOST = 1 - 1e-6  # of a cache that alone is best: its model keeps a weight above 0
-LEFT = 1e-4  # nats per token that the best mixture may then be ahead
+MIN_GAIN = 1e-12  # nats per token: EM ends when a round gains less
+MAX_ROUNDS = 10_000  # EM is slow if a model's best weight is 0, where the weight hardly matters
+MAX_AHEAD = 1e-4  # nats per token by which the best mixture may be ahead after MAX_ROUNDS
+MAX_CACHE_WEIGHT = 1 - 1e-6  # if the cache alone is best, its model keeps a weight above 0
 
 
 class Interpolation:
     """A mixture of models over one vocabulary; modules among them must be in evaluation mode.
 
-    Its state is the tuple of theirs.
+    Its state is the tuple of the models' states.
     """
 
     def __init__(self, models: Sequence[LanguageModel[Any]], weights: Sequence[float]) -> None:
@@ -52,32 +52,32 @@ class Interpolation:
         if not models or len(models) != len(weights) or abs(total - 1) > 1e-6 or min(weights) < 0:
             raise ModelError(
                 f"weights {', '.join(f'{weight:g}' for weight in weights) or 'none'} of {len(models)} models;"
-                " expected one per model, none below 0, with a sum of 1"
+                " expected a weight per model, none below 0, with a sum of 1"
             )
         self.models = tuple(models)
         self.weights = tuple(weight / total for weight in weights)
 
     def initial_state(self, batch_size: int) -> tuple[Any, ...]:
-        """The states of the models."""
+        """Return the states of the models."""
         return tuple(model.initial_state(batch_size) for model in self.models)
 
     def __call__(self, tokens: Tensor, state: tuple[Any, ...]) -> tuple[Tensor, tuple[Any, ...]]:
         """Score tokens (batch, time), in float64; see `LanguageModel`."""
-        pairs = [model(tokens, part) for model, part in zip(self.models, state, strict=True)]
-        scores_MBT = torch.stack([scores.double() for scores, _ in pairs])
-        return _mixed(scores_MBT, self.weights), tuple(part for _, part in pairs)
+        results = [model(tokens, inner) for model, inner in zip(self.models, state, strict=True)]
+        scores_MBT = torch.stack([scores_BT.double() for scores_BT, _ in results])
+        return _mixed(scores_MBT, self.weights), tuple(inner for _, inner in results)
 
     def next_log_probs(self, state: tuple[Any, ...]) -> Tensor:
-        """Log-probabilities of every word as the next token, (batch, vocabulary), if each model has them."""
+        """Return log-probabilities of every word as the next one, (batch, vocabulary), if all models can."""
         models: Sequence[Any] = self.models
-        rows = [model.next_log_probs(part).double() for model, part in zip(models, state, strict=True)]
-        return _mixed(torch.stack(rows), self.weights)
+        scores = [model.next_log_probs(inner).double() for model, inner in zip(models, state, strict=True)]
+        return _mixed(torch.stack(scores), self.weights)
 
 
 def interpolate(
     models: Sequence[LanguageModel[Any]], texts: Sequence[Text], *, device: torch.device | str = "cpu"
 ) -> Interpolation:
-    """The mixture that predicts texts best, such as those of valid; each model scores every token once."""
+    """Return the mixture that predicts texts, such as valid, best; each model scores every token once."""
     if not models or not texts:
         raise ModelError(f"{len(models)} models and {len(texts)} texts; expected at least one of each")
     scores = [-torch.cat([nats for _, nats in token_nats(model, texts, device=device)]) for model in models]
@@ -85,56 +85,58 @@ def interpolate(
 
 
 def fit_weights(log_probs_MT: Tensor) -> Tensor:
-    """The weights of the mixture that gives tokens the greatest probability, by EM from equal ones.
+    """Return the weights of the mixture that gives tokens the greatest probability, by EM from equal ones.
 
-    A log-probability is -inf where a model gives 0; some model must give each token more.
+    A log-probability is -inf where a model gives 0; at least one model must give each token more.
 
     >>> fit_weights(torch.tensor([[0.5, 0.5, 0.1], [0.1, 0.1, 0.5]]).log())
     tensor([0.7500, 0.2500], dtype=torch.float64)
     """
     probs_MT, highest_T = _scaled(log_probs_MT.double())
     weights_M = torch.full((len(probs_MT),), 1 / len(probs_MT), dtype=torch.float64)
-    before = -torch.inf
-    for _ in range(ROUNDS):
+    last_mean = -torch.inf
+    for _ in range(MAX_ROUNDS):
         mixture_T = weights_M @ probs_MT
         mean = float((mixture_T.log() + highest_T).mean())
-        if mean - before < GAIN:
+        if mean - last_mean < MIN_GAIN:
             return _without_useless(weights_M, probs_MT)
-        before = mean
+        last_mean = mean
         ratios_M = (probs_MT / mixture_T).mean(dim=1)
         weights_M = weights_M * ratios_M
         weights_M = weights_M / weights_M.sum()
-    # log x <= x - 1: no mixture was ahead of the one of this round by more than the largest ratio less 1.
-    if (ahead := float(ratios_M.max()) - 1) > LEFT:
+    # log x <= x - 1, so no mixture is ahead of the last one by more than the largest ratio minus 1.
+    if (ahead := float(ratios_M.max()) - 1) > MAX_AHEAD:
         raise ModelError(
-            f"after {ROUNDS} rounds of EM the best weights may be {ahead:.2g} nats per token ahead;"
-            f" expected at most {LEFT}"
+            f"after {MAX_ROUNDS} rounds of EM the best weights may be {ahead:.2g} nats per token ahead;"
+            f" expected at most {MAX_AHEAD}"
         )
     return _without_useless(weights_M, probs_MT)
 
 
 def with_best_weight(
-    model_T: Tensor, caches_CT: Tensor, grid: Sequence[Cache], *, least: float = 0.0
-) -> Cache:
-    """The cache of a grid whose mixture with a model gives a text the greatest probability, with its weight.
+    model_T: Tensor, caches_CT: Tensor, grid: Sequence[Config], *, least: float = 0.0
+) -> Config:
+    """Return the cache of a grid whose mixture with a model gives a text the greatest probability.
 
-    Its own weight does not count; the one that is found is not below `least`.
+    Weights in the grid do not count; the result has the best weight, but at least `least`.
     """
-    found = []
+    candidates = []
     for candidate, cache_T in zip(grid, caches_CT, strict=True):
-        weight = min(max(fit_weights(torch.stack([model_T, cache_T]))[1].item(), least), MOST)
-        found.append((float(mixed_two(model_T, cache_T, weight).sum()), replace(candidate, weight=weight)))
-    return max(found, key=lambda pair: pair[0])[1]
+        weight = min(max(fit_weights(torch.stack([model_T, cache_T]))[1].item(), least), MAX_CACHE_WEIGHT)
+        candidates.append(
+            (float(mixed_two(model_T, cache_T, weight).sum()), replace(candidate, weight=weight))
+        )
+    return max(candidates, key=lambda pair: pair[0])[1]
 
 
-def mixed_two(model: Tensor, cache: Tensor, weight: float) -> Tensor:
-    """Log-probabilities of a model mixed with those of a cache."""
-    shares = torch.tensor([1 - weight, weight], dtype=torch.float64, device=model.device).log()
-    return torch.logaddexp(shares[0] + model, shares[1] + cache)
+def mixed_two(model_scores: Tensor, cache_scores: Tensor, weight: float) -> Tensor:
+    """Return log-probabilities of a model mixed with those of a cache."""
+    shares = torch.tensor([1 - weight, weight], dtype=torch.float64, device=model_scores.device).log()
+    return torch.logaddexp(shares[0] + model_scores, shares[1] + cache_scores)
 
 
 def _without_useless(weights_M: Tensor, probs_MT: Tensor) -> Tensor:
-    """Drop the models without which the mixture is better: EM lowers a weight towards 0 ever more slowly."""
+    """Set the weights of useless models to 0, which EM approaches ever more slowly."""
     best = float((weights_M @ probs_MT).log().mean())
     for model in weights_M.argsort().tolist():
         without_M = weights_M.index_fill(0, torch.tensor(model), 0.0)
@@ -146,7 +148,7 @@ def _without_useless(weights_M: Tensor, probs_MT: Tensor) -> Tensor:
 
 
 def _scaled(log_probs_MT: Tensor) -> tuple[Tensor, Tensor]:
-    """Probabilities divided by the highest of each token, so that they do not all underflow."""
+    """Return probabilities divided by each token's highest, so that they do not all underflow."""
     highest_T = log_probs_MT.max(dim=0).values
     if not log_probs_MT.numel() or not highest_T.isfinite().all():
         raise ModelError(
@@ -156,12 +158,12 @@ def _scaled(log_probs_MT: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _mixed(scores: Tensor, weights: Sequence[float]) -> Tensor:
-    """The log of the weighted sum over the first dimension."""
+    """Return the log of the weighted sum over the first dimension."""
     logs = torch.tensor(weights, dtype=torch.float64, device=scores.device).log()
     return torch.logsumexp(scores + logs.reshape(-1, *[1] * (scores.dim() - 1)), dim=0)
 
 
-BLOCK = 2**19  # places compared at once: bounds the memory
+PLACES_AT_ONCE = 2**19  # that are compared: bounds memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +189,7 @@ class UnigramCacheState(NamedTuple, Generic[State]):
 
 
 class UnigramCache(Generic[State]):
-    """A model mixed with the frequencies of the last words, `<eos>` among them.
+    """A model mixed with the frequencies of the last words, including `<eos>`.
 
     A module inside must be in evaluation mode. Before the first word the cache is empty, and the scores are
     those of the model.
@@ -198,7 +200,7 @@ class UnigramCache(Generic[State]):
         self.config = config
 
     def initial_state(self, batch_size: int) -> UnigramCacheState[State]:
-        """The model's state, and an empty cache."""
+        """Return the model's state, and an empty cache."""
         words_BW = torch.full((batch_size, self.config.window), NO_WORD)
         return UnigramCacheState(self.model.initial_state(batch_size), words_BW)
 
@@ -213,7 +215,7 @@ class UnigramCache(Generic[State]):
         return mixed_two(model_BT, cache_BT, self.config.weight), state
 
     def next_log_probs(self, state: UnigramCacheState[State]) -> Tensor:
-        """Log-probabilities of every word as the next token, (batch, vocabulary), if the model has them."""
+        """Return log-probabilities of every word as the next one, (batch, vocabulary), if the model can."""
         model_BV: Tensor = generative(self.model).next_log_probs(state.model)
         words_BW = state.words_BW.to(model_BV.device)
         weights_BW = _weights(self.config, words_BW.device) * (words_BW != NO_WORD)
@@ -228,9 +230,9 @@ def tuned_cache(
     texts: Sequence[Text],
     grid: Iterable[UnigramCacheConfig] = GRID,
 ) -> UnigramCache[State]:
-    """The model with the cache of the grid that predicts texts best in one pass, its weight found by EM.
+    """Return the model with the cache of the grid that predicts texts best, with its weight found by EM.
 
-    The model scores the texts once; the cache is carried from one to the next.
+    The model scores the texts once; the cache is carried from text to text.
     """
     model_T = -torch.cat([nats for _, nats in token_nats(model, texts)])
     stream = torch.cat([text.tokens for text in texts])
@@ -240,7 +242,7 @@ def tuned_cache(
 
 
 def _caches_log_probs(stream: Tensor, model_T: Tensor, configs: Sequence[UnigramCacheConfig]) -> Tensor:
-    """Log p_cache of a text's tokens in several caches at once, (caches, time).
+    """Return log p_cache of a text's tokens in several caches at once, (caches, time).
 
     Each pair of equal words is visited once for all caches: round k adds, for all tokens, the k-th last
     occurrence of the word. Memory is a few numbers per token and cache.
@@ -253,37 +255,40 @@ def _caches_log_probs(stream: Tensor, model_T: Tensor, configs: Sequence[Unigram
     totals_CT = torch.cat([weights_CW.new_zeros(len(configs), 1), weights_CW.cumsum(dim=1)], dim=1)
     match_CT = weights_CW.new_zeros(len(configs), len(stream))
     by_word_T = torch.argsort(stream, stable=True)  # the places of each word, in order
-    left = places_T  # ranks in `by_word_T` of the tokens whose window may hold another occurrence
+    ranks = places_T  # in `by_word_T`, of the tokens whose window may hold another occurrence
     for back in count(1):
-        left = left[left >= back]
-        now, before = by_word_T[left], by_word_T[left - back]
-        held = (stream[now] == stream[before]) & (now - before <= ages)
-        left, now, before = left[held], now[held], before[held]
-        if not len(left):
+        ranks = ranks[ranks >= back]
+        token, earlier = by_word_T[ranks], by_word_T[ranks - back]
+        matches = (stream[token] == stream[earlier]) & (token - earlier <= ages)
+        ranks, token, earlier = ranks[matches], token[matches], earlier[matches]
+        if not len(ranks):
             break
-        match_CT[:, now] += weights_CW[:, now - before - 1]
+        match_CT[:, token] += weights_CW[:, token - earlier - 1]
     return _log_ratio(match_CT, totals_CT[:, places_T.clamp(max=ages)], model_T)
 
 
 def _cache_log_probs(words: Tensor, tokens: Tensor, model_BT: Tensor, config: UnigramCacheConfig) -> Tensor:
-    """Log p_cache of tokens, the model's if the cache is empty; `words` begin W places before the tokens."""
+    """Return log p_cache of tokens, the model's if the cache is empty; `words` begin W places before them."""
     weights_W = _weights(config, tokens.device)
-    steps = max(1, BLOCK // (len(tokens) * config.window))
-    seen_BTWs = torch.split(windows(words[:, :-1], config.window), steps, 1)
+    steps = max(1, PLACES_AT_ONCE // (len(tokens) * config.window))
+    windows_BTW = torch.split(windows(words[:, :-1], config.window), steps, 1)
     parts = [
-        ((seen_BTW == target_BT[..., None]).double() @ weights_W, (seen_BTW != NO_WORD).double() @ weights_W)
-        for seen_BTW, target_BT in zip(seen_BTWs, torch.split(tokens, steps, 1), strict=True)
+        (
+            (window_BTW == target_BT[..., None]).double() @ weights_W,
+            (window_BTW != NO_WORD).double() @ weights_W,
+        )
+        for window_BTW, target_BT in zip(windows_BTW, torch.split(tokens, steps, 1), strict=True)
     ]
     match_BT, total_BT = (torch.cat(column, dim=1) for column in zip(*parts, strict=True))
     return _log_ratio(match_BT, total_BT, model_BT)
 
 
 def _weights(config: UnigramCacheConfig, device: torch.device) -> Tensor:
-    """The decay^age of the places of a window, oldest first; the last word's age is 0."""
+    """Return decay^age of the places of a window, oldest first; the last word's age is 0."""
     ages_W = torch.arange(config.window - 1, -1, -1, device=device, dtype=torch.float64)
     return torch.pow(torch.tensor(config.decay, dtype=torch.float64, device=device), ages_W)
 
 
 def _log_ratio(counts: Tensor, totals: Tensor, otherwise: Tensor) -> Tensor:
-    """The log of counts / totals; `otherwise` where a total is 0."""
+    """Return the log of counts / totals; `otherwise` where a total is 0."""
     return torch.where(totals == 0, otherwise.double(), (counts / totals.clamp(min=1e-300)).log())

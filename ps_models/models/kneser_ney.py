@@ -1,4 +1,4 @@
-"""Modified interpolated Kneser-Ney estimates of n-grams, without cut-offs.
+"""Estimates n-gram probabilities with modified interpolated Kneser-Ney smoothing, without cut-offs.
 
 Chen and Goodman (1998), "An empirical study of smoothing techniques for language modeling", section 3.2 and
 equations 26 to 28; the counts at the start of a line as in Heafield et al. (2013), "Scalable modified
@@ -30,7 +30,7 @@ Ints = NDArray[np.int64]
 Places = NDArray[np.int32]  # counts and numbers of n-grams: half the memory of Ints
 Floats = NDArray[np.float64]
 
-FALLBACK = (0.5, 1.0, 1.5)  # D if the text is too small to estimate it: KenLM's --discount_fallback
+FALLBACK = (0.5, 1.0, 1.5)  # D if the text is too small to estimate it; KenLM's --discount_fallback
 ABSENT = -1  # the number of an n-gram that does not occur
 
 
@@ -44,7 +44,7 @@ class Grams:
     discounts: tuple[float, float, float]  # D of counts 1, 2 and 3 or more
 
     def find(self, keys: Ints) -> Ints:
-        """The numbers of n-grams by their keys, `ABSENT` for a key that does not occur or is below 0."""
+        """Return the numbers of n-grams by their keys; `ABSENT` for absent keys and keys below 0."""
         if not len(self.keys):
             return np.full(keys.shape, ABSENT)
         places = np.searchsorted(self.keys, keys)
@@ -54,21 +54,21 @@ class Grams:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Counts:
-    """The n-grams of one order as they occur."""
+    """Counts of the n-grams of one order."""
 
     keys: Ints
     occurrences: Places
-    suffixes: Places  # the number of each without its first word
-    at_start: NDArray[np.bool_]  # whether it begins with <eos>
+    suffixes: Places  # the number of each n-gram without its first word
+    at_start: NDArray[np.bool_]  # True if the n-gram begins with <eos>
 
 
 def estimate(stream: Ints, vocab_size: int, order: int, eos: int) -> tuple[Grams, ...]:
-    """The n-grams of orders 1 to `order` with their probabilities; each line of the stream ends with `eos`.
+    """Estimate the n-grams of orders 1 to `order`; each line of the stream ends with `eos`.
 
-    Time and memory grow with the length of the stream. A token takes about 60 bytes while one order is
+    Time and memory grow with the length of the stream. A token takes about 60 bytes while an order is
     sorted. A distinct n-gram of any order takes 17 bytes while counting and 33 in the end, of which 24 stay.
     For the 5-grams of WikiText-2 the peak was 158 bytes per token; longer texts have fewer distinct n-grams
-    per token. Words that are not in the stream have their share of p_0.
+    per token. Words that are not in the stream get their share of p_0.
     """
     if not 0 < len(stream) < 2**31 - 1:
         raise ModelError(f"{len(stream)} tokens to count n-grams in; expected 1 to {2**31 - 2}")
@@ -88,33 +88,35 @@ def estimate(stream: Ints, vocab_size: int, order: int, eos: int) -> tuple[Grams
 
 
 def _count(text: Ints, vocab_size: int, order: int, eos: int) -> Iterator[_Counts]:
-    """The n-grams of each order, and on the way the number of the n-gram that begins at each place."""
+    """Count the n-grams of each order, from the numbers of the shorter n-grams that begin at each place."""
     words = np.arange(vocab_size)
     yield _Counts(
         keys=words,
-        occurrences=np.bincount(text[1:], minlength=vocab_size).astype(np.int32),  # the first is given
+        occurrences=np.bincount(text[1:], minlength=vocab_size).astype(
+            np.int32
+        ),  # the <eos> before the text does not count
         suffixes=np.zeros(vocab_size, np.int32),
         at_start=np.zeros(vocab_size, bool),
     )
     numbers = text.astype(np.int32)  # of the n-gram that begins at each place
     for length in range(2, order + 1):
         begins = numbers[: len(text) - length + 1]
-        whole = begins != ABSENT
+        is_ngram = begins != ABSENT
         if length > 2:
-            whole &= text[length - 2 : -1] != eos
-        places = np.flatnonzero(whole)
-        keys, occurrences, examples, found = _distinct(
+            is_ngram &= text[length - 2 : -1] != eos
+        places = np.flatnonzero(is_ngram)
+        keys, occurrences, examples, place_numbers = _distinct(
             begins[places].astype(np.int64) * vocab_size + text[places + length - 1]
         )
         first = places[examples]
         suffixes, at_start = numbers[first + 1], text[first] == eos
         numbers = np.full(len(begins), ABSENT, np.int32)
-        numbers[places] = found
+        numbers[places] = place_numbers
         yield _Counts(keys=keys, occurrences=occurrences, suffixes=suffixes, at_start=at_start)
 
 
 def _distinct(keys: Ints) -> tuple[Ints, Places, Ints, Places]:
-    """The distinct keys, sorted; how often and where each occurs; and the number of the key at each place.
+    """Return the distinct keys, sorted; how often and where each occurs; the number of the key at each place.
 
     `numpy.unique` does this too, with a stable sort, which takes three times as long.
     """
@@ -129,33 +131,33 @@ def _distinct(keys: Ints) -> tuple[Ints, Places, Ints, Places]:
 
 
 def _adjusted(grams: _Counts, longer: _Counts | None) -> Ints:
-    """How many distinct words come before each n-gram; its occurrences if nothing longer is counted."""
+    """Return how many distinct words precede each n-gram; its occurrences if nothing longer is counted."""
     occurrences = grams.occurrences.astype(np.int64)
     if longer is None:
         return occurrences
-    befores = np.bincount(longer.suffixes, minlength=len(grams.keys))
-    return np.where(grams.at_start, occurrences, befores)
+    predecessors = np.bincount(longer.suffixes, minlength=len(grams.keys))
+    return np.where(grams.at_start, occurrences, predecessors)
 
 
 def _discounts(counts: Ints) -> tuple[float, float, float]:
-    """D of counts 1, 2 and 3 or more: equation 26, or `FALLBACK` if one is not above 0."""
+    """Return D of counts 1, 2 and 3 or more: equation 26, or `FALLBACK` if not all are above 0."""
     n1, n2, n3, n4 = (int((counts == count).sum()) for count in (1, 2, 3, 4))
     if not (n1 and n2 and n3):
         return FALLBACK
     share = n1 / (n1 + 2 * n2)
-    found = (1 - 2 * share * n2 / n1, 2 - 3 * share * n3 / n2, 3 - 4 * share * n4 / n3)
-    return found if min(found) > 0 else FALLBACK
+    discounts = (1 - 2 * share * n2 / n1, 2 - 3 * share * n3 / n2, 3 - 4 * share * n4 / n3)
+    return discounts if min(discounts) > 0 else FALLBACK
 
 
 def _interpolated(
     counts: Ints, discounts: tuple[float, float, float], grams: _Counts, vocab_size: int, below: Floats
 ) -> tuple[Floats, Floats]:
-    """Log-probabilities of one order from those below it, and the log gamma of each context."""
+    """Return log-probabilities of an order from those of the order below, and log gamma of each context."""
     contexts = grams.keys // vocab_size
-    taken = np.array([0.0, *discounts])[np.minimum(counts, 3)]
+    subtracted = np.array([0.0, *discounts])[np.minimum(counts, 3)]
     totals = np.bincount(contexts, weights=counts, minlength=len(below))
-    gammas = np.bincount(contexts, weights=taken, minlength=len(below))
+    gammas = np.bincount(contexts, weights=subtracted, minlength=len(below))
     divisors = np.maximum(totals, 1)
     gammas = np.where(totals > 0, gammas / divisors, 1.0)
-    probs = (counts - taken) / divisors[contexts] + gammas[contexts] * np.exp(below[grams.suffixes])
+    probs = (counts - subtracted) / divisors[contexts] + gammas[contexts] * np.exp(below[grams.suffixes])
     return np.log(probs), np.log(gammas)

@@ -1,8 +1,8 @@
-"""The LSTM language models of Zaremba, of Gal, and the paper's own baseline: one model, seven rates.
+"""Implements the LSTM models of Zaremba and of Gal, and the paper's baseline: one model, seven rates.
 
 Zaremba et al. (2014), arXiv 1409.2329: `locked=False`, dropout of inputs, between layers and of outputs.
 Gal and Ghahramani (2015), arXiv 1512.05287: `locked=True`, also dropout of word types and of the recurrence;
-    `per_gate=True` draws a mask for each gate: "untied weights" in their table, which is not about softmaxes.
+    `per_gate=True` draws a mask for each gate: the "untied weights" of their table, not of a softmax.
 Merity et al. (2016), section 5.2, the default: zoneout on the recurrent connections, locked dropout on the
     input of each layer and on the output of the last.
 """
@@ -29,7 +29,7 @@ from ps_models.models.stream import Masks, StreamModel, dropout_mask, shifted, z
 class LSTMConfig(SoftmaxConfig):
     """Sizes and rates; the defaults are the paper's zoneout + variational LSTM (medium), section 5.2."""
 
-    hidden_size: Size = 650  # H, of the embedding too
+    hidden_size: Size = 650  # H, also of the embedding
     layers: Size = 2
     tied: bool = False  # the softmax takes the embedding's weights (Inan et al. 2016, arXiv 1611.01462)
     cutoffs: tuple[Size, ...] = ()  # of an adaptive softmax; empty: a full one
@@ -40,20 +40,22 @@ class LSTMConfig(SoftmaxConfig):
     recurrent_dropout: Rate = 0.0  # of h before the recurrent weights, always locked
     locked: bool = True  # the same mask at each step, section 5.2
     per_gate: bool = False  # a different mask at each gate, of layers' inputs and of the recurrence
-    zoneout: Rate = 0.5  # of h: "recurrent connections", section 5.2, if its 0.5 is meant for them too
+    zoneout: Rate = 0.5  # of h: "recurrent connections", section 5.2, if its 0.5 also applies to them
     init: Amount = 0.05  # weights are uniform in [-init, init]: medium, Zaremba et al., section 4.1
 
 
 class LSTMState(NamedTuple):
-    """What the model knows of the past. Not yet read: its last token."""
+    """The model's memory of the past, and its last token, which it has not read yet."""
 
     token_B: Tensor
-    h_BLH: Tensor  # what the next step reads, after zoneout; not the outputs that were handed up
+    h_BLH: (
+        Tensor  # read by the next step, after zoneout; differs from the outputs, which the next layer reads
+    )
     c_BLH: Tensor
 
 
 class LSTMLayer(nn.Module):
-    """One layer over all steps; weights and gates are ordered as in `nn.LSTM`, with one bias."""
+    """A layer over all steps; weights and gates are ordered as in `nn.LSTM`, with one bias."""
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -69,36 +71,35 @@ class LSTMLayer(nn.Module):
         masks: tuple[Tensor | None, Tensor | None],
         zone: Tensor | float = 0.0,
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Outputs of all steps, and the (h, c) after `at` of them."""
+        """Return the outputs of all steps, and the (h, c) after the first `at` steps."""
         input_mask, recurrent_mask = masks
         masked_gates = recurrent_mask is not None or _per_gate(input_mask)
         zoned = isinstance(zone, Tensor) or zone != 0
-        # torch 2.11 cannot trace cuDNN's LSTM (seen on an H100), but our steps.
+        # torch 2.11 cannot compile cuDNN's LSTM (seen on an H100), but it compiles our steps.
         if inputs_TBE.is_cuda and not (masked_gates or zoned or torch.compiler.is_compiling()):
             return self.by_torch(masked(inputs_TBE, input_mask), start, at)
         gates_TBG = self._gates(inputs_TBE, input_mask)
         weight_GH = self.weight_hh.to(product_type(self.weight_hh))
-        steps = lstm_steps(gates_TBG, *start, weight_GH, zone=zone, mask=recurrent_mask)
-        output_TBH, h_TBH, c_TBH = steps
+        output_TBH, h_TBH, c_TBH = lstm_steps(gates_TBG, *start, weight_GH, zone=zone, mask=recurrent_mask)
         return output_TBH, (h_TBH[at - 1], c_TBH[at - 1]) if at else start
 
     def _gates(self, inputs_TBE: Tensor, mask: Tensor | None) -> Tensor:
         if mask is None or not _per_gate(mask):
             return functional.linear(masked(inputs_TBE, mask), self.weight_ih, self.bias)
         parts = zip(mask, self.weight_ih.chunk(4), self.bias.chunk(4), strict=True)
-        gates = [functional.linear(inputs_TBE * kept, weight, bias) for kept, weight, bias in parts]
+        gates = [functional.linear(inputs_TBE * gate_mask, weight, bias) for gate_mask, weight, bias in parts]
         return torch.cat(gates, dim=-1)
 
     def by_torch(
         self, inputs_TBE: Tensor, start: tuple[Tensor, Tensor], at: int
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """The same without zoneout and masks by `torch.lstm`, which is cuDNN's on a GPU.
+        """Return the same, without zoneout and masks, by `torch.lstm`, which is cuDNN's on a GPU.
 
-        It returns the last cell only, so it is called twice to know the cell after `at` steps.
+        `torch.lstm` returns only the last cell, so two calls give the cell after `at` steps.
         """
-        before, middle = self._torch_lstm(inputs_TBE[:at], start)
-        after, _ = self._torch_lstm(inputs_TBE[at:], middle)
-        return torch.cat([before, after]), middle
+        first_TBH, middle = self._torch_lstm(inputs_TBE[:at], start)
+        rest_TBH, _ = self._torch_lstm(inputs_TBE[at:], middle)
+        return torch.cat([first_TBH, rest_TBH]), middle
 
     def _torch_lstm(
         self, inputs_TBE: Tensor, start: tuple[Tensor, Tensor]
@@ -111,15 +112,15 @@ class LSTMLayer(nn.Module):
         h, c = (value[None].to(dtype).contiguous() for value in start)
         weights = [weight.to(dtype) for weight in (self.weight_ih, self.weight_hh, self.bias)]
         weights.append(torch.zeros_like(weights[-1]))
-        train = torch.is_grad_enabled()  # cuDNN has gradients in this mode only; there is no dropout in it
+        train = torch.is_grad_enabled()  # cuDNN needs this mode for gradients; its dropout is 0
         values = inputs_TBE.to(dtype)
-        with torch.autocast(values.device.type, enabled=False):  # it would always take float16
+        with torch.autocast(values.device.type, enabled=False):  # autocast would always take float16
             hidden, h, c = torch.lstm(values, (h, c), weights, True, 1, 0.0, train, False, False)
         return wide(hidden), (wide(h[0]), wide(c[0]))
 
 
 def cudnn_takes_bfloat16() -> bool:
-    """Whether its LSTM computes in bfloat16: from version 9.13 (pull request 164411 of pytorch/pytorch)."""
+    """Return True from version 9.13 on (pull request 164411 of pytorch/pytorch)."""
     return (cudnn.version() or 0) >= 91300  # type: ignore[no-untyped-call]
 
 
@@ -131,7 +132,7 @@ class LSTM(StreamModel[LSTMState]):
     """Embedding, layers of LSTM, softmax."""
 
     def __init__(self, config: LSTMConfig, words: nn.Module | None = None, word_size: int = 0) -> None:
-        """Fresh weights; `words` maps ids to vectors of `word_size`, in place of an embedding."""
+        """Draw fresh weights; `words` maps ids to vectors of `word_size`, in place of an embedding."""
         super().__init__()
         self.config = config
         V, H = config.vocab_size, config.hidden_size
@@ -142,14 +143,16 @@ class LSTM(StreamModel[LSTMState]):
         self.draw_uniform()
 
     def initial_state(self, batch_size: int) -> LSTMState:
-        """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
+        """Return the state at the start of a text: zeros, and `<eos>` is the next token to read."""
         zeros = self.zeros(batch_size, self.config.layers, self.config.hidden_size)
-        return LSTMState(self.start(batch_size), zeros, zeros.clone())  # if one, it would be compiled twice
+        return LSTMState(
+            self.start(batch_size), zeros, zeros.clone()
+        )  # torch would compile twice for a shared tensor
 
     def run(
         self, tokens_BT: Tensor, state: LSTMState, *, at: int, masks: Masks | None = None
     ) -> tuple[Tensor, LSTMState]:
-        """The outputs that predict each token, and the state after `at` of them; see `StreamModel`."""
+        """Return the outputs that predict the tokens, and the state after `at` tokens; see `StreamModel`."""
         if masks is None:
             masks = self._draw_masks(tokens_BT.shape[1], len(tokens_BT), on=self.training)
         read_BT, token_B = shifted(state.token_B, tokens_BT, at)
@@ -166,7 +169,7 @@ class LSTM(StreamModel[LSTMState]):
         return hidden_BTH, LSTMState(token_B, torch.stack(h, dim=1), torch.stack(c, dim=1))
 
     def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
-        """One mask per sample for a whole text, also in evaluation; see `MonteCarloDropout`."""
+        """Draw a mask per sample for a whole text, also in evaluation; see `MonteCarloDropout`."""
         if not self.config.locked:
             raise ValueError("locked=False: dropout that changes at each step has no mask for a whole text")
         shape = (samples, self.config.vocab_size)
@@ -193,7 +196,7 @@ class LSTM(StreamModel[LSTMState]):
         )
 
     def _zone(self, like_TBH: Tensor) -> Tensor | float:
-        """Where this layer keeps previous values: drawn in training, the rate itself in evaluation."""
+        """Return where this layer keeps previous values: drawn in training, the rate itself in evaluation."""
         rate: float = self.config.zoneout
         if not self.training:
             return rate
@@ -203,7 +206,9 @@ class LSTM(StreamModel[LSTMState]):
 def _softmax(config: LSTMConfig, embedding: nn.Embedding) -> Output:
     V, H = config.vocab_size, config.hidden_size
     if config.cutoffs and config.tied:
-        raise ValueError(f"tied=True with cutoffs={config.cutoffs}: an adaptive softmax cannot be tied")
+        raise ValueError(
+            f"tied=True with cutoffs={config.cutoffs}: an adaptive softmax cannot be tied; use tied=no"
+        )
     if config.cutoffs and config.sampled:
         raise ValueError(f"sampled={config.sampled} with cutoffs={config.cutoffs}: choose one of them")
     if config.cutoffs:

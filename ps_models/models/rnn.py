@@ -1,4 +1,4 @@
-"""Recurrent networks without gates of an LSTM: Elman's, that of Pascanu et al., with topics, with highways.
+"""Implements recurrent networks other than LSTMs: Elman's, Pascanu's, with topics, with highways.
 
 Elman (Mikolov 2012):                       h' = f(W x + U h + b),                     p = softmax(V h')
 DOT(S)-RNN (Pascanu et al. 2013,            z  = f(W x + U h + b)                      deep transition
@@ -8,13 +8,13 @@ RNN-LDA (Mikolov and Zweig 2012, SLT):      h' = s(W x + U h + F f')            
 topics of the words before                  p  = softmax(V h' + G f')
                                             f' ~ f^d t(x)^(1 - d)                      t(x): topics given x
 
-f is a distribution of topics that each word updates: a product of the words' topics in which older factors
+f is a distribution over topics that each word updates: a product of the words' topics, in which older words
 count less and less. `prepare` estimates the topics on train.
 
 The equations of RNN-LDA, and the two places where f enters, are those of Microsoft's toolkit for the paper
 (RNNLM 0.3f, in the port of P. Mirowski, github.com/piotrmirowski/DependencyTreeRnn). The product is the
-paper's as we remember it; the toolkit has a sum, f' = d f + (1 - d) t(x). We could not read the paper itself,
-so the decay, the smoothing and the way to make documents from train are ours.
+paper's as we remember it; the toolkit has a sum, f' = d f + (1 - d) t(x). We could not read the paper, so the
+decay, the smoothing and the way to make documents from train are ours.
 
 The recurrent highway network of Zilly et al. (2016), arXiv 1607.03474, has variational dropout. Its step from
 word to word is D highway layers deep, and the first of them reads the word:
@@ -22,8 +22,8 @@ word to word is D highway layers deep, and the first of them reads the word:
     s_0 = state after the last word        s_d = h_d t_d + s_{d-1} (1 - t_d)        p = softmax(U s_D)
     h_1 = tanh(W_h x + R_h1 s_0 + b_h1)    t_1 = sigmoid(W_t x + R_t1 s_0 + b_t1)   the next layers without x
 
-Masks are those of the authors' TensorFlow code, which gave their last numbers: one mask of the state for all
-depths, all steps and both gates (their Torch code, like Gal's, draws one for each gate).
+Masks are those of the authors' TensorFlow code, which produced their last numbers: one mask of the state for
+all depths, all steps and both gates (their Torch code, like Gal's, draws a mask for each gate).
 """
 
 # Shapes: B = batch, T = time, E = embedding, H = hidden, K = topics, X = H + K, V = vocabulary, N = tokens,
@@ -51,7 +51,7 @@ class RNNConfig(SoftmaxConfig):
     """Sizes of a simple recurrent network; the defaults are Elman's, at Mikolov's size."""
 
     hidden_size: Size = 300  # Mikolov and Zweig 2012, section 5.1, for Penn Treebank
-    embedding_size: Count = 0  # of a linear embedding before W; 0: W itself is the embedding
+    embedding_size: Count = 0  # of a linear embedding before W; 0: W is the embedding
     deep: bool = False  # deep transition with a shortcut, and deep output
     dropout: Rate = 0.0  # of the output, a new mask at each step
     softmax_bias: bool = True
@@ -59,7 +59,7 @@ class RNNConfig(SoftmaxConfig):
 
 
 class RNNState(NamedTuple):
-    """What the model knows of the past. Not yet read: its last token."""
+    """The model's memory of the past, and its last token, which it has not read yet."""
 
     token_B: Tensor
     h_BH: Tensor
@@ -74,7 +74,7 @@ class RNN(StreamModel[RNNState]):
         V, H = config.vocab_size, config.hidden_size
         E = config.embedding_size
         self.embedding = nn.Embedding(V, E or H)  # W: one column per word
-        self.projection = nn.Linear(E, H, bias=False) if E else None  # then this is W
+        self.projection = nn.Linear(E, H, bias=False) if E else None  # W, if there is an embedding before it
         self.recurrent = nn.Linear(H, H)
         self.transition = nn.Linear(H, H) if config.deep else None
         self.shortcut = nn.Linear(H, H, bias=False) if config.deep else None
@@ -84,11 +84,11 @@ class RNN(StreamModel[RNNState]):
         self.draw_uniform()
 
     def initial_state(self, batch_size: int) -> RNNState:
-        """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
+        """Return the state at the start of a text: zeros, and `<eos>` is the next token to read."""
         return RNNState(self.start(batch_size), self.zeros(batch_size, self.config.hidden_size))
 
     def run(self, tokens_BT: Tensor, state: RNNState, *, at: int) -> tuple[Tensor, RNNState]:
-        """The outputs that predict each token, and the state after `at` of them."""
+        """Return the outputs that predict the tokens, and the state after `at` tokens; see `StreamModel`."""
         read_BT, token_B = shifted(state.token_B, tokens_BT, at)
         h_BH, steps = state.h_BH, [state.h_BH]
         inputs_BTH = self.embedding(read_BT)
@@ -114,7 +114,7 @@ class RNN(StreamModel[RNNState]):
 class RNNLDAConfig(SoftmaxConfig):
     """Sizes of the network and of its topics."""
 
-    hidden_size: Size = 300  # with 10,000 words this gives the 7 M parameters that others report for it
+    hidden_size: Size = 300  # with 10,000 words this gives the 7 M parameters that are reported for it
     topics: Size = 40  # Mikolov and Zweig 2012
     topic_decay: Rate = 0.95  # d; the last 50 words have 92 % of the weight, and the paper's window is 50
     document_lines: Size = 10  # of train, per document of LDA
@@ -126,7 +126,7 @@ class RNNLDAConfig(SoftmaxConfig):
 
 
 class RNNLDAState(NamedTuple):
-    """What the model knows of the past. Not yet read: its last token."""
+    """The model's memory of the past, and its last token, which it has not read yet."""
 
     token_B: Tensor
     h_BH: Tensor
@@ -156,19 +156,19 @@ class RNNLDA(StreamModel[RNNLDAState]):
         self.log_topics_VK.copy_((counts_VK / counts_VK.sum(dim=1, keepdim=True)).log())
 
     def initial_state(self, batch_size: int) -> RNNLDAState:
-        """The state at the start of a text: zeros, equal topics, and `<eos>` is the next token to read."""
+        """Return the state at the start of a text: zeros, equal topics, `<eos>` is the next token to read."""
         h_BH = self.zeros(batch_size, self.config.hidden_size)
         return RNNLDAState(self.start(batch_size), h_BH, self.zeros(batch_size, self.config.topics))
 
     def scores_and_hidden(
         self, tokens: Tensor, state: RNNLDAState, masks: Masks | None = None
     ) -> tuple[Tensor, Tensor, RNNLDAState]:
-        """Scores and the hidden outputs, without topics, that they came from; see `StreamModel`."""
+        """Return scores and the hidden outputs that they came from, without topics; see `StreamModel`."""
         log_probs_BT, both_BTX, state = super().scores_and_hidden(tokens, state, masks)
         return log_probs_BT, both_BTX[..., : self.config.hidden_size], state
 
     def run(self, tokens_BT: Tensor, state: RNNLDAState, *, at: int) -> tuple[Tensor, RNNLDAState]:
-        """Outputs and topics, side by side, that predict each token, and the state after `at` of them."""
+        """Return outputs and topics, side by side, that predict the tokens, and the state after `at`."""
         read_BT, token_B = shifted(state.token_B, tokens_BT, at)
         logs = self._logs_of_topics(read_BT, state.topics_BK)
         topics_BTK = torch.stack(logs[1:], dim=1).softmax(dim=-1)
@@ -181,23 +181,23 @@ class RNNLDA(StreamModel[RNNLDAState]):
         return both_BTX, RNNLDAState(token_B, steps[at], logs[at])
 
     def _logs_of_topics(self, read_BT: Tensor, topics_BK: Tensor) -> list[Tensor]:
-        """The log of f, up to a constant, before the first word and after each word."""
+        """Return the log of f, up to a constant, before the first word and after each word."""
         decay, logs = self.config.topic_decay, [topics_BK]
         for word_BK in self.log_topics_VK[read_BT].unbind(dim=1):
             logs.append(decay * logs[-1] + (1 - decay) * word_BK)
         return logs
 
 
-BLOCK = 2**23  # counts at once: 32 MiB in float32
+BLOCK_COUNTS = 2**23  # of a table: 32 MiB in float32
 ALPHA, ETA = 0.1, 0.01  # priors of a document's topics and of a topic's words; the papers do not give them
-LEAST = 1e-30  # of a word's probability in a document; below it float32 loses digits
+MIN_PROBABILITY = 1e-30  # of a word in a document; below it float32 loses digits
 
 
 def topics_of_words(stream_N: Tensor, vocab_size: int, config: RNNLDAConfig, seed: int) -> Tensor:
-    """How often each topic is expected to have made each word: (V, K), its rows sum to the words' counts.
+    """Estimate how often each topic produced each word: (V, K), whose rows sum to the words' counts.
 
-    It is latent Dirichlet allocation (Blei et al. 2003, JMLR 3), by batch variational Bayes. Each pass is the
-    coordinate ascent of the smoothed model. With l = E[log p] under the Dirichlet posteriors::
+    This is latent Dirichlet allocation (Blei et al. 2003, JMLR 3), by batch variational Bayes. Each pass is
+    the coordinate ascent of the smoothed model. With l = E[log p] under the Dirichlet posteriors::
 
         share of topic k in word w of document d:  phi_dwk ~ exp(l_dk) exp(l_kw)
         documents:  gamma_dk = alpha + sum over w of count_dw phi_dwk
@@ -210,28 +210,28 @@ def topics_of_words(stream_N: Tensor, vocab_size: int, config: RNNLDAConfig, see
     lengths_D = torch.bincount(_documents(stream_N, eos, lines)).float()
     generator = torch.Generator().manual_seed(seed)
     counts_V = torch.bincount(stream_N, minlength=vocab_size).float()
-    made_KV = counts_V / K * (0.5 + torch.rand(K, vocab_size, generator=generator))
+    produced_KV = counts_V / K * (0.5 + torch.rand(K, vocab_size, generator=generator))
     gamma_DK = (ALPHA + lengths_D[:, None] / K).repeat(1, K)
     for _ in range(config.lda_passes):
-        topics_KV = _expected(ETA + made_KV)
+        topics_KV = _expected(ETA + produced_KV)
         shares_DK = _expected(gamma_DK)
-        sums_KV = torch.zeros_like(made_KV)
+        sums_KV = torch.zeros_like(produced_KV)
         for rows, counts_BV in _blocks(stream_N, vocab_size, eos, lines):
             shares_BK = shares_DK[rows]
-            ratio_BV = counts_BV.div_((shares_BK @ topics_KV).clamp_(min=LEAST))
+            ratio_BV = counts_BV.div_((shares_BK @ topics_KV).clamp_(min=MIN_PROBABILITY))
             gamma_DK[rows] = ALPHA + shares_BK * (ratio_BV @ topics_KV.t())
             sums_KV.addmm_(shares_BK.t(), ratio_BV)
-        made_KV = sums_KV.mul_(topics_KV)
-    return made_KV.t().contiguous()
+        produced_KV = sums_KV.mul_(topics_KV)
+    return produced_KV.t().contiguous()
 
 
 def _expected(parameters: Tensor) -> Tensor:
-    """exp(E[log p]) of Dirichlet distributions, one per row."""
+    """Return exp(E[log p]) of Dirichlet distributions, one per row."""
     return (parameters.digamma() - parameters.sum(dim=1, keepdim=True).digamma()).exp_()
 
 
 def _documents(stream_N: Tensor, eos: int, lines: int) -> Tensor:
-    """The document of each token.
+    """Return the document of each token.
 
     >>> _documents(torch.tensor([5, 1, 6, 1, 7, 7, 1]), eos=1, lines=2).tolist()
     [0, 0, 0, 0, 1, 1, 1]
@@ -241,9 +241,9 @@ def _documents(stream_N: Tensor, eos: int, lines: int) -> Tensor:
 
 
 def _blocks(stream_N: Tensor, vocab_size: int, eos: int, lines: int) -> Iterator[tuple[slice, Tensor]]:
-    """Blocks of documents, each with the counts of each word in each document."""
+    """Yield blocks of documents, each as a slice and a table of the words' counts in its documents."""
     documents_N = _documents(stream_N, eos, lines)
-    count, size = int(documents_N[-1]) + 1, max(1, BLOCK // vocab_size)
+    count, size = int(documents_N[-1]) + 1, max(1, BLOCK_COUNTS // vocab_size)
     for first in range(0, count, size):
         end = min(first + size, count)
         begin, stop = torch.searchsorted(documents_N, torch.tensor([first, end])).tolist()
@@ -256,7 +256,7 @@ def _blocks(stream_N: Tensor, vocab_size: int, eos: int, lines: int) -> Iterator
 class RecurrentHighwayConfig(SoftmaxConfig):
     """Sizes and rates; the defaults are those of the authors' code for Penn Treebank, except `tied`."""
 
-    hidden_size: Size = 830  # H, of the embedding too
+    hidden_size: Size = 830  # H, also of the embedding
     depth: Size = 10  # D
     tied: bool = False  # the softmax takes the embedding's weights
     softmax_bias: bool = True
@@ -269,7 +269,7 @@ class RecurrentHighwayConfig(SoftmaxConfig):
 
 
 class RecurrentHighwayState(NamedTuple):
-    """What the model knows of the past. Not yet read: its last token."""
+    """The model's memory of the past, and its last token, which it has not read yet."""
 
     token_B: Tensor
     s_BH: Tensor
@@ -292,17 +292,17 @@ class RecurrentHighway(StreamModel[RecurrentHighwayState]):
         nn.init.constant_(self.bias[:, H:], config.transform_bias)
 
     def initial_state(self, batch_size: int) -> RecurrentHighwayState:
-        """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
+        """Return the state at the start of a text: zeros, and `<eos>` is the next token to read."""
         return RecurrentHighwayState(self.start(batch_size), self.zeros(batch_size, self.config.hidden_size))
 
     def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
-        """One mask per sample for a whole text, also in evaluation; see `MonteCarloDropout`."""
+        """Draw a mask per sample for a whole text, also in evaluation; see `MonteCarloDropout`."""
         shape = (samples, self.config.vocab_size)
         types = dropout_mask(self.config.type_dropout, shape, self.embedding.weight, generator)
         return self._draw_masks(samples, generator)._replace(types=types)
 
     def _draw_masks(self, batch: int, generator: torch.Generator | None = None) -> Masks:
-        """All masks except those of types."""
+        """Draw all masks except those of types."""
         config, like = self.config, self.embedding.weight
         shape = (batch, config.hidden_size)
         rates = config.input_dropout, config.recurrent_dropout, config.output_dropout
@@ -312,7 +312,7 @@ class RecurrentHighway(StreamModel[RecurrentHighwayState]):
     def run(
         self, tokens_BT: Tensor, state: RecurrentHighwayState, *, at: int, masks: Masks | None = None
     ) -> tuple[Tensor, RecurrentHighwayState]:
-        """The outputs that predict each token, and the state after `at` of them."""
+        """Return the outputs that predict the tokens, and the state after `at` tokens; see `StreamModel`."""
         read_BT, token_B = shifted(state.token_B, tokens_BT, at)
         types_BT1 = self.dropped_types(read_BT, masks and masks.types)
         if masks is None:

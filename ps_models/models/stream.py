@@ -1,10 +1,10 @@
-"""What trainable models share: they read a text as a stream, and a softmax scores the outputs of its steps.
+"""Defines the base class of trainable models: a softmax scores the outputs of steps over a stream of tokens.
 
-A model gives `initial_state` and `run`. The scores, the loss and the next words follow from them.
+A model defines `initial_state` and `run`. The scores, the loss and the next words follow from them.
 
-A mask of dropout is drawn once and passed on, so that one call of a model uses the same mask throughout. It
-holds 0 where a unit is dropped and 1 / (1 - rate) elsewhere, so that evaluation, which keeps all units, needs
-no scaling.
+A dropout mask is drawn once and passed on, so that a call of a model uses the same mask throughout. It is 0
+where a unit is dropped and 1 / (1 - rate) elsewhere, so that evaluation, which keeps all units, needs no
+scaling.
 """
 
 # Shapes: B = batch, T = time, H = outputs, V = vocabulary.
@@ -22,7 +22,7 @@ from wikitext_builder.dataset.vocabulary import Vocabulary
 
 
 class Masks(NamedTuple):
-    """Dropout of one call, drawn once; None if nothing is dropped. Zones of zoneout are not among them."""
+    """The dropout masks of a call; None where nothing is dropped. Zones of zoneout are not among them."""
 
     types: Tensor | None  # (B, V)
     inputs: tuple[Tensor | None, ...]  # per layer: (1 or T, B, H), or (4, 1 or T, B, H) per gate
@@ -33,7 +33,7 @@ class Masks(NamedTuple):
 def dropout_mask(
     rate: float, shape: tuple[int, ...], like: Tensor, generator: torch.Generator | None = None
 ) -> Tensor | None:
-    """A mask of that shape, None for rate 0.
+    """Draw a mask of that shape; None for rate 0.
 
     With a time dimension of 1 it is locked over all steps: variational dropout (Gal and Ghahramani 2015,
     https://arxiv.org/abs/1512.05287). With one mask per step it is the dropout of Zaremba et al. (2014).
@@ -46,14 +46,14 @@ def dropout_mask(
         raise ValueError(f"dropout rate {rate}: expected at least 0 and less than 1")
     if rate == 0:
         return None
-    return _ones(1 - rate, shape, like, generator).div_(1 - rate)
+    return _random_ones(1 - rate, shape, like, generator).div_(1 - rate)
 
 
 def type_mask(rate: float, tokens_BT: Tensor, like: Tensor) -> Tensor | None:
-    """A mask (B, T) that drops types: in each row all or none of a type's occurrences.
+    """Draw a mask (B, T) that drops types: in each row all or none of a type's occurrences.
 
     Gal and Ghahramani (2015), section 4.2. Positions are drawn, not the whole vocabulary: each occurrence of
-    a type takes what its first occurrence in the row has drawn.
+    a type takes the value of its first occurrence in the row.
     """
     drawn_BT = dropout_mask(rate, tuple(tokens_BT.shape), like)
     if drawn_BT is None:
@@ -64,18 +64,18 @@ def type_mask(rate: float, tokens_BT: Tensor, like: Tensor) -> Tensor | None:
 
 
 def zone_mask(rate: float, shape: tuple[int, ...], like: Tensor) -> Tensor | float:
-    """Zones of 0 and 1, 1 where a unit keeps its previous value; 0.0 for rate 0."""
+    """Draw zones of 0 and 1, with 1 where a unit keeps its previous value; 0.0 for rate 0."""
     if not 0 <= rate < 1:
         raise ValueError(f"zoneout rate {rate}: expected at least 0 and less than 1")
-    return _ones(rate, shape, like) if rate else 0.0
+    return _random_ones(rate, shape, like) if rate else 0.0
 
 
-def _ones(
-    share: float, shape: tuple[int, ...], like: Tensor, generator: torch.Generator | None = None
+def _random_ones(
+    probability: float, shape: tuple[int, ...], like: Tensor, generator: torch.Generator | None = None
 ) -> Tensor:
-    """Ones with this probability, else zeros; on a CPU in a third of the time of `bernoulli_`."""
+    """Draw ones with this probability, else zeros; on a CPU in a third of the time of `bernoulli_`."""
     drawn = torch.empty(shape, dtype=like.dtype, device=like.device)
-    return drawn.uniform_(generator=generator).lt_(share)
+    return drawn.uniform_(generator=generator).lt_(probability)
 
 
 class StreamModel(nn.Module, Generic[State]):
@@ -85,15 +85,15 @@ class StreamModel(nn.Module, Generic[State]):
     softmax: Any  # an `Output`
 
     def initial_state(self, batch_size: int) -> State:
-        """The state at the start of texts; see `LanguageModel`."""
+        """Return the state at the start of texts; see `LanguageModel`."""
         raise NotImplementedError
 
     def run(self, tokens_BT: Tensor, state: State, *, at: int) -> tuple[Tensor, State]:
-        """The outputs that predict each token, (B, T, H), and the state after `at` of them; 0: the given one.
+        """Return the outputs that predict the tokens, (B, T, H), and the state after the first `at` tokens.
 
         The output that predicts a token comes from reading the token before it: the last token is not read.
-        A model with `locked_masks` also takes `masks`: without them they are drawn in training, and nothing
-        is dropped in evaluation.
+        For `at` = 0 the state is the given one. A model with `locked_masks` also takes `masks`: without them
+        they are drawn in training, and nothing is dropped in evaluation.
         """
         raise NotImplementedError
 
@@ -105,9 +105,9 @@ class StreamModel(nn.Module, Generic[State]):
     def scores_and_hidden(
         self, tokens: Tensor, state: State, masks: Masks | None = None
     ) -> tuple[Tensor, Tensor, State]:
-        """Log-probabilities (B, T), the output that predicted each (B, T, hidden), and the state."""
-        given: dict[str, Any] = {} if masks is None else {"masks": masks}
-        hidden_BTH, state = self.run(tokens, state, at=tokens.shape[1], **given)
+        """Return log-probabilities (B, T), the outputs that predicted them (B, T, H), and the state."""
+        given_masks: dict[str, Any] = {} if masks is None else {"masks": masks}
+        hidden_BTH, state = self.run(tokens, state, at=tokens.shape[1], **given_masks)
         return self.score(hidden_BTH, tokens), hidden_BTH, state
 
     def loss(
@@ -119,7 +119,7 @@ class StreamModel(nn.Module, Generic[State]):
 
         Truncated back-propagation (Algorithm 1 of the paper: every k1 steps, through the last k2) is a loop
         over this call. An update scores K tokens, each of which looks back on L outputs and sends gradients
-        through them. It gets `tokens` of length L - 1 + K: their outputs are recomputed with the current
+        through them. It gets `tokens` of length L - 1 + K: it recomputes their outputs with the current
         weights, the last K tokens are scored (k1 = K, L <= k2 <= L + K - 1), and the state advances by K
         tokens, to the start of the next update. With L = 100, K = 1 is the paper's schedule::
 
@@ -175,25 +175,25 @@ class StreamModel(nn.Module, Generic[State]):
         return log_probs_BV
 
     def score(self, hidden_BTH: Tensor, tokens_BT: Tensor) -> Tensor:
-        """Log-probabilities of tokens by the outputs before them."""
+        """Return log-probabilities of tokens from the outputs that predict them."""
         log_probs_N: Tensor = self.softmax(hidden_BTH.flatten(0, 1), tokens_BT.flatten())
         return log_probs_N.view(tokens_BT.shape)
 
     def start(self, batch_size: int) -> Tensor:
-        """The token that a text begins with, `<eos>`, which is the next one to read: (B,)."""
+        """Return the token before a text, `<eos>`, which is the next one to read: (B,)."""
         return torch.full((batch_size,), self.config.eos, device=self.like.device)
 
     def zeros(self, *shape: int) -> Tensor:
-        """Zeros for a state, in float32 or wider."""
+        """Return zeros for a state, in float32 or wider."""
         return wide(self.like.new_zeros(shape))
 
     def draw_uniform(self) -> None:
-        """Draw all weights from the range of the configuration."""
+        """Draw all weights from the uniform distribution of the configuration."""
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -self.config.init, self.config.init)
 
     def dropped_types(self, read_BT: Tensor, types_BV: Tensor | None = None) -> Tensor | None:
-        """A mask of the words that are read, (B, T, 1): of given types, or drawn in training."""
+        """Return a mask of the tokens that are read, (B, T, 1): from given types, or drawn in training."""
         if types_BV is not None:
             return types_BV.gather(1, read_BT)[..., None]
         drawn = type_mask(self.config.type_dropout, read_BT, self.like) if self.training else None
@@ -201,34 +201,36 @@ class StreamModel(nn.Module, Generic[State]):
 
     @property
     def like(self) -> Tensor:
-        """A parameter, for its type and device."""
+        """A parameter, whose type and device new tensors take."""
         return next(self.parameters())
 
 
 def shifted(token_B: Tensor, tokens_BT: Tensor, at: int) -> tuple[Tensor, Tensor]:
-    """The tokens that are read to predict these, (B, T), and the last one of the first `at`, (B,)."""
+    """Return the tokens that are read to predict `tokens_BT`, (B, T), and the last one of `at`, (B,)."""
     read_BT = torch.cat([token_B[:, None], tokens_BT[:, :-1]], dim=1)
     return read_BT, tokens_BT[:, at - 1] if at else token_B
 
 
 def scored_and_advance(tokens: Tensor, scored: int | None, advance: int | None) -> tuple[int, int]:
-    """The arguments of `StreamModel.loss`, with their defaults."""
+    """Check the arguments of `StreamModel.loss`, and fill in their defaults."""
     time = tokens.shape[1]
     scored = time if scored is None else scored
     advance = scored if advance is None else advance
     if not 1 <= scored <= time or not 0 <= advance <= time:
-        raise ValueError(f"scored={scored} and advance={advance}: expected at most the {time} tokens")
+        raise ValueError(
+            f"scored={scored} and advance={advance}: expected at most {time}, the number of tokens"
+        )
     return scored, advance
 
 
 def loss_of_scores(
     model: Any,  # noqa: ANN401 - any language model
     tokens: Tensor,
-    state: Any,  # noqa: ANN401 - its own
+    state: Any,  # noqa: ANN401 - of the model
     scored: int | None = None,
     advance: int | None = None,
 ) -> tuple[Tensor, Any]:
-    """The `loss` of a model that only scores; in its class, `loss = pm.loss_of_scores`.
+    """Compute the `loss` of a model that only scores; in its class, write `loss = pm.loss_of_scores`.
 
     It is exact for any schedule, and fast for plain segments (bptt=1); otherwise it reads tokens twice.
     """

@@ -1,4 +1,4 @@
-"""The sum-product network language model of Cheng et al. (2014), Interspeech: p(word | the N words before).
+"""Implements the sum-product network of Cheng et al. (2014), Interspeech: p(word | the N words before).
 
     h = [e(x_(t-N)), ..., e(x_(t-1))]       similarity nodes H: D per word, the same e at each place
     m_v = sum over j of W_vj h_j            sum nodes M: one per word v of the vocabulary
@@ -11,14 +11,14 @@ and b_v at 1, so s_v is about exp(m_v) at first, and later any polynomial with s
 
 Layers, sizes, first values and updates come from the authors' code, github.com/stakok/lmspn
 (generateConnectionType1 and configs/Treebank_G5_iG4.ini). Its FAQ says that the best network started from the
-weights of a network of three words. We do not do this, nor its tiny growth of W. Of the paper we could read
-the abstract only; its figure is said to square where the code takes ten powers.
+weights of a network of three words. We do neither this nor its tiny growth of W. We could read only the
+paper's abstract; its figure is reported to square where the code takes ten powers.
 
 Two limits are ours. b_v is at least `least_bias`: so each word has some probability, and gradients, which
-grow with 1 / s_v, are bounded. m_v counts as 1000 at most: m^10 overflows float32 at 7,000. Above it m_v
-keeps the gradient of 1000, so that training can lower it again. `scaled` is ours too: weights are kept in
-units of their first sizes, 1 / (C D) and 1 / k!, for optimizers like Adam, whose steps have one size for all
-weights. The network is the same.
+grow with 1 / s_v, are bounded. m_v is limited to 1000: m^10 overflows float32 at 7,000. Above the limit m_v
+keeps the gradient of 1000, so that training can lower it again. `scaled` is ours too: weights are stored in
+units of their first sizes, 1 / (C D) and 1 / k!, for optimizers like Adam, whose steps have the same size for
+all weights. The network is the same.
 """
 
 # Shapes: B = batch, T = time, N = positions, C = words of context, D = similarity nodes, V = vocabulary,
@@ -40,7 +40,7 @@ from ps_models.language_model import detach
 from ps_models.layers.softmax import product_type, row_slices, rows_at_once, wide
 from ps_models.models.stream import scored_and_advance
 
-CEILING = 1e3  # of m
+MAX_SUM = 1e3  # m_v above it counts as this
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,27 +49,27 @@ class SumProductConfig(ModelConfig):
 
     context: Size = 4  # N words; GRAM_NUM = 5
     hidden_size: Size = 100  # D, nodes H per word; in_dim = 400 = 4 x 100
-    powers: Annotated[int, Meta(ge=1, le=15)] = 10  # K; K_P = 10; 16 overflow
+    powers: Annotated[int, Meta(ge=1, le=15)] = 10  # K; K_P = 10; 16 powers overflow
     least_bias: Positive = 1e-6  # of b, 0 in the authors' code
     scaled: bool = False  # weights in units of their first sizes
 
 
 class SumProductState(NamedTuple):
-    """What the model knows of the past."""
+    """The model's memory of the past."""
 
-    words_BC: Tensor  # the last ones, oldest first
+    words_BC: Tensor  # the last C words, oldest first
 
 
 class SumProductNetwork(nn.Module):
-    """Similarity nodes; per word a sum node, its powers and a sum of these; all divided by their total."""
+    """Similarity nodes; per word a sum node, its powers and a sum of them; divided by their total."""
 
-    units_K: Tensor  # of the coefficients
+    units_K: Tensor  # in which the coefficients are stored
 
     def __init__(self, config: SumProductConfig) -> None:
         super().__init__()
         self.config = config
         V, inputs = config.vocab_size, config.context * config.hidden_size
-        self.unit = 1 / inputs if config.scaled else 1.0  # of the mixing weights
+        self.unit = 1 / inputs if config.scaled else 1.0  # in which the mixing weights are stored
         first_K = torch.tensor([1 / math.factorial(k) for k in range(config.powers + 1)])
         units_K = first_K if config.scaled else torch.ones_like(first_K)
         self.register_buffer("units_K", units_K, persistent=False)
@@ -81,7 +81,7 @@ class SumProductNetwork(nn.Module):
             self.mixing.div_(self.mixing.sum(dim=1, keepdim=True) * self.unit)
 
     def initial_state(self, batch_size: int) -> SumProductState:
-        """The state at the start of a text: all words of the context are `<eos>`."""
+        """Return the state at the start of a text: all words of the context are `<eos>`."""
         shape, device = (batch_size, self.config.context), self.mixing.device
         return SumProductState(torch.full(shape, self.config.eos, device=device))
 
@@ -94,10 +94,10 @@ class SumProductNetwork(nn.Module):
     def loss(
         self, tokens: Tensor, state: SumProductState, scored: int | None = None, advance: int | None = None
     ) -> tuple[Tensor, SumProductState]:
-        """Nats of the last `scored` tokens; see `StreamModel`.
+        """Return the nats of the last `scored` tokens; see `StreamModel`.
 
-        In training, weights that the last update made too small are first set to their least value (projected
-        gradients).
+        In training, weights that the last update made too small are first raised to their least value
+        (projected gradients).
         """
         scored, advance = scored_and_advance(tokens, scored, advance)
         if self.training:
@@ -110,7 +110,7 @@ class SumProductNetwork(nn.Module):
 
     @torch.no_grad()
     def next_log_probs(self, state: SumProductState) -> Tensor:
-        """Log-probabilities of all words as the next one; see `StreamModel`."""
+        """Return log-probabilities of all words as the next one; see `StreamModel`."""
         mixing_VI, coefficients_KV = self._weights()
         sums_BV = _sums(self._inputs(state.words_BC[:, None]) @ mixing_VI.t())
         totals_BV = _polynomials(sums_BV, coefficients_KV)
@@ -120,33 +120,34 @@ class SumProductNetwork(nn.Module):
         return SumProductState(words_BS[:, advance : advance + self.config.context])
 
     def _score(self, words_BS: Tensor, scored: int) -> Tensor:
-        """Log-probabilities of the last words."""
+        """Return log-probabilities of the last `scored` words."""
         C = self.config.context
         contexts_BTC = words_BS[:, :-1].unfold(1, C, 1)[:, -scored:]
         mixing_VI, coefficients_KV = self._weights()
         inputs_NI, targets_N = self._inputs(contexts_BTC), words_BS[:, -scored:].flatten()
-        scores: Any = _TargetLogProbs.apply
-        log_probs: Tensor = scores(inputs_NI, mixing_VI, coefficients_KV, targets_N, product_type(inputs_NI))
+        score: Any = _TargetLogProbs.apply
+        log_probs: Tensor = score(inputs_NI, mixing_VI, coefficients_KV, targets_N, product_type(inputs_NI))
         return log_probs.view(len(words_BS), scored)
 
     def _inputs(self, contexts_BTC: Tensor) -> Tensor:
-        """The similarity nodes of all words of each context: (N, I)."""
+        """Return the similarity nodes of all words of each context: (N, I)."""
         similarities: Tensor = self.similarity(contexts_BTC).clamp(min=0)
         return similarities.flatten(0, 1).flatten(1)
 
     def _weights(self) -> tuple[Tensor, Tensor]:
-        """The weights of both layers of sums, none below 0."""
+        """Return the weights of both layers of sums, none below 0."""
         coefficients_KV = (self.coefficients.clamp(min=0) * self.units_K).t()
         bias_1V = coefficients_KV[:1].clamp(min=self.config.least_bias)
         return self.mixing.clamp(min=0) * self.unit, torch.cat([bias_1V, coefficients_KV[1:]])
 
 
 def _sums(products: Tensor) -> Tensor:
-    return wide(products).clamp(max=CEILING)
+    """Return the sum nodes m from their products."""
+    return wide(products).clamp(max=MAX_SUM)
 
 
 def _polynomials(sums_NV: Tensor, coefficients_KV: Tensor) -> Tensor:
-    """c_0 + c_1 m + c_2 m^2 + ..., by Horner's rule."""
+    """Return c_0 + c_1 m + c_2 m^2 + ..., by Horner's rule."""
     total_NV = coefficients_KV[-1].expand_as(sums_NV)
     for coefficient_V in coefficients_KV[:-1].flip(0):
         total_NV = torch.addcmul(coefficient_V, total_NV, sums_NV)
@@ -154,7 +155,7 @@ def _polynomials(sums_NV: Tensor, coefficients_KV: Tensor) -> Tensor:
 
 
 class _TargetLogProbs(torch.autograd.Function):
-    """Log-probability of each target, rows in chunks; m is kept for the gradient, but not its powers."""
+    """Computes log-probabilities of targets, rows in chunks; it keeps m for the gradient, not its powers."""
 
     @staticmethod
     def forward(
@@ -183,7 +184,7 @@ class _TargetLogProbs(torch.autograd.Function):
         dcoefficients_KV = torch.zeros_like(coefficients_KV)
         for rows in row_slices(products_NV, rows_at_once(products_NV)):
             sums = _sums(products_NV[rows])
-            total, slope = _with_slope(sums, coefficients_KV)
+            total, slope = _polynomials_and_slopes(sums, coefficients_KV)
             targets_N1, grad_N1 = targets_N[rows, None], grad_N[rows, None]
             dtotal = (-grad_N1 / roots_N[rows, None]).repeat(1, len(mixing_VI))
             dtotal.scatter_add_(1, targets_N1, grad_N1 / total.gather(1, targets_N1))
@@ -196,8 +197,8 @@ class _TargetLogProbs(torch.autograd.Function):
         return dinputs_NI, dmixing_VI, dcoefficients_KV, None, None
 
 
-def _with_slope(sums_NV: Tensor, coefficients_KV: Tensor) -> tuple[Tensor, Tensor]:
-    """The polynomials and their derivatives."""
+def _polynomials_and_slopes(sums_NV: Tensor, coefficients_KV: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the polynomials and their derivatives."""
     total, slope = coefficients_KV[-1].expand_as(sums_NV), torch.zeros_like(sums_NV)
     for coefficient_V in coefficients_KV[:-1].flip(0):
         slope = torch.addcmul(total, slope, sums_NV)

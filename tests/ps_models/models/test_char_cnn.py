@@ -63,7 +63,7 @@ def test_checkpoints_keep_spellings_and_a_stopped_run_resumes_to_the_same_result
     settings = settings_of("char-cnn", "widths=1,3", "features=4,6", "word_length=7", "epochs=1")
     saved = assert_resumes("char-cnn", dataset, tmp_path, settings, 13)
     assert torch.equal(saved.weights["words.codes_VC"], spelled(saved.vocabulary.tokens, 7))
-    with pytest.raises(ModelError, match="as many"):
+    with pytest.raises(ModelError, match="the same number"):
         pm.train("char-cnn", dataset, tmp_path / "no", settings=[*settings, "widths=1"], device="cpu")
     found = pm.evaluate(tmp_path / "whole", dataset, split="valid", device="cpu")
     assert found.score.perplexity < 60  # of about 50 words

@@ -86,7 +86,9 @@ def test_caches_and_mixtures_over_an_lstm_keep_the_laws():
 def test_long_texts_and_many_rows_score_as_short_ones(monkeypatch):
     model, tokens = UnigramCache(UNIGRAM, CONFIGS[2]), repeating(300).reshape(3, 100)
     whole, _ = model(tokens, model.initial_state(3))
-    monkeypatch.setattr("ps_models.models.interpolation.BLOCK", 700)  # four steps of three rows at once
+    monkeypatch.setattr(
+        "ps_models.models.interpolation.PLACES_AT_ONCE", 700
+    )  # four steps of three rows at once
     parts, _ = model(tokens, model.initial_state(3))
     torch.testing.assert_close(parts, whole, rtol=1e-14, atol=0)
 
@@ -142,7 +144,7 @@ def test_mixture_is_the_sum_of_probabilities(weights):
 
 def test_what_is_no_mixture_is_refused():
     for weights in ([0.5], [0.5, 0.6], [-0.5, 1.5], []):
-        with pytest.raises(ModelError, match="expected one per model, none below 0, with a sum of 1"):
+        with pytest.raises(ModelError, match="expected a weight per model, none below 0, with a sum of 1"):
             Interpolation([UNIGRAM, BIGRAM], weights)
     with pytest.raises(ModelError, match="each with a probability above 0"):
         fit_weights(torch.tensor([[-math.inf, -1.0], [-math.inf, -2.0]]))

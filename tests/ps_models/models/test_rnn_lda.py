@@ -60,7 +60,7 @@ def test_topics_are_those_of_the_updates_written_out(monkeypatch):
     config = RNNLDAConfig(vocab_size=len(VOCABULARY), topics=3, document_lines=3, lda_passes=6)
     expected = lda_written_out(stream, len(VOCABULARY), config, seed=1)
     for block in (2**23, 30):  # all documents at once, or a few
-        monkeypatch.setattr("ps_models.models.rnn.BLOCK", block)
+        monkeypatch.setattr("ps_models.models.rnn.BLOCK_COUNTS", block)
         found = topics_of_words(stream, len(VOCABULARY), config, seed=1)
         torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-4)
 
