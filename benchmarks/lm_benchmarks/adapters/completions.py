@@ -121,8 +121,8 @@ class Endpoint(PieceModel):
 
     @property
     def implementation(self) -> dict[str, object]:
-        """What of tokenizer and implementation decides digits, for signatures."""
-        return {**super().implementation, "dtype": "unknown", "weights": "unseen", "served": self.served}
+        """What of the implementation decides digits, for signatures."""
+        return {"dtype": "unknown", "weights": "unseen", "served": self.served}
 
     def target_log_probs(self, windows: Sequence[Window]) -> Iterator[Tensor]:
         """Natural log-probabilities of the targets of each window, in float64, in order."""
@@ -137,11 +137,17 @@ class Endpoint(PieceModel):
         found = self._logprobs(pieces)["token_logprobs"][len(pieces) - len(window.targets) : len(pieces)]
         return torch.tensor(found, dtype=torch.float64)
 
-    def _logprobs(self, pieces: list[int]) -> dict[str, Any]:
-        question = {"model": self.served, "prompt": pieces, "echo": True, "logprobs": 1}
+    def _logprobs(self, pieces: list[int], **more: bool) -> dict[str, Any]:
+        question = {"model": self.served, "prompt": pieces, "echo": True, "logprobs": 1, **more}
         answer = self._ask("/completions", {**question, "max_tokens": 1, "temperature": 0})
         try:
-            return checked(answer["choices"][0]["logprobs"], len(pieces))
+            found = answer["choices"][0]["logprobs"]
+            if found is None or found["token_logprobs"] is None:
+                raise HarnessError(
+                    f"{self.url} returns no log-probabilities of the prompt: `logprobs` is null; expected a"
+                    " server that gives them with `echo` and `logprobs`, such as vLLM"
+                )
+            return checked(found, len(pieces))
         except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
             raise HarnessError(
                 f"{self.url}: {type(error).__name__}: {error}; expected completions with `echo` and"
@@ -149,13 +155,18 @@ class Endpoint(PieceModel):
             ) from error
 
     def _probe(self) -> None:
-        """Score a line; the server must read its pieces as the tokenizer means them."""
+        """Score a line; the server must read its pieces as the tokenizer means them.
+
+        vLLM is asked for the text of tokens if it names them by their ids, which any tokenizer has.
+        """
         pieces = self._tokenizer.encode(PROBE, add_special_tokens=False)
         tokens = self._logprobs(pieces).get("tokens")
-        if tokens is not None and (read := "".join(map(str, [*tokens][: len(pieces)]))).strip() != PROBE:
+        if tokens is not None and _are_ids(tokens, pieces):  # they say nothing of the server's tokenizer
+            tokens = self._logprobs(pieces, return_tokens_as_token_ids=False).get("tokens")
+        if tokens is not None and not _is_spelling(tokens, pieces, self._tokenizer):
             raise HarnessError(
-                f"{self.url} decodes the tokens of {PROBE!r} as {read[:80]!r}; --tokenizer does not fit"
-                f" {self.served}"
+                f"{self.url} decodes the tokens of {PROBE!r} as {''.join(map(str, tokens))[:80]!r};"
+                f" --tokenizer does not fit {self.served}"
             )
 
     def _models(self) -> dict[str, int | None]:
@@ -217,11 +228,32 @@ class _Retry(urllib3.Retry):
         return seconds
 
 
+def _are_ids(tokens: list[Any], pieces: Sequence[int]) -> bool:
+    """Whether tokens are spelled by their ids, as vLLM does with --return-tokens-as-token-ids."""
+    return tokens[: len(pieces)] == [f"token_id:{piece}" for piece in pieces]
+
+
+def _is_spelling(tokens: list[Any], pieces: Sequence[int], tokenizer: Any) -> bool:  # noqa: ANN401
+    """Whether the tokens of an answer are PROBE, in any of the ways in which versions of vLLM spell it.
+
+    They are parts of the text, or single tokens: as in the vocabulary (`Ġthat`, `▁that`), decoded, or ids.
+    """
+    read = tokens[: len(pieces)]
+    alone = ((tokenizer.convert_ids_to_tokens(piece), tokenizer.decode([piece])) for piece in pieces)
+    return (
+        "".join(map(str, read)).strip() == PROBE
+        or (len(read) == len(pieces) and all(token in two for token, two in zip(read, alone, strict=True)))
+        or _are_ids(tokens, pieces)
+    )
+
+
 def checked(found: dict[str, Any], pieces: int) -> dict[str, Any]:
     """The log-probabilities of an answer, `logprobs` of a choice, if they are what they must be."""
     scores = found["token_logprobs"]
     if len(scores) not in (pieces, pieces + 1):
         raise ValueError(f"{len(scores)} log-probabilities for {pieces} pieces")
+    if not isinstance(found.get("tokens", []), list | None):
+        raise TypeError(f"tokens {found['tokens']!r:.40}")
     for score in scores[1:pieces]:
         if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
             raise ValueError(f"a log-probability {score!r}")

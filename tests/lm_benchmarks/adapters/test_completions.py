@@ -3,6 +3,7 @@
 import base64
 import gzip
 import importlib
+import itertools
 import json
 import math
 import re
@@ -23,8 +24,26 @@ from lm_benchmarks.records import read_results
 
 from tests.command import invoke
 from tests.lm_benchmarks.conventions.conftest import write_dataset
+from tests.lm_benchmarks.results import error_of
+from tests.lm_benchmarks.tiny_causal import make_sentence_model
 
-pytest.importorskip("transformers", reason="needs the package transformers")
+AutoTokenizer: Any = pytest.importorskip(
+    "transformers", reason="needs the package transformers"
+).AutoTokenizer
+
+
+def spelled_in_parts(tokenizer, pieces):
+    """The text of all pieces in parts, as vLLM gives it since July 2026."""
+    texts = [tokenizer.decode(pieces[:end]) for end in range(len(pieces) + 1)]
+    return [after[len(before) :] for before, after in itertools.pairwise(texts)]
+
+
+SPELLINGS: dict[str, Any] = {
+    "parts": spelled_in_parts,
+    "vocabulary": lambda tokenizer, pieces: tokenizer.convert_ids_to_tokens(pieces),  # vLLM 0.8.3
+    "single": lambda tokenizer, pieces: [tokenizer.decode([piece]) for piece in pieces],
+    "ids": lambda _tokenizer, pieces: [f"token_id:{piece}" for piece in pieces],
+}
 
 
 class Server(ThreadingHTTPServer):
@@ -40,6 +59,8 @@ class Server(ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.faults: list[Any] = []  # each for one request; None: honest
         self.asked = 0
+        self.spelling = "single"
+        self.keeps_ids = False  # whatever it is asked for
         self.keys: list[str | None] = []
         self.paths: list[str] = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
@@ -49,11 +70,13 @@ class Server(ThreadingHTTPServer):
         """A client that hung up is no error of the server's."""
 
     @torch.no_grad()
-    def scores(self, prompt):
+    def scores(self, prompt, as_ids=True):
         logits = self.model(torch.tensor([prompt])).logits[0].double().log_softmax(-1)
         own = [float(logits[place, piece]) for place, piece in enumerate(prompt[1:])]
         added = int(logits[-1].argmax())
-        tokens = [self.tokenizer.decode([piece]) for piece in [*prompt, added]]
+        is_asked = self.spelling == "ids" and not (as_ids or self.keeps_ids)
+        spell = SPELLINGS["single" if is_asked else self.spelling]
+        tokens = spell(self.tokenizer, [*prompt, added])
         offsets = [sum(map(len, tokens[:place])) for place in range(len(tokens))]
         values = [None, *own, float(logits[-1, added])]
         return {"tokens": tokens, "token_logprobs": values, "text_offset": offsets}
@@ -74,7 +97,8 @@ class Handler(BaseHTTPRequestHandler):
             self.server.asked += 1
             self.server.keys.append(self.headers["Authorization"])
             fault = self.server.faults.pop(0) if self.server.faults else None
-            found = self.server.scores(question["prompt"])
+            as_ids = question.get("return_tokens_as_token_ids", True)
+            found = self.server.scores(question["prompt"], as_ids)
         if fault is not None:
             fault(self, found)
         else:
@@ -139,7 +163,7 @@ def server(llama):
 
 @pytest.fixture(autouse=True)
 def honest(server, monkeypatch):
-    server.faults = []
+    server.faults, server.spelling, server.keeps_ids = [], "single", False
     monkeypatch.setattr(completions, "WAIT", 0.01)
     monkeypatch.setattr(completions, "LONGEST", 2_000_000)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -280,7 +304,9 @@ HOSTILE = [
     (says(200, b"<html>"), "expected JSON"),
     (scores(lambda values: [math.nan] * len(values)), "a log-probability nan"),
     (says(200, {"choices": []}), "IndexError"),
-    (says(200, {"choices": [{"logprobs": None}]}), "TypeError.*expected completions with `echo`"),
+    (says(200, {"choices": [{"logprobs": None}]}), "no log-probabilities of the prompt.*, such as vLLM$"),
+    (scores(lambda values: None), "no log-probabilities of the prompt: `logprobs` is null"),
+    (scores(lambda values: [-1.0]), "1 log-probabilities for"),
     (says(200, [1]), "TypeError"),
     (scores(lambda values: values[:-2]), "log-probabilities for"),
     (scores(lambda values: values * 2), "log-probabilities for"),
@@ -325,14 +351,48 @@ def test_what_does_not_fit_is_said(server, dataset, llama):
         measured(server, dataset, llama, model="completions:http://127.0.0.1:1/v1")
 
 
-def test_another_tokenizer_is_found_out(server, dataset, llama, tmp_path):
-    folder = shutil.copytree(llama, tmp_path / "other")
+@pytest.fixture(scope="module")
+def sentence_server(tmp_path_factory, dataset):
+    """A server whose tokenizer is like SentencePiece's, and the folder of its model."""
+    folder = make_sentence_model(
+        tmp_path_factory.mktemp("sentence"), dataset / "wiki.test.tokens", window=200
+    )
+    with Server(folder) as running:
+        yield running, folder
+        running.shutdown()
+
+
+@pytest.mark.parametrize("keeps_ids", [False, True])
+def test_tokens_are_spelled_in_any_way_and_another_tokenizer_is_found_out(
+    server, sentence_server, dataset, llama, tmp_path, keeps_ids
+):
+    """A tokenizer of another family, and one of the same size; ids alone do not say which one it is."""
+    turned = shutil.copytree(llama, tmp_path / "turned")
     other = json.loads((llama / "tokenizer.json").read_text())
     vocabulary = other["model"]["vocab"]
     vocabulary["e"], vocabulary["o"] = vocabulary["o"], vocabulary["e"]
-    (folder / "tokenizer.json").write_text(json.dumps(other))
-    with pytest.raises(HarnessError, match="--tokenizer does not fit tiny"):
-        measured(server, dataset, folder)
+    (turned / "tokenizer.json").write_text(json.dumps(other))
+    sentences, sentence = sentence_server
+    sentences.keeps_ids = server.keeps_ids = keeps_ids
+    faults = []
+    for running, folder, others in ((server, llama, (turned, sentence)), (sentences, sentence, (llama,))):
+        (own,) = lb.measure(f"transformers:{folder}", dataset, convention="gptq", check=False, window=198)
+        for running.spelling in SPELLINGS:
+            found = measured(running, dataset, folder, longest=200).number
+            if found != pytest.approx(own.number, rel=1e-6):
+                faults.append((folder.name, running.spelling, found))
+            for wrong in others if running.spelling != "ids" or not keeps_ids else ():
+                why = error_of(measured, running, dataset, wrong, longest=200)
+                if "--tokenizer does not fit tiny" not in why:
+                    faults.append((running.spelling, wrong.name, why))
+    assert faults == []
+
+
+def test_tokens_that_are_no_list_are_an_error(server, dataset, llama):
+    found = server.scores(AutoTokenizer.from_pretrained(llama).encode(completions.PROBE)[1:])
+    server.faults = [says(200, {"choices": [{"logprobs": {**found, "tokens": 3}}]})]
+    with pytest.raises(HarnessError, match="TypeError: tokens 3; expected completions"):
+        measured(server, dataset, llama)
 
 
 def test_the_command(server, dataset, llama):
