@@ -21,6 +21,10 @@ ROWS, LENGTH = 3, 12  # of the random texts
 GROUP: Final = 256  # words per call when many are scored as the next one, or fewer:
 STATE: Final = 2**28  # bytes of all their states, which are large with a cache
 SUMS: Final = 1e-3  # that a sum of probabilities may be off by: models of low precision add in a high one
+CAUSES: Final = {
+    "sum": ". Usual causes: the model reads the word that it predicts, or its scores are of no log_softmax"
+}
+"""What to look for if a law is broken, after what was found."""
 
 
 class BrokenLawError(AssertionError):
@@ -177,7 +181,9 @@ def _raise_if_broken(laws: Mapping[str, Law], trial: Trial) -> None:
     with torch.no_grad():
         for name, law in laws.items():
             for broken in filter(None, law(trial)):
-                raise BrokenLawError(f"{name}: {broken} (tolerance {trial.tolerance:g})")
+                raise BrokenLawError(
+                    f"{name}: {broken} (tolerance {trial.tolerance:g}){CAUSES.get(name, '')}"
+                )
 
 
 def state_law(trial: Trial) -> Iterator[str]:

@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import torch
@@ -68,9 +69,8 @@ class CausalModel(PieceModel):
 
     @property
     def implementation(self) -> dict[str, object]:
-        """What of tokenizer and implementation decides digits, for signatures."""
+        """What of the implementation decides digits, for signatures."""
         return {
-            **super().implementation,
             "device": torch.device(self._device).type,
             "dtype": str(self._module.dtype).removeprefix("torch."),
             "attention": getattr(self._module.config, "_attn_implementation", None) or "unknown",
@@ -80,6 +80,12 @@ class CausalModel(PieceModel):
     def target_log_probs(self, windows: Sequence[Window]) -> Iterator[Tensor]:
         """Natural log-probabilities of the targets of each window, in float64, in order."""
         vocabulary = self._module.config.get_text_config().vocab_size
+        largest = max((max((*window.inputs, *window.targets)) for window in windows), default=0)
+        if largest >= vocabulary:
+            raise HarnessError(
+                f"the tokenizer has {max(len(self._tokenizer), largest + 1):,} tokens, the model"
+                f" {vocabulary:,}; expected the tokenizer that the model was trained with"
+            )
         kept = max(1, KEPT_AT_ONCE // vocabulary) if self._can_keep else sys.maxsize
         for group in _groups(windows, min(AT_ONCE, LOGITS_AT_ONCE // vocabulary)):
             if len(group) == 1:
@@ -160,13 +166,18 @@ def load_causal_model(
 
 def load_tokenizer(name: str) -> Any:  # noqa: ANN401 - of transformers
     """A tokenizer from a folder, or from Hugging Face's hub."""
-    with _loading(name) as library:
-        return library.AutoTokenizer.from_pretrained(name)
+    folder = Path(name)
+    is_missing = folder.is_dir() and not (folder / "tokenizer.json").is_file()
+    with _loading(name, "no tokenizer in this folder" if is_missing else "") as library:
+        tokenizer = library.AutoTokenizer.from_pretrained(name)  # older kinds of files are read too
+        if tokenizer.get_vocab().keys() <= {*tokenizer.all_special_tokens}:  # it was made of no file
+            raise ValueError("a tokenizer of marks only")
+        return tokenizer
 
 
 @contextmanager
-def _loading(name: str) -> Iterator[Any]:
-    """The library; its errors are ours."""
+def _loading(name: str, cause: str = "") -> Iterator[Any]:
+    """The library; its errors are ours, with the cause if it is known."""
     try:
         library: Any = importlib.import_module("transformers")
     except ImportError as error:
@@ -178,9 +189,10 @@ def _loading(name: str) -> Iterator[Any]:
     try:
         yield library
     except (OSError, ValueError, KeyError, ImportError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason = cause or (str(error).strip() or type(error).__name__).splitlines()[0]
         raise HarnessError(
-            f"transformers:{name}: {reason}; expected a folder or a name of a causal model with its tokenizer"
+            f"transformers:{name}: {reason}; expected a folder or a name of a causal model with its"
+            " tokenizer, such as tokenizer.json"
         ) from error
 
 

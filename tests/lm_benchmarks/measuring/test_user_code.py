@@ -45,6 +45,27 @@ class LayersFirst(torch.nn.Module):
         scores = self.out(outputs).log_softmax(-1).gather(2, tokens[..., None])[..., 0]
         return scores, (hidden, tokens[:, -1])
 
+class Reads(torch.nn.Module):
+    def __init__(self, words):
+        super().__init__()
+        self.embed, self.out = torch.nn.Embedding(words, 16), torch.nn.Linear(16, words)
+
+    def initial_state(self, batch_size):
+        return torch.zeros(batch_size)
+
+    def forward(self, tokens, state):
+        scores = self.out(self.embed(tokens)).log_softmax(-1)
+        return scores.gather(2, tokens[..., None])[..., 0], state
+
+class ReadsAndCopies(Reads):
+    def __init__(self, words):
+        super().__init__(words)
+        self.out.weight = self.embed.weight
+
+class ReadsInCalls(Reads):
+    def next_log_probs(self, state):
+        return self.out(torch.zeros(len(state), 16)).log_softmax(-1)
+
 def raises(error):
     raise error
 
@@ -65,6 +86,9 @@ def opened(inputs, identity="mine", **facts):
     same = {"name": "mine", "model": late(inputs), "vocabulary": inputs.vocabulary}
     return LoadedModel(identity=identity, facts=facts, **same)
 
+reads = lambda inputs: Reads(len(inputs.vocabulary)).eval()
+reads_and_copies = lambda inputs: ReadsAndCopies(len(inputs.vocabulary)).eval()
+reads_in_calls = lambda inputs: ReadsInCalls(len(inputs.vocabulary)).eval()
 late = lambda inputs: Fails(lambda *_: raises(RuntimeError("while scoring")))
 oops = lambda inputs: Fails(lambda tokens, state: (scores(tokens), state))
 too_long = lambda inputs: Fails(reads_little)
@@ -184,3 +208,11 @@ def test_a_state_whose_batch_is_not_first_is_refused_first_with_the_rule(module,
             if not (why.startswith("state: ") and what in why and (rule in why or function == "listed")):
                 faults.append((function, trying, why))
     assert faults == []
+
+
+@pytest.mark.parametrize("function", ["reads", "reads_and_copies", "reads_in_calls"])
+def test_a_model_that_reads_the_word_that_it_predicts_is_told_so_in_one_line(module, data, function):
+    why = error_of(measure, f"{module}:{function}", data)
+    assert re.match(r"the model violates 1 of 6 invariants; sum: .* the word that it predicts, or", why)
+    assert why.count("the word that it predicts") == 1
+    assert "\n" not in why
