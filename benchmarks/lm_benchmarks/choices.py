@@ -32,10 +32,16 @@ MUST_AGREE: Final = {
 }
 """Fields of a signature, and why numbers that differ in one of them measure different things."""
 
+LOST: Final = "characters_lost"  # fields of signatures: what a tokenizer does to a text
+NORMALIZES: Final = "normalizes"
 COMPARE_ONLY: Final = {
     "words": "an open and a closed vocabulary: words outside it cost the open one probability",
+    LOST: "a tokenizer that loses characters: its number is that of a poorer text, which is easier",
 }
-"""Fields that must agree for a difference; a table can show both, and says which vocabulary is open."""
+"""Fields that must agree for a difference; a table can show both, and says which vocabulary is open.
+
+Characters may not be lost at all: two tokenizers that lose as many lose different ones.
+"""
 
 EXACT: Final = ("float32", "float64")
 """Types of weights that add no rounding of their own."""

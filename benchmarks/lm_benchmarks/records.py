@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 
-from lm_benchmarks.choices import BEGINNING, MUST_AGREE, PAPER, HarnessError
+from lm_benchmarks.choices import BEGINNING, LOST, MUST_AGREE, PAPER, HarnessError
 from lm_benchmarks.metrics import METRICS, Int63, Record, Sums
 from ps_models.hyperparameters import TrainingConfig, finished
 from ps_models.signature import Signature
@@ -251,9 +251,24 @@ class Result(Record, frozen=True, kw_only=True):
         return sum(self.articles, Sums())
 
     @property
+    def is_lossy(self) -> bool:
+        """True if the text cannot be decoded again from the pieces that were scored."""
+        return self.signature.get(LOST, "0") != "0"
+
+    @property
     def warning(self) -> str:
-        """Why the number is implausible, or means something else than others; "" if neither is so."""
-        return " ".join(filter(None, (str(self.missing or ""), self._implausible)))
+        """Why the number is implausible, or means something else than others; "" if nothing is."""
+        return " ".join(filter(None, (self._poorer, str(self.missing or ""), self._implausible)))
+
+    @property
+    def _poorer(self) -> str:
+        if not self.is_lossy:
+            return ""
+        return (
+            f"WARNING: the tokenizer loses {self.signature[LOST]} characters of the text: decoded again, its"
+            " tokens do not have them. The number is that of a poorer text, which is easier to predict; it"
+            " does not compare with others."
+        )
 
     @property
     def _implausible(self) -> str:

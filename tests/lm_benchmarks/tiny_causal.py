@@ -21,7 +21,7 @@ def make_causal_model(folder: Path, text: Path, *, window: int = 64, pieces: int
     trained = tokenizers.ByteLevelBPETokenizer()
     trained.train([str(text)], vocab_size=pieces, min_frequency=2, special_tokens=["<|end|>"])
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=trained._tokenizer, eos_token="<|end|>")
-    return _write(folder, tokenizer, window)
+    return write_model(folder, tokenizer, window)
 
 
 def make_sentence_model(folder: Path, text: Path, *, window: int = 64, pieces: int = 400) -> Path:
@@ -49,10 +49,10 @@ def make_sentence_model(folder: Path, text: Path, *, window: int = 64, pieces: i
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=made, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
     )
-    return _write(folder, tokenizer, window)
+    return write_model(folder, tokenizer, window)
 
 
-def _write(folder: Path, tokenizer: Any, window: int) -> Path:
+def write_model(folder: Path, tokenizer: Any, window: int) -> Path:
     transformers: Any = importlib.import_module("transformers")
     tokenizer.save_pretrained(folder)
     torch.manual_seed(5)

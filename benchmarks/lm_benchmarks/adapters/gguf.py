@@ -76,9 +76,9 @@ class GgufModel(PieceModel):
 
     @property
     def implementation(self) -> dict[str, object]:
-        """What of tokenizer and implementation decides digits, for signatures."""
+        """What of the implementation decides digits, for signatures."""
         package = version("llama-cpp-python")
-        return {**super().implementation, "dtype": "gguf", "cache": self._cache, "llama_cpp_python": package}
+        return {"dtype": "gguf", "cache": self._cache, "llama_cpp_python": package}
 
     def target_log_probs(self, windows: Sequence[Window]) -> Iterator[Tensor]:
         """Natural log-probabilities of the targets of each window, in float64, in order."""
@@ -123,7 +123,7 @@ class GgufTokenizer:
         """The pieces of a text; marks that are written in it are plain text, as in llama.cpp's tool."""
         return list(self._llama.tokenize(text.encode(), add_bos=add_special_tokens, special=False))
 
-    def decode(self, pieces: list[int]) -> str:
-        """The text of pieces."""
+    def decode(self, pieces: list[int], **_options: object) -> str:
+        """The text of pieces, with marks among them."""
         found: bytes = self._llama.detokenize(pieces, special=True)
         return found.decode(errors="replace")

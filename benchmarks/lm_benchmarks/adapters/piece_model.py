@@ -17,14 +17,16 @@ Another program's model derives from `PieceModel` and defines only `target_log_p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, groupby
+from operator import ne
 from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
 
+from lm_benchmarks.adapters.decoding import decoding_facts
 from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.conventions import Cut, Lengths, Reader, Window
 from lm_benchmarks.conventions.rules import filled_up
@@ -52,8 +54,6 @@ class WordPieces:
         self._lead = ""
         self._lead = self._find_lead([vocabulary.ids[word] for word in plain[:SAMPLE]])
         self.alone = self._cut_alone()
-        unknown = tokenizer.unk_token_id
-        self.unknown = sum(unknown is not None and unknown in pieces for pieces in self.alone)
 
     def of_pairs(self, pairs: Sequence[Pair]) -> list[list[int]]:
         """The pieces of words, each after the one before it."""
@@ -66,12 +66,22 @@ class WordPieces:
         """The pieces of words, by their ids, in their order; <eos> is before the first."""
         return self.of_pairs(list(zip(words, [self._eos, *words], strict=False)))
 
-    def lines_cut_otherwise(self, words: Sequence[int]) -> int:
-        """How many lines are cut differently as a whole than word by word."""
+    def facts(self, words: Sequence[int]) -> dict[str, int | str]:
+        """How many lines are cut differently as a whole than word by word, and what their pieces lack."""
         lines = [list(line) for is_end, line in groupby(words, self._eos.__eq__) if not is_end]
-        wholes = self._encode([self._lead + " ".join(self._words[word] for word in line) for line in lines])
+        texts = [" ".join(self._words[word] for word in line) for line in lines]
+        ends = [self.of_pairs([(self._eos, line[-1])])[0] for line in lines]
         parts = [[piece for pieces in self.of_words(line) for piece in pieces] for line in lines]
-        return sum(whole != part for whole, part in zip(wholes, parts, strict=True))
+        wholes = self._encode([self._lead + text for text in texts])
+        has_newline = self.alone[self._eos] != self._end_mark(self._eos)
+        cut = (
+            (f"{text}\n", [*part, *end]) if has_newline else (text, part)
+            for text, part, end in zip(texts, parts, ends, strict=True)
+        )
+        return {
+            "lines_cut_otherwise": sum(map(ne, wholes, parts)),
+            **decoding_facts(self._tokenizer, cut),
+        }
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         found: dict[str, Any] = self._tokenizer(list(texts), add_special_tokens=False) if texts else {}
@@ -245,8 +255,8 @@ class PieceModel(ABC):
 
     @property
     def implementation(self) -> dict[str, object]:
-        """What of tokenizer and implementation decides digits, for signatures."""
-        return {"unknown_to_tokenizer": self.words.unknown}
+        """What of the implementation decides digits, for signatures."""
+        return {}
 
     @abstractmethod
     def target_log_probs(self, windows: Sequence[Window]) -> Iterator[Tensor]:
@@ -261,9 +271,15 @@ class PieceModel(ABC):
         """The number of pieces of some words, the first of which starts a line."""
         return sum(map(len, self.words.of_words(tokens.tolist())))
 
-    def facts(self, tokens: Tensor) -> dict[str, object]:
-        """What the tokenizer does with a text, for signatures."""
-        return {"lines_cut_otherwise": self.words.lines_cut_otherwise(tokens.tolist())}
+    def facts(self, tokens: Tensor) -> dict[str, int | str]:
+        """What the tokenizer does with some words, for signatures."""
+        return self.words.facts(tokens.tolist())
+
+    def facts_of_texts(self, texts: Iterable[str]) -> dict[str, int | str]:
+        """What the tokenizer does with plain texts, for signatures."""
+        tokenizer = self._tokenizer
+        options: dict[str, bool] = {"add_special_tokens": False, "verbose": False}
+        return decoding_facts(tokenizer, ((text, tokenizer(text, **options)["input_ids"]) for text in texts))
 
     def initial_state(self, batch_size: int) -> Past:
         """The start of a text: the model's own start."""

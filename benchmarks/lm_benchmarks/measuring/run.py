@@ -28,6 +28,7 @@ from lm_benchmarks.measuring.passages import (
     ScoreCache,
     groups_of,
     measure_windows,
+    prepared_texts,
     read_passages,
     window_fields,
 )
@@ -36,6 +37,7 @@ from lm_benchmarks.records import Result, TokenGroup, finite
 from ps_models.dataset import vocabulary_hash
 from ps_models.devices import autocast, device_name
 from ps_models.language_model import LanguageModel
+from ps_models.models.interpolation import Interpolation
 from ps_models.scoring import evaluating, token_nats, train_counts
 from ps_models.signature import CONTEXTS, Signature, hashed_name, signature_value
 from wikitext_builder.files import code_hash
@@ -175,7 +177,6 @@ class _Run:
         unit, passages = read(loaded.vocabulary)
         whole = passages if loaded.words is None else read(loaded.words)[1]
         stream = torch.cat([passage.text.tokens for passage in passages])
-        facts = loaded.model.facts(stream) if isinstance(loaded.model, PieceModel) else {}
         return _Way(
             data=dataset.file(protocol.split),
             fields={
@@ -185,7 +186,7 @@ class _Run:
                 "vocabulary": f"{len(loaded.vocabulary)}+{vocabulary_hash(loaded.vocabulary)[:8]}",
                 "words": "open" if loaded.open_vocabulary else "closed",
                 "eos": "yes",
-                **{key: str(value) for key, value in facts.items()},
+                **_worst(model.facts(stream) for model in _piece_models(loaded.model)),
             },
             score=partial(self._score_words, passages, whole, context, unit),
         )
@@ -279,7 +280,10 @@ class _Run:
             },
             score=lambda: {**self._score_windows(read), "titles": _titles(map(title_of, read_pages(path)))},
             unused=frozenset({"stride"}),
-            facts={"window": window},
+            facts={
+                "window": window,
+                **self.loaded.reader.facts_of_texts(map(plain_text, read_pages(path))),
+            },
         )
 
     def _windows(self) -> _Way:
@@ -304,6 +308,7 @@ class _Run:
             fields=window_fields(convention, loaded.reader, **lengths),
             score=partial(self._score_windows, read),
             unused=frozenset({"window", "stride"}),
+            facts=loaded.reader.facts_of_texts(prepared_texts(convention, path)),
         )
 
     def _score_windows(self, read: Callable[[Reader], tuple[tuple[Sums, ...], float | None]]) -> Fields:
@@ -325,6 +330,21 @@ class _Run:
             "tried": None if checks is None else checks.tried,
             "number": None if number is None else finite(number),
         }
+
+
+def _piece_models(model: object) -> list[PieceModel]:
+    """The models of pieces in a model: itself, or members of a mixture."""
+    if isinstance(model, Interpolation):
+        return [piece_model for member in model.models for piece_model in _piece_models(member)]
+    return [model] if isinstance(model, PieceModel) else []
+
+
+def _worst(facts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What the tokenizers of a model do to a text: of each fact the largest value."""
+    found: dict[str, Any] = {}
+    for own in facts:
+        found |= {key: max(value, found.get(key, value)) for key, value in own.items()}
+    return {key: str(value) for key, value in found.items()}
 
 
 def _titles(titles: Iterable[str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE, HarnessError
+from lm_benchmarks.choices import COMPARE_ONLY, LOST, MUST_AGREE, NORMALIZES, HarnessError
 from lm_benchmarks.records import Result, Trained, portable
 
 
@@ -143,7 +143,7 @@ def names_of(result: Result) -> set[str]:
 
 UNLIKE: Final = {**MUST_AGREE, **COMPARE_ONLY}
 OF_MEASUREMENT: Final = UNLIKE.keys() | {
-    *("lines_cut_otherwise", "unknown_to_file", "unknown_to_tokenizer"),
+    *("lines_cut_otherwise", "unknown_to_file", NORMALIZES),
     *("device", "torch", "llama_cpp_python", "version"),
 }
 """Fields of a signature that say what was scored, where and by which software: not which model."""
@@ -174,12 +174,11 @@ OTHER_TEXT: Final = {"data", "split", "convention", "passage", "text", "eos"}  #
 def why_unlike(first: Result, second: Result, allow: Collection[str] = ()) -> list[str]:
     """The reasons why two results cannot be compared; none if they can."""
     reasons, allowed = [], set()
-    for field, why in UNLIKE.items():
-        one, other = (result.signature.get(field, "-") for result in (first, second))
-        if one != other and field in allow:
+    for field, (one, other) in _unlike(first, second).items():
+        if field in allow:
             allowed.add(field)
-        elif one != other:
-            reasons.append(f"{why} ({field}: {one} and {other})")
+        else:
+            reasons.append(f"{UNLIKE[field]} ({field}: {one} and {other})")
     if not reasons and not allowed & OTHER_TEXT and _scored(first) != _scored(second):
         if _in_windows(first):
             reasons.append("the windows of the two tokenizers stand for different parts of the text")
@@ -193,6 +192,19 @@ def why_unlike(first: Result, second: Result, allow: Collection[str] = ()) -> li
     if not reasons and counted[0] != counted[1]:
         reasons.append(f"{counted[0]} and {counted[1]} passages; expected the same ones")
     return reasons
+
+
+def _unlike(first: Result, second: Result) -> dict[str, tuple[str, str]]:
+    """The fields in which two results are not alike, with their values."""
+    values = {
+        field: (first.signature.get(field, absent), second.signature.get(field, absent))
+        for field, absent in {**dict.fromkeys(UNLIKE, "-"), LOST: "0"}.items()
+    }
+    return {
+        field: (one, other)
+        for field, (one, other) in values.items()
+        if one != other or (field == LOST and one != "0")
+    }
 
 
 def _scored(result: Result) -> list[tuple[int, ...]]:
@@ -209,7 +221,7 @@ def _in_windows(result: Result) -> bool:
 def expect_alike(first: Result, second: Result, allow: Collection[str] = ()) -> None:
     """Refuse results that cannot be compared, with the options that help."""
     if reasons := why_unlike(first, second, allow):
-        fields = [field for field in UNLIKE if first.signature.get(field) != second.signature.get(field)]
+        fields = list(_unlike(first, second))
         ways = "Measure both in the same way"
         if not why_unlike(first, second, fields):
             ways += f", or compare them as they are with {' '.join(f'--allow {field}' for field in fields)}"

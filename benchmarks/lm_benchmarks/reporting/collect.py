@@ -28,7 +28,7 @@ from wikitext_builder.charts import Bar, Chart, bar_chart
 def tables_of(results: Iterable[Result], published: Sequence[Published] = ()) -> list[Table]:
     """A table per dataset and convention. If a model was measured twice, the last result counts.
 
-    The best model comes first, models that violate invariants last. Different versions of a split have
+    The best model comes first, those that do not compare last. Different versions of a split have
     separate tables.
     """
     results = list(results)
@@ -58,7 +58,7 @@ def arranged(
 
     Columns are named by table headings or CSV names. The beginning of a heading is enough: `perplexity` is
     that of all splits. Tables always have the column `model`. `-` before the column to sort by reverses the
-    order. Rows without a value come after those with one, and models that violate invariants last.
+    order. Rows without a value come after those with one, and those that do not compare last.
     """
     there = [table.keys if csv else table.heads for table in tables]
     every = dict.fromkeys(name for each in there for name in each)
@@ -90,7 +90,7 @@ def _sorted(table: Table, there: Mapping[str, Shown], sort: str) -> tuple[Report
     known = [pair for pair in ranks if pair[0] not in (None, "")]
     known.sort(key=lambda pair: pair[0], reverse=sort.startswith("-"))
     rows = [row for _, row in (*known, *(pair for pair in ranks if pair[0] in (None, "")))]
-    return tuple(sorted(rows, key=lambda row: row.is_broken))
+    return tuple(sorted(rows, key=lambda row: row.is_unfit))
 
 
 def key_of(result: Result) -> tuple[str, ...]:
@@ -133,15 +133,15 @@ def _table(
 
 
 def _order(row: ReportRow, split: str, metric: str) -> tuple[bool, float, str]:
-    """The best first; models that violate invariants last."""
+    """The best first; those that do not compare last."""
     value = value_of(row, split, metric)
     if value is None:
         value = row.published.get(split, math.inf)
-    return row.is_broken, value, row.model
+    return row.is_unfit, value, row.model
 
 
 def _with_difference(row: ReportRow, rows: Sequence[ReportRow], split: str, metric: str) -> ReportRow:
-    honest = [other for other in rows if split in other.results and not other.is_broken]
+    honest = [other for other in rows if split in other.results and not other.is_unfit]
     if split not in row.results or not honest or metric == PIECES:
         return row
     best = min(honest, key=lambda other: value_of(other, split, metric) or math.inf)
@@ -237,7 +237,7 @@ def groupings_of(table: Table) -> list[Grouping]:
     split = table.splits[-1]
     grouped = [row for row in table.rows if split in row.results and row.results[split].groups]
     rows = sorted(
-        (row for row in grouped if not row.is_broken),  # the numbers of the others mean nothing
+        (row for row in grouped if not row.is_unfit),  # the numbers of the others mean nothing
         key=lambda row: row.results[split].total.score.perplexity,
     )
     found = []

@@ -191,7 +191,11 @@ CONVENTION_COLUMNS: Final = (
         key="number",
         head="number",
         value=lambda one: one.number,
-        show=lambda one: fixed(one.number, ",.4f", "–") + " BROKEN" * bool(_broken(one)),
+        show=lambda one: (
+            fixed(one.number, ",.4f", "–")
+            + " BROKEN" * bool(_broken(one))
+            + " LOSES CHARACTERS" * bool(one.result and one.result.is_lossy)
+        ),
     ),
     Column(
         key="bits_per_byte",

@@ -211,7 +211,7 @@ def cost_charts(table: Table) -> list[tuple[str, Chart]]:
         points = {}
         for row in table.rows:
             result, value = row.results.get(split), value_of(row, split, table.metric)
-            if result is not None and value is not None and not row.is_broken and (paid := cost(result)):
+            if result is not None and value is not None and not row.is_unfit and (paid := cost(result)):
                 points[row.model] = [(paid, value)]
         shown = dict(list(points.items())[:MARKED])
         label = f"{table.names['label']} on {split}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import pandas as pd
 
-from lm_benchmarks.choices import PAPER
+from lm_benchmarks.choices import NORMALIZES, PAPER
 from lm_benchmarks.conventions.rules import CONVENTIONS, REGISTRY
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records import Result, Trained, warnings_of
@@ -59,7 +59,8 @@ class ReportRow:
     def invariants(self) -> str:
         """Which invariants the model violates; or `kept`, or `not tried`.
 
-        The words of an open vocabulary sum to less than one, so its perplexity per word is an upper bound.
+        Marks follow. The words of an open vocabulary sum to less than one, so its perplexity per word is an
+        upper bound.
         """
         tried = [result for result in self.results.values() if result.checks is not None]
         broken = sorted({law for result in tried for law in result.broken})
@@ -67,15 +68,25 @@ class ReportRow:
             return f"BROKEN: {', '.join(broken)}"
         if not self.results:
             return ""
-        opened = any(result.signature.get("words") == "open" for result in self.results.values())
+        marks = dict.fromkeys(mark for result in self.results.values() for mark in _marks(result))
         lost = max((result.missing.words for result in self.results.values() if result.missing), default=0)
-        marks = ["kept" if tried else "not tried", *["open vocabulary"] * opened]
-        return "; ".join([*marks, *([f"{lost:,} words only as {UNK}"] if lost else [])])
+        unknown = [f"{lost:,} words only as {UNK}"] if lost else []
+        return "; ".join(["kept" if tried else "not tried", *marks, *unknown])
 
     @property
-    def is_broken(self) -> bool:
-        """Return True if the model violates an invariant, so that its number is meaningless."""
-        return any(result.broken for result in self.results.values())
+    def is_unfit(self) -> bool:
+        """Return True if the number does not compare: an invariant is violated, or characters are lost."""
+        return any(result.broken or result.is_lossy for result in self.results.values())
+
+
+def _marks(result: Result) -> Iterator[str]:
+    """What a reader must know of the words of a result."""
+    if result.is_lossy:
+        yield "LOSES CHARACTERS"
+    if result.signature.get("words") == "open":
+        yield "open vocabulary"
+    if (kind := result.signature.get(NORMALIZES, "no")) != "no":
+        yield f"normalizes {kind}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +154,7 @@ class Table:
             ranks = {(number, place): self.rank(one, row) for number, row in enumerate(self.rows)}
             frame.attrs[TITLES] |= {at: str(rank) for at, rank in ranks.items() if isinstance(rank, float)}
             if one[0].best(self):
-                mark_best(frame, {at: rank for at, rank in ranks.items() if not self.rows[at[0]].is_broken})
+                mark_best(frame, {at: rank for at, rank in ranks.items() if not self.rows[at[0]].is_unfit})
         return frame
 
     @property

@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -12,16 +13,18 @@ from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.conventions.rules import CONVENTIONS
 from lm_benchmarks.lm_eval import plain_text, read_pages
 from lm_benchmarks.measuring.checks import LAWS
+from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.measuring.models import open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
 from lm_benchmarks.metrics import METRICS
 
 from ps_models.dataset import Text, read_stream
 from ps_models.scoring import token_nats
+from tests.lm_benchmarks.results import error_of
 from tests.lm_benchmarks.tiny_causal import make_causal_model, make_sentence_model
 from wikitext_builder.dataset.vocabulary import EOS
 
-pytest.importorskip("transformers", reason="needs the package transformers")
+transformers: Any = pytest.importorskip("transformers", reason="needs the package transformers")
 
 WINDOW = 24
 
@@ -131,7 +134,7 @@ def test_the_words_of_a_line_sum_to_the_score_of_the_line_cut_as_a_whole(wide, d
         sums = [float(scored(wide, tokens, chunk=chunk).sum()) for chunk in (1, 3, 256)]
         assert sums == pytest.approx([whole] * 3, abs=1e-4)
     stream = read_stream(inputs.dataset, "test", inputs.vocabulary)
-    assert wide.facts(stream) == {"lines_cut_otherwise": 0}
+    assert wide.facts(stream) == {"lines_cut_otherwise": 0, "characters_lost": 0, "normalizes": "no"}
 
 
 def test_a_tokenizer_like_sentencepieces_gets_no_mark_of_its_own(tmp_path, data, inputs):
@@ -147,19 +150,24 @@ def test_a_tokenizer_like_sentencepieces_gets_no_mark_of_its_own(tmp_path, data,
 
 def test_words_that_would_change_the_pieces_before_them_are_cut_apart(inputs):
     """A tokenizer that merges a full stop with the newline after it, as some do."""
+    parts: dict[int, str] = {}
 
     class Merges:
-        unk_token_id = None
         eos_token_id = 0
+
+        def decode(self, pieces, **_options):
+            return "".join(map(parts.__getitem__, pieces))
 
         def __call__(self, texts, add_special_tokens):
             assert add_special_tokens is False
-            return {"input_ids": [[hash(p) for p in re.findall(r" ?the\n| ?[^ \n]+|\n", t)] for t in texts]}
+            cut = [re.findall(r" ?the\n| ?[^ \n]+|\n", text) for text in texts]
+            parts.update({hash(part): part for found in cut for part in found})
+            return {"input_ids": [[hash(part) for part in found] for found in cut]}
 
     pieces = WordPieces(Merges(), inputs.vocabulary)
     ids = inputs.vocabulary.encode(["the", EOS, "cat", EOS])
     assert pieces.of_words(ids) == [[hash(" the")], [hash("\n")], [hash(" cat")], [hash("\n")]]
-    assert pieces.lines_cut_otherwise(ids) == 0
+    assert pieces.facts(ids) == {"lines_cut_otherwise": 0, "characters_lost": 0, "normalizes": "no"}
 
 
 def test_what_is_no_model_and_windows_that_cannot_be_are_refused(folder, tmp_path, inputs):
@@ -167,6 +175,30 @@ def test_what_is_no_model_and_windows_that_cannot_be_are_refused(folder, tmp_pat
         open_model(f"transformers:{tmp_path}", inputs)
     with pytest.raises(HarnessError, match="stride 9; expected 1 to 8"):
         load_causal_model(str(folder), inputs.vocabulary, window=8, stride=9)
+
+
+@pytest.mark.parametrize("make", [make_causal_model, make_sentence_model], ids=lambda make: make.__name__)
+def test_a_tokenizer_that_is_damaged_missing_or_larger_than_the_model_is_named(make, tmp_path, data):
+    """In one line, before anything is scored."""
+    folder = make(tmp_path / "model", data / "wiki.train.tokens")
+    size = len(transformers.AutoTokenizer.from_pretrained(folder))
+    module = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    module.resize_token_embeddings(200)
+    module.save_pretrained(folder)
+    missing = "no tokenizer in this folder; expected .* with its tokenizer, such as tokenizer.json"
+    faults = []
+    for change, message in (
+        (lambda file: None, f"the tokenizer has {size} tokens, the model 200; expected the tokenizer that"),
+        (lambda file: file.write_text("{"), "transformers:.*; expected a folder or a name"),
+        (lambda file: file.unlink() if file.name == "tokenizer.json" else None, missing),
+        (lambda file: file.unlink(), missing),
+    ):
+        for file in folder.glob("*token*"):
+            change(file)
+        why = error_of(measure, f"transformers:{folder}", data)
+        if not re.search(message, why) or "\n" in why:
+            faults.append((message, why))
+    assert faults == []
 
 
 def test_another_weight_is_another_model(folder, inputs):

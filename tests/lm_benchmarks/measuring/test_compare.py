@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lm_benchmarks.choices import COMPARE_ONLY, MUST_AGREE
+from lm_benchmarks.choices import COMPARE_ONLY, LOST, MUST_AGREE
 from lm_benchmarks.measuring.compare import (
     Chance,
     chance_of,
@@ -127,7 +127,7 @@ def test_unlike_data_are_refused_with_the_reason_unless_they_are_allowed():
         ending = f". Measure both in the same way, or compare them as they are with --allow {field}"
         why = error_of(compare_results, first, other)
         cut = error_of(compare_results, first, with_another_end(other), allow=[field])
-        same_tokens = field in ("vocabulary", "context", "words")
+        same_tokens = field in ("vocabulary", "context", "words", LOST)
         if field in MUST_AGREE:
             named = re.search(rf"cannot be compared: (a )?different .*\({field}: ", why)
             if not (named and why.endswith(ending) and MUST_AGREE[field] in why_unlike(first, other)[0]):
@@ -139,6 +139,16 @@ def test_unlike_data_are_refused_with_the_reason_unless_they_are_allowed():
     assert faults == []
     found = compare_results(first, with_another_end(signed(first, eos="no")), allow=["eos"])
     assert found.difference != 0
+
+
+def test_equally_many_lost_characters_do_not_make_results_alike():
+    first, second = sample()
+    poor = [signed(result, characters_lost="7") for result in (first, second)]
+    assert "(characters_lost: 7 and 7)" in why_unlike(*poor)[0]
+    assert "(characters_lost: 0 and 7)" in why_unlike(first, poor[1])[0]
+    assert (
+        why_unlike(poor[0], poor[1], [LOST]) == why_unlike(first, signed(second, characters_lost="0")) == []
+    )
 
 
 def test_reasons_are_given_at_once_in_one_sentence():
