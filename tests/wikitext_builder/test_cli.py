@@ -101,10 +101,36 @@ def test_a_dump_of_another_language_than_the_stores_is_named_with_both(store: Pa
         export_xml([page_xml(numbered_page(1, "Tee."))], language="de")
     )
     own = store_of(tmp_path / "own.store", [numbered_page(1, "Tea.")])
-    said = f"{dump}: holds pages of the Wikipedia 'de', this import is for 'en'; take --language de"
-    beside = f", with a --store of its own: {own} holds en"
-    assert refused("import", dump, "--store", own).strip() == f"wikitext-builder: {said}{beside}"
-    assert refused("import", dump, "--store", tmp_path / "new").strip() == f"wikitext-builder: {said}"
+    said = f"wikitext-builder: {dump}: holds pages of the Wikipedia 'de'"
+    assert refused("import", dump, "--store", own).strip() == (
+        f"{said}, {own} those of en; take another --store, or --language de to keep both in one"
+    )
+    wrong = refused("import", dump, "--store", tmp_path / "new", "--language", "en")
+    assert wrong.strip() == f"{said}, this import is for 'en'; take --language de"
+    call("import", dump, "--all", "--store", tmp_path / "new")
+    call("import", dump, "--all", "--store", own, "--language", "de")
+    assert [row["language"] for row in as_json("status", "--store", own)] == ["de", "en"]
+
+
+@pytest.mark.parametrize(
+    ("host", "database", "name"),
+    [
+        ("en.wikivoyage.org", "enwikivoyage", "Wikivoyage"),
+        ("commons.wikimedia.org", "commonswiki", "Wikimedia Commons"),
+        ("de.wiktionary.org", "dewiktionary", "Wiktionary"),
+    ],
+)
+def test_a_dump_of_a_sister_project_is_refused_by_name(
+    tmp_path: Path, host: str, database: str, name: str
+) -> None:
+    base = f"https://{host}/wiki/Main_Page"
+    site = f"<siteinfo><sitename>{name}</sitename><dbname>{database}</dbname><base>{base}</base></siteinfo>"
+    dump = tmp_path / "dump.xml"
+    dump.write_bytes(export_xml([page_xml(numbered_page(1, "Tea."))], site=site))
+    for language in ((), ("--language", "en")):
+        said = refused("import", dump, "--all", "--store", tmp_path / "a.store", *language)
+        assert f"{dump}: holds pages of {name} ({base}); expected a dump of a Wikipedia" in said
+        assert "--language" not in said
 
 
 def test_status(store: Path, tmp_path: Path) -> None:

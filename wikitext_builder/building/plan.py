@@ -23,7 +23,7 @@ from wikitext_builder.dataset.recipes import RECIPES, Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.page_filters import chosen, titles_in
 from wikitext_builder.files import code_hash, lines_sha256
-from wikitext_builder.store.lock import language_in_lock, read_lock
+from wikitext_builder.store.lock import language_in_lock, lock_language, read_lock
 from wikitext_builder.store.reading import language_in, stored_language, templates_in
 from wikitext_builder.store.schema import Revision
 from wikitext_builder.store.store import Store
@@ -66,7 +66,7 @@ class BuildOptions(TypedDict, total=False):
     """Options of a build besides recipe, store and folder; None is the same as absent."""
 
     language: str | None
-    """Code of the Wikipedia; default: the one that the store holds, or the language of a `Recipe`."""
+    """Code of the Wikipedia; default: that of the lock file, the store or a `Recipe`."""
     as_of: str | None
     """Use the store's newest revisions and templates on or before this date, such as 2016-08-31."""
     lock: str | Path | None
@@ -110,7 +110,8 @@ def make_plan(recipe: str | Path | Recipe, store: Path, out: Path, **options: Un
     lock = Path(given_lock) if (given_lock := options.get("lock")) else None
     with Store.open(store) as opened:
         if isinstance(recipe, str) and before is None:
-            changed = replace(changed, language=language_in(opened, options.get("language")))
+            code = options.get("language") or (lock_language(lock) if lock else "")
+            changed = replace(changed, language=language_in(opened, code or None))
         language = stored_language(opened, changed.language, as_of=as_of)
         found = _locked(opened, lock, changed.language) if lock else _newest(opened, changed.language, as_of)
         html: dict[int, str] = dict(opened.rendered_sha1s(changed.language)) if lock else {}

@@ -221,10 +221,9 @@ store_option = click.option(
 )
 language_option = click.option(
     "--language",
-    default="en",
     envvar="WIKITEXT_LANGUAGE",
     show_envvar=True,
-    help="Wikipedia's code, such as de or simple.",
+    help="Wikipedia's code, such as de or simple.  [default: that of the dump or lock file, else en]",
 )
 stored_language_option = click.option(
     "--language",

@@ -160,13 +160,13 @@ def _print_expanded(expanded: int, failed: Mapping[str, int]) -> None:
 @click.option("--workers", type=COUNT, show_default="one per core", help="Processes for several files.")
 @json_option
 def import_(
-    dumps: tuple[Path, ...], store_path: Path, language: str, everything: bool, as_json: bool, **options: Any
+    dumps: tuple[Path, ...], store_path: Path, everything: bool, as_json: bool, **options: Any
 ) -> None:
     """Import articles from XML dumps (.xml, .bz2, .gz, .zst) and HTML snapshots (.tar.gz, .ndjson).
 
     Keeps Good and Featured articles, all templates in a dump, and the HTML in a snapshot.
     """
-    options |= {"language": language, "keep": "all" if everything else "marked"}
+    options["keep"] = "all" if everything else "marked"
     with shown_progress() as progress:
         report = wb.import_dump(store_path, *dumps, progress=progress, **options)
     if as_json:
@@ -193,7 +193,7 @@ def import_(
     unmarked = report.skipped.get("unmarked", 0)
     is_most = unmarked == max(report.skipped.values(), default=0)
     if unmarked and is_most and not report.kept + report.already_there:
-        names = language_of(language)
+        names = language_of(report.language)
         marks = f", such as {{{{{(names.good_marks + names.featured_marks)[0]}}}}}"
         click.echo(
             f"No page was kept. {unmarked:,} are unmarked: their wikitext has no template for a Good or"

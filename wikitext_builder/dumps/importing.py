@@ -6,6 +6,7 @@ import hashlib
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -37,7 +38,7 @@ from wikitext_builder.store.schema import Rejected, storable
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.classify import Classifier, classifier, title_fault
 from wikitext_builder.wiki.dates import parse_date
-from wikitext_builder.wiki.languages import Language, language_of, with_names
+from wikitext_builder.wiki.languages import CODES, Language, language_of, with_names
 
 LOG = logging.getLogger(__name__)
 Keep = Literal["marked", "all"]
@@ -61,6 +62,7 @@ class ImportReport:
     skipped: dict[str, int] = field(default_factory=dict)  # by kind: redirect, unmarked, …
     rejected: dict[str, int] = field(default_factory=dict)  # by reason; the store notes each
     finished_before: int = 0  # files that were imported before: they are not read again, nor counted
+    language: str = ""  # code of the Wikipedia
     missing: tuple[str, ...] | None = None  # titles that `include` names and no file has; None: it names none
 
     def __add__(self, other: ImportReport) -> ImportReport:
@@ -70,6 +72,8 @@ class ImportReport:
             mine, theirs = getattr(self, row.name), getattr(other, row.name)
             if isinstance(mine, int):
                 sums[row.name] = mine + theirs
+            elif isinstance(mine, str):
+                sums[row.name] = mine or theirs
             elif row.name == "missing":
                 known = [{*titles} for titles in (mine, theirs) if titles is not None]
                 sums[row.name] = tuple(sorted(set.intersection(*known))) if known else None
@@ -81,7 +85,7 @@ class ImportReport:
 def import_dump(
     store: str | Path,
     *dumps: str | Path,
-    language: str = "en",
+    language: str | None = None,
     keep: Keep = "marked",
     as_of: str | None = None,
     include: Texts = (),
@@ -94,7 +98,7 @@ def import_dump(
     Args:
         store: Path of the store, which is created if missing.
         dumps: Files of XML or JSON lines, plain or compressed with bzip2, gzip or Zstandard.
-        language: Code of the Wikipedia that the dumps come from.
+        language: Code of the Wikipedia that the dumps come from; None: the one that the first of them names.
         keep: `all` keeps every article, `marked` those whose own wikitext has the mark of Good or Featured.
         as_of: For dumps with history: take the newest revisions up to this date or time.
         include: What each article must be, such as `words:300-`, `lock:FILE` or `created-since:DATE`.
@@ -110,7 +114,8 @@ def import_dump(
         >>> import wikitext_builder as wb
         >>> wb.import_dump("pages.store", "enwiki-pages-articles.xml.bz2")  # doctest: +SKIP
     """
-    wiki, date = language_of(language), parse_date(as_of)
+    paths, date = [Path(dump) for dump in dumps], parse_date(as_of)
+    wiki = language_of(language or (_language_in(paths[0]) if paths else "en"))
     if keep not in get_args(Keep):
         raise BuilderError(f"`keep={keep}` is unknown; use one of {', '.join(get_args(Keep))}")
     if keep == "marked" and not wiki.good_marks + wiki.featured_marks:
@@ -128,9 +133,13 @@ def import_dump(
         include=include,
         exclude=exclude,
     )
-    paths, workers = [Path(dump) for dump in dumps], min(workers or cores(), len(dumps))
-    report = ImportReport()
-    with Store.create(Path(store)):  # a store that it makes stays until all files end
+    workers, report = min(workers or cores(), len(dumps)), ImportReport(language=wiki.code)
+    with Store.create(Path(store)) as opened:  # a store that it makes stays until all files end
+        if language is None and (held := opened.languages()) and wiki.code not in held:
+            raise BuilderError(
+                f"{paths[0]}: holds pages of the Wikipedia {wiki.code!r}, {store} those of {', '.join(held)};"
+                f" take another --store, or --language {wiki.code} to keep both in one"
+            )
         if workers < 2:
             for path in paths:
                 report += import_one(path, threads=THREADS, progress=progress)
@@ -178,7 +187,7 @@ def import_into(
     named = [rule.filter.titles for rule in rules if rule.include and isinstance(rule.filter, Named)]
     missing = {*frozenset.intersection(*named)} if named else set()
     for batch in _batches(dump, language, keep, rules):
-        _expect_language(dump, language, store)
+        _expect_language(dump, language)
         if batch.seen:
             store.expect_wiki(language.code, dump.site.dbname, storable(path), dumped=True)
             note_names(store, with_names(language, dump.site.names))
@@ -190,14 +199,29 @@ def import_into(
     return report + ImportReport(missing=tuple(sorted(missing)) if named else None)
 
 
-def _expect_language(dump: Dump, language: Language, store: Store) -> None:
-    code = dump.site.language
-    if code and code != language.code:
-        held = store.languages()
-        beside = f", with a --store of its own: {store.path} holds {', '.join(held)}"
+def _language_in(path: Path) -> str:
+    """Return the code of the language that a dump names before its first article; en if it names none."""
+    dump = Dump(path, threads=0)
+    if path.exists() and not path.is_file():  # a pipe, which can be read only once
+        return "en"
+    with closing(dump.pages()) as pages:
+        next((page for page in pages if dump.site.language or isinstance(page.content, Page)), None)
+    _expect_wikipedia(dump)
+    return dump.site.language or "en"
+
+
+def _expect_wikipedia(dump: Dump) -> None:
+    if (code := dump.site.language) and code not in CODES.values():
+        wiki = f"{dump.site.sitename or code} ({dump.site.base or code})"
+        raise BuilderError(f"{dump.path}: holds pages of {wiki}; expected a dump of a Wikipedia")
+
+
+def _expect_language(dump: Dump, language: Language) -> None:
+    _expect_wikipedia(dump)
+    if (code := dump.site.language) and code != language.code:
         raise BuilderError(
             f"{dump.path}: holds pages of the Wikipedia {code!r}, this import is for {language.code!r}; take"
-            f" --language {code}{beside if held and code not in held else ''}"
+            f" --language {code}"
         )
 
 

@@ -9,7 +9,7 @@ revision: its newest, or its newest up to a date. Which pages are articles is de
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
@@ -72,7 +72,7 @@ class Dump:
         """The SHA-256 of the file, after all pages were read."""
         return self._file.sha256 if self._file else ""
 
-    def pages(self) -> Iterator[DumpedPage]:
+    def pages(self) -> Generator[DumpedPage, None, None]:
         """Yield each page with its newest revision, or its newest up to `as_of`.
 
         Pages before a damaged place are yielded before the error.

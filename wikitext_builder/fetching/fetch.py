@@ -30,7 +30,12 @@ from wikitext_builder.fetching.lookup import (
     titled_page,
 )
 from wikitext_builder.fetching.page_filters import ASKS, Texts, first_fault
-from wikitext_builder.fetching.selections import parse_conditions, parse_selections, select_pages
+from wikitext_builder.fetching.selections import (
+    language_selected,
+    parse_conditions,
+    parse_selections,
+    select_pages,
+)
 from wikitext_builder.progress import Progress, WaitingProgress, no_progress
 from wikitext_builder.store.reading import note_names
 from wikitext_builder.store.schema import Rejected, Wanted
@@ -83,7 +88,7 @@ def fetch(
     include: Texts = (),
     exclude: Texts = (),
     contact: str = "",
-    language: str = "en",
+    language: str | None = None,
     api: str | None = None,
     as_of: str | None = None,
     limit: int | None = None,
@@ -108,7 +113,7 @@ def fetch(
         include: What each page must be: in another selection, `words:MIN-MAX` or `bytes:MIN-MAX`.
         exclude: What no page may be: in another selection, or `stubs`.
         contact: Your mail or web address, which the wiki sees. Wikimedia requires it.
-        language: Code of the Wikipedia.
+        language: Code of the Wikipedia, also as pt-BR or por; None: that of a selected lock file, else en.
         api: URL of a wiki's `api.php`, instead of the language's Wikipedia.
         as_of: Fetch the newest revisions up to this date or time, with one request per page.
         limit: Fetch only the first N titles, in code-point order.
@@ -133,7 +138,8 @@ def fetch(
         >>> import wikitext_builder as wb
         >>> wb.fetch("pages.store", select="good", contact="you@example.org", limit=100)  # doctest: +SKIP
     """
-    wiki, date, waiting = language_of(language), parse_date(as_of), WaitingProgress(progress)
+    wiki = language_of(language or language_selected(select) or "en")
+    date, waiting = parse_date(as_of), WaitingProgress(progress)
     if date > now():  # a later run would not ask again
         raise BuilderError(f"--as-of {as_of}: this day is not over (in UTC); give an earlier one, or a time")
     (

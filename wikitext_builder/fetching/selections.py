@@ -34,7 +34,7 @@ from wikitext_builder.fetching.page_filters import (
     parse_kind,
     parse_rules,
 )
-from wikitext_builder.store.lock import read_lock, read_titles
+from wikitext_builder.store.lock import lock_language, read_lock, read_titles
 from wikitext_builder.store.schema import Rejected, Revision, Wanted
 from wikitext_builder.wiki.classify import tidy_title, title_fault
 from wikitext_builder.wiki.client import Wikipedia
@@ -258,6 +258,12 @@ def parse_selections(texts: Texts, language: Language) -> list[Selection]:
     # Both, or the one of them that a Wikipedia has.
     usual: list[Selection] = [Category(name=name) for name in language.categories]
     return selections or usual or [Badged(names=tuple(BADGES))]
+
+
+def language_selected(texts: Texts) -> str:
+    """Return the language of the first lock file that texts select; empty without one."""
+    paths = (text.partition(":") for text in ([texts] if isinstance(texts, str) else texts))
+    return next((lock_language(Path(path)) for kind, _, path in paths if kind == "lock"), "")
 
 
 def parse_conditions(

@@ -106,6 +106,17 @@ def read_lock(path: Path, *, language: str) -> list[Revision]:
     return revisions
 
 
+def lock_language(path: Path) -> str:
+    """Return the code of the language that a lock file names; empty if it is not a lock file."""
+    expect_file(path)
+    try:
+        with path.open(encoding="utf-8") as file:
+            head = HEAD.fullmatch(file.readline().rstrip("\n"))
+    except (OSError, UnicodeDecodeError):  # whoever reads the revisions says what is wrong
+        return ""
+    return head[1] if head else ""
+
+
 def language_in_lock(path: Path, language: Language) -> Language:
     """Return the language with what a lock file says of its wiki, or `language` if it says nothing."""
     try:

@@ -26,6 +26,8 @@ OTHER_NAMES = (
     "file_namespaces", "category_namespaces", "template_namespaces", "redirect_words", "picture_options",
     "switches",
 )  # fmt: skip
+# A language with its script, its region or both: BCP 47, section 2.1
+TAG = re.compile(r"([a-z]{2,3})(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?", re.IGNORECASE)
 WIKIPEDIA_HOST = re.compile(r"([a-z-]+)\.(?:m\.)?wikipedia\.org")
 # https://meta.wikimedia.org/wiki/Wikimedia_projects: their exports have xml:lang="en" too
 SISTER_HOST = re.compile(
@@ -146,11 +148,14 @@ def language_of(code: str | Language) -> Language:
 
     >>> language_of("yue").code, language_of("ca").file_namespaces
     ('zh-yue', ('Fitxer', 'Imatge', 'File', 'Image'))
+    >>> language_of("por").code, language_of("pt-BR").code, language_of("zh-Hant-TW").code
+    ('pt', 'pt', 'zh')
     """
     if isinstance(code, Language):
         return code
-    if (known := CODES.get(code)) is None:
-        near = get_close_matches(code.lower(), CODES, n=5, cutoff=0.5) or ["en", "de", "simple"]
+    tag = TAG.fullmatch(code)
+    if (known := CODES.get(code.lower()) or (CODES.get(tag[1].lower()) if tag else None)) is None:
+        near = get_close_matches(code.lower(), {*CODES.values()}, n=5, cutoff=0.5) or ["en", "de", "simple"]
         raise BuilderError(
             f"--language {code} is unknown; expected the code of a Wikipedia, such as {', '.join(near)}"
         )

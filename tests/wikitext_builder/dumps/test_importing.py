@@ -227,7 +227,7 @@ def test_several_files_make_the_same_store_with_any_number_of_workers(tmp_path: 
     assert report.skipped == {"unmarked": 2}
     assert content(tmp_path / "a") == content(tmp_path / "b")
     again = import_dump(tmp_path / "b", *paths, snapshot, workers=workers)
-    assert again == ImportReport(files=5, finished_before=5)
+    assert again == ImportReport(language="en", files=5, finished_before=5)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

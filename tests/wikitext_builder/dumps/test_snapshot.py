@@ -154,7 +154,9 @@ def test_a_snapshot_of_another_wikipedia_is_refused_and_a_page_of_one_rejected(t
     assert (report.kept, report.rejected) == (2, {"malformed": 1, "other-wiki": 1})
     (tmp_path / "store").unlink()
     with pytest.raises(BuilderError, match="--language de"):
-        imported(tmp_path, broken, record(PAGES[2], url="https://de.wikipedia.org/wiki/A", **german))
+        imported(
+            tmp_path, broken, record(PAGES[2], url="https://de.wikipedia.org/wiki/A", **german), language="en"
+        )
     assert not (tmp_path / "store").exists()
 
 

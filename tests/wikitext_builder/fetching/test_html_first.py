@@ -54,13 +54,13 @@ def wiki(language: str, actions: list[str]) -> Iterator[str]:
         yield api
 
 
-def fetched(folder: Path, language: str, **options: Any) -> tuple[Path, list[str]]:
+def fetched(folder: Path, site: str, **options: Any) -> tuple[Path, list[str]]:
     """Fetch all pages into a new store, and return it with the actions of the requests."""
     store, titles, actions = folder / "pages.store", folder / "titles.txt", list[str]()
     folder.mkdir(exist_ok=True)
     titles.write_text("".join(f"{page.title}\n" for page in PAGES), "utf-8")
-    with wiki(language, actions) as api:
-        wb.fetch(store, **{"select": f"titles:{titles}", "api": api, "language": language} | options)
+    with wiki(site, actions) as api:
+        wb.fetch(store, **{"select": f"titles:{titles}", "api": api, "language": site} | options)
     return store, sorted(set(actions))
 
 
@@ -130,6 +130,10 @@ def test_a_lock_file_that_names_html_has_it_fetched_in_english_too(tmp_path: Pat
     lock.write_text(wb.lock(store), "utf-8")
     theirs, actions = fetched(tmp_path / "b", "en", select=f"lock:{lock}")
     assert wb.lock(theirs) == lock.read_text("utf-8")
+    lock.write_text(wb.lock(fetched(tmp_path / "de", "de")[0]), "utf-8")
+    german, _ = fetched(tmp_path / "d", "de", select=f"lock:{lock}", language=None)
+    assert wb.lock(german) == lock.read_text("utf-8")
+    lock.write_text(wb.lock(store), "utf-8")
     assert actions == ["expandtemplates", "parse", "query", "redirects"]
     assert fetched(tmp_path / "c", "en", select=f"lock:{lock}", rendered=False)[1] == [
         "expandtemplates",

@@ -8,6 +8,7 @@ import pytest
 import wikitext_builder as wb
 from tests.dumps import export_xml, numbered_page, page_xml
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.fetching.selections import language_selected
 from wikitext_builder.store.store import Store
 
 SITE = (
@@ -70,6 +71,22 @@ def test_a_store_of_several_languages_needs_one(tmp_path: Path) -> None:
         with pytest.raises(BuilderError, match=message):
             call()
     assert wb.lock(store, language="en").startswith("# wikitext-builder lock 1; language en; wiki -\ntitle\t")
+
+
+def test_the_language_comes_from_the_dump_and_the_lock_file(tmp_path: Path) -> None:
+    dump = tmp_path / "ca.xml"
+    base = "https://ca.wikipedia.org/wiki/Portada"
+    dump.write_bytes(export_xml(map(page_xml, PAGES), language="ca", site=SITE.format(base=base)))
+    report = wb.import_dump(tmp_path / "a.store", dump, dump, keep="all", workers=1)
+    assert (report.language, report.kept) == ("ca", len(PAGES))
+    lock = tmp_path / "a.lock"
+    lock.write_text(wb.lock(tmp_path / "a.store"), encoding="utf-8")
+    with Store.create(tmp_path / "a.store") as opened:
+        opened.add("en", PAGES[:1], origin="test")
+    built = wb.build("demo", tmp_path / "a.store", tmp_path / "a", lock=lock, **SIZES)
+    assert built.manifest.recipe.language == "ca"
+    assert language_selected(["titles:x", f"lock:{lock}"]) == "ca"
+    assert language_selected("good") == ""
 
 
 def test_a_damaged_note_or_line_of_names_is_an_error_that_names_it(tmp_path: Path) -> None:

@@ -22,6 +22,19 @@ from wikitext_builder.wiki.languages import (
 )
 from wikitext_builder.wiki.responses import Query
 
+TAGS = [  # BCP 47, ISO 639-3
+    ("por", "pt"), ("pt-BR", "pt"), ("PT-br", "pt"), ("deu", "de"), ("zh-Hant", "zh"), ("zh-Hant-TW", "zh"),
+    ("es-419", "es"),
+    ("nob", "no"), ("yue", "zh-yue"), ("als", "als"), ("zh-min-nan", "zh-min-nan"), ("hbs", "sh"),
+]  # fmt: skip
+
+
+def test_tags_of_languages_are_understood_and_nothing_else() -> None:
+    assert [(tag, language_of(tag).code) for tag, _ in TAGS] == TAGS
+    for code in ("xx", "zh-yeu", "pt-BRA", "portuguese", "", "p"):
+        assert "is unknown; expected the code of a Wikipedia" in refusal(language_of, code)
+
+
 TEMPLATES = ("good_marks", "featured_marks", "disambiguation_marks")
 NAMESPACES = ("file_namespaces", "category_namespaces", "template_namespaces")
 PATTERNS = ("copied_summary",)
