@@ -6,6 +6,7 @@ from lm_benchmarks.records import read_results
 from msgspec.structs import replace
 from rows import DATASETS, rows_page
 
+from ps_models.models.interpolation import GRID
 from tests.conftest import ROOT
 from tests.lm_benchmarks.reporting.test_published import TRAINED, measured
 from tests.lm_benchmarks.results import signed
@@ -59,3 +60,11 @@ def test_the_page_of_our_records_has_our_numbers():
     numbers = set(re.findall(r"\d+\.\d+", readme.partition("\n\n")[0]))
     assert len(numbers) > 20
     assert {number for number in numbers if number not in page} == set()
+
+
+def test_records_of_caches_are_the_choice_of_the_grid_of_the_code():
+    """A grid that grows after a test number was seen has chosen by it."""
+    tuned = {f"{one.window}.{one.decay:g}" for one in GRID}
+    records = [one for data in DATASETS for one in read_results(ROOT / f"benchmarks/results/{data}.jsonl")]
+    chosen = {one.signature["cache"].rpartition(".0.")[0] for one in records if one.recipe == "kn-5+cache"}
+    assert chosen == {"2000.0.99", "2000.0.995"} <= tuned
