@@ -69,9 +69,7 @@ class ReportRow:
         if not self.results:
             return ""
         marks = dict.fromkeys(mark for result in self.results.values() for mark in _marks(result))
-        lost = max((result.missing.words for result in self.results.values() if result.missing), default=0)
-        unknown = [f"{lost:,} words only as {UNK}"] if lost else []
-        return "; ".join(["kept" if tried else "not tried", *marks, *unknown])
+        return "; ".join(["kept" if tried else "not tried", *marks])
 
     @property
     def is_unfit(self) -> bool:
@@ -87,6 +85,8 @@ def _marks(result: Result) -> Iterator[str]:
         yield "open vocabulary"
     if (kind := result.signature.get(NORMALIZES, "no")) != "no":
         yield f"normalizes {kind}"
+    if result.missing:
+        yield f"{result.missing.words:,} words only as {UNK}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
