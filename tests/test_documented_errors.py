@@ -108,6 +108,7 @@ RAISED: dict[str, Rows] = {
     "wb.detokenize BuilderError": {"unknown": lambda _: wb.detokenize("a", "xx-none")},
     "wb.extract RejectedError": {
         "`too-large`": lambda _: wb.extract("x" * 2**23, title="A"),
+        "`redirect`": lambda _: wb.extract("#REDIRECT [[A]]", title="B"),
         "`malformed`": lambda _: wb.extract("a {{b " * 1500, title="A"),
         "`macro` if one of `macros` failed": lambda _: wb.extract(
             "{{A}}", title="A", macros={"A": lambda call: str(1 / (len(call.params) * 0))}

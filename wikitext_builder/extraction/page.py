@@ -37,6 +37,7 @@ from wikitext_builder.extraction.preprocessor import resolve
 from wikitext_builder.extraction.templates import TemplateReader, UserMacro, UserMacroError, user_macros
 from wikitext_builder.extraction.trim import trim
 from wikitext_builder.tokens.tokenizer import keeps_joiners
+from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
 
 # Text in more than one script, or not to be converted: `-{zh-hans:A; zh-hant:B}-`, `-{Homo sapiens}-`.
@@ -82,8 +83,8 @@ def extract(
             if the text is unknown.
 
     Raises:
-        RejectedError: The page cannot be used; the reason is `too-large`, `malformed` or `too-deep`, or
-            `macro` if one of `macros` failed.
+        RejectedError: The page cannot be used; the reason is `redirect`, `too-large`, `malformed` or
+            `too-deep`, or `macro` if one of `macros` failed.
         BuilderError: The language, `sections` or `incomplete` is unknown, wikitext has no title, or a value
             of `macros` is not a function.
 
@@ -101,6 +102,8 @@ def extract(
     check_choices(sections, incomplete)
     own = user_macros(macros) if macros else {}
     way = _Way(language=language_of(language), sections=sections, incomplete=incomplete, own=own)
+    if classifier(way.language).is_redirect(page.wikitext):
+        raise RejectedError("redirect", "it only leads to another page")
     article = _extracted(page, way, expansions)
     return article if templates is None else _with_templates(article, page, way, expansions, templates)
 

@@ -14,6 +14,7 @@ from wikitext_builder.article import heading_level
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
+from wikitext_builder.wiki.languages import LANGUAGES, language_of
 
 
 def test_pages() -> None:
@@ -122,3 +123,16 @@ def test_the_last_sections_go_as_far_as_they_are_lists(case: dict[str, Any], mod
         assert (
             extract_rendered(case["page_html"].replace("PROSE", prose), tea, **options).lines == article.lines
         )
+
+
+@pytest.mark.parametrize("language", [*LANGUAGES, "ca", "tr"])
+def test_a_redirect_is_rejected_in_the_words_of_its_language(language):
+    words = language_of(language).redirect_words
+    assert "REDIRECT" in words
+    for word in words:
+        with pytest.raises(RejectedError) as rejected:
+            extract(f"#{word} [[Foo]]\n{{{{R from move}}}}", title="Bar", language=language)
+        assert rejected.value.reason == "redirect"
+    assert (
+        extract(f"A #{words[0]} [[Foo]].", title="Bar", language=language).lines[3] == f"A #{words[0]} Foo."
+    )
