@@ -20,7 +20,8 @@ from wikitext_builder.dumps.importing import ImportReport, Keep, import_dump, im
 from wikitext_builder.dumps.snapshot import DumpedPage, DumpedSite
 from wikitext_builder.dumps.xml_dump import read_pages
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.store.reading import StoredTemplates
+from wikitext_builder.extraction.page import extract
+from wikitext_builder.store.reading import StoredTemplates, open_templates
 from wikitext_builder.store.schema import Rejected, Revision
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.classify import classifier
@@ -402,3 +403,30 @@ def test_titles_that_no_file_has_are_named(tmp_path: Path, workers: int) -> None
     assert "3 titles that --include names are missing: 'Page 3', 'Page 4', 'Page 5'. Content exports" in said
     assert "the history export has them" in said
     assert import_dump(tmp_path / "c.store", first, workers=workers).missing is None
+
+
+@each("dumps", "language, templates, wikitext, lines, left_out", "templates of wikis")
+def test_the_templates_of_a_dump_resolve_what_is_plain_wikitext(
+    tmp_path: Path,
+    language: str,
+    templates: dict[str, str],
+    wikitext: str,
+    lines: list[str],
+    left_out: list[str],
+) -> None:
+    """Made after the documentation of templates of these wikis: the calls that pages of 2021 to 2025 lost."""
+    dumped = [
+        template(number, f"Template:{name}", text) for number, (name, text) in enumerate(templates.items(), 2)
+    ]
+    dumped.append(page_xml(page(1, wikitext, "Tokyo")))
+    dump = tmp_path / "dump.xml"
+    dump.write_bytes(export_xml(dumped, language=language))
+    import_dump(tmp_path / "a.store", dump, keep="all", language=language)
+    with Store.open(tmp_path / "a.store") as store:
+        (stored,) = store.pages(language, [one.revision_id for one in store.revisions(language)])
+    without = extract(stored, language=language)
+    with open_templates(tmp_path / "a.store", language=language) as found:
+        article = extract(stored, language=language, templates=found)
+    assert [line for line in article.lines[3:] if line] == lines
+    assert list(article.left_out) == left_out
+    assert len(without.left_out) >= 2

@@ -53,14 +53,29 @@ def test_dates_are_those_of_the_revision() -> None:
         assert expand(calls) == text
 
 
-def test_names_numbers_and_plurals_are_known_in_english_only() -> None:
+def test_names_and_plurals_are_known_in_english_only() -> None:
     russian = Expander(TOKYO, {}, language="ru")
     known = "{{formatnum:12345|NOSEP}} {{CURRENTYEAR}} {{#time:d.m.Y|2012-03-04}} {{#time:F|2012-03-04|en}}"
     assert russian.expand(known) == "12345 2016 04.03.2012 March"
-    for name in ("SITENAME", "TALKPAGENAME", "ns:14", "formatnum:12345", "plural:5|a|b", "CURRENTMONTHNAME"):
+    for name in ("SITENAME", "TALKPAGENAME", "ns:4", "plural:5|a|b", "CURRENTMONTHNAME"):
         with pytest.raises(RejectedError, match="function"):
             russian.expand(f"{{{{{name}}}}}")
+    assert russian.expand("{{ns:14}} {{ns:image}} {{ns:0}}") == "Категория Файл "
     assert expand("{{SITENAME}}{{ns:0}}", {}) == "Wikipedia"
+
+
+@each("expansion", "language, texts", "numbers of languages")
+def test_numbers_are_those_of_the_wiki(language: str, texts: list[str]) -> None:
+    numbers = ("1234", "12345", "1234567.89", "0.5", "-5")
+    expander = Expander(TOKYO, {}, language=language)
+    shown = [expander.expand(f"{{{{formatnum:{number}}}}}") for number in numbers]
+    assert shown == texts
+    assert [expander.expand(f"{{{{formatnum:{text}|R}}}}") for text in texts] == list(numbers)
+
+
+def test_numbers_with_digits_of_a_language_are_unknown() -> None:
+    with pytest.raises(RejectedError, match="function"):
+        Expander(TOKYO, {}, language="hi").expand("{{formatnum:5}}")
 
 
 @given(st.text("{}[]|=<>x \n!-/nowik", max_size=60))
@@ -158,3 +173,15 @@ def test_a_template_that_cannot_be_read_does_not_reject_its_page() -> None:
     article = extract("A {{bad|1}} b {{sea|1}}.", title="T", templates=templates, incomplete="keep")
     assert article.lines[3] == "A b."
     assert (article.reasons, article.expanded) == (("limit", "limit"), 0)
+
+
+def test_parts_of_titles() -> None:
+    assert (
+        wrong(
+            "expansion",
+            "parts of titles",
+            "text",
+            lambda case: expand(f"{{{{#titleparts:{case['call']}}}}}", {}),
+        )
+        == []
+    )

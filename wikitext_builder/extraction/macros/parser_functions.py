@@ -24,6 +24,8 @@ MODULES_WITHOUT_TEXT = re.compile(
     re.IGNORECASE,
 )
 TAG = re.compile(r"[\w-]+")
+INTEGER = re.compile(r"[-+]?[0-9]{1,4}")
+NUMBERS_OF_NAMESPACES = {"0": "", "file": "6", "image": "6", "template": "10", "category": "14"}
 QUOTED = re.compile(r"\A[\"'](.*)[\"']\Z", re.DOTALL)  # a value of an attribute
 
 
@@ -143,9 +145,33 @@ def plural(a: Arguments) -> str:
 
 
 def format_number(a: Arguments) -> str:
-    """Return a number with separators, or without them (`R`); those of other languages are not known."""
-    mode = a.text(1)
-    return php.formatted_number(a.first if mode == "NOSEP" else a.context.english(a.first), mode)
+    """Return a number with the separators of the wiki, or without them (`R`)."""
+    language, mode = a.context.language, a.text(1)
+    style = php.ENGLISH if language.is_english or mode == "NOSEP" else php.separators().get(language.code)
+    if style is None or CONTROLS.search(a.first):  # a mark of an unknown call has a number
+        return unknown(a)
+    return php.formatted_number(a.first, mode, style)
+
+
+def title_parts(a: Arguments) -> str:
+    """Return some parts of a title between slashes: how many, from which on; below zero, from the end."""
+    parts = page_name(a).split("/")
+    count, first = (int(text) if INTEGER.fullmatch(text) else 0 for text in (a.text(1), a.text(2)))
+    parts = parts[first - 1 if first > 0 else first :] if first else parts
+    return "/".join(parts[: count or None])
+
+
+def namespace_name(a: Arguments) -> str:
+    """Return the name of the namespace of articles, pictures, templates or categories."""
+    language = a.context.language
+    names = {
+        "": ("",),
+        "6": language.file_namespaces,
+        "10": language.template_namespaces,
+        "14": language.category_namespaces,
+    }
+    number = NUMBERS_OF_NAMESPACES.get(a.first.lower(), a.first)
+    return names[number][0] if number in names else unknown(a)
 
 
 def address(a: Arguments) -> str:
@@ -200,7 +226,8 @@ PARSER_FUNCTIONS: dict[str, Function] = {
     "plural": plural,
     "padleft": lambda a: _padding(a) + a.first,
     "padright": lambda a: a.first + _padding(a),
-    "ns": lambda a: "" if a.first in {"", "0"} else unknown(a),
+    "ns": namespace_name,
+    "#titleparts": title_parts,
     **dict.fromkeys(["urlencode", "anchorencode"], address),
     **dict.fromkeys(
         ["fullurl", "localurl", "canonicalurl"],
@@ -249,7 +276,7 @@ VARIABLES: dict[str, Variable] = {
     "NOEXTERNALLANGLINKS": lambda _: "",
     "PAGEID": lambda c: str(c.page.page_id),
     "REVISIONID": lambda c: str(c.page.revision_id),
-    "SITENAME": lambda c: c.english("Wikipedia"),
+    "SITENAME": lambda c: c.language.wiki or c.english("Wikipedia"),
     "SERVER": lambda c: f"//{c.language.code}.wikipedia.org",
     "SERVERNAME": lambda c: f"{c.language.code}.wikipedia.org",
     "SCRIPTPATH": lambda _: "/w",

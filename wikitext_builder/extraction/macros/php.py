@@ -11,10 +11,12 @@ import re
 from calendar import isleap, monthrange
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from html import unescape
+from typing import NamedTuple
 
 from wikitext_builder.errors import RejectedError
-from wikitext_builder.extraction.macros import lookup
+from wikitext_builder.extraction.macros import lookup, read_table
 
 TOKEN = re.compile(r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+|<=|>=|!=|<>|[-+*/^()<>=]|[a-z]+)")
 MAX_LENGTH = 500
@@ -172,30 +174,57 @@ def expression(text: str) -> str:
     return f"{mantissa}{'' if '.' in mantissa else '.0'}E{power[0]}{power[1:].lstrip('0')}"
 
 
-def thousands(digits: str, separator: str = ",") -> str:
-    """Digits in groups of three.
+def thousands(digits: str, separator: str = ",", group: int = 3) -> str:
+    """Digits in groups: the last of three, those before it also, or of another length.
 
-    >>> thousands("0012345"), thousands("12"), thousands("")
-    ('0,012,345', '12', '')
+    >>> thousands("0012345"), thousands("12"), thousands(""), thousands("1234567", group=2)
+    ('0,012,345', '12', '', '12,34,567')
     """
-    groups = [digits[max(end - 3, 0) : end] for end in range(len(digits), 0, -3)]
-    return separator.join(reversed(groups))
+    starts = range(len(digits) - 3, -group, -group)
+    groups = [digits[max(start, 0) : start + group] for start in starts[1:]]
+    return separator.join([*reversed(groups), digits[-3:]])
 
 
-def formatted_number(text: str, mode: str) -> str:
-    """The numbers in a text with commas between thousands, or a number without them.
+class Separators(NamedTuple):
+    """How a wiki writes numbers, as the head of `data/separators.tsv` says."""
+
+    thousands: str
+    decimal: str
+    least: int
+    group: int
+
+
+ENGLISH = Separators(",", ".", 4, 3)
+
+
+@cache
+def separators() -> dict[str, Separators]:
+    """How each Wikipedia writes numbers, by its code; those with digits of their own are absent."""
+    rows = read_table("separators")
+    styles = [Separators(row[0].replace("␣", "\xa0"), row[1], int(row[2]), int(row[3])) for row in rows]
+    return {code: style for row, style in zip(rows, styles, strict=True) for code in row[4].split()}
+
+
+def formatted_number(text: str, mode: str, style: Separators = ENGLISH) -> str:
+    """The numbers in a text with marks between thousands, or a number without them.
 
     >>> formatted_number("-1234.50", ""), formatted_number("1,234", "R"), formatted_number("1234 m", "")
     ('-1,234.50', '1234', '1,234 m')
+    >>> german = separators()["de"]
+    >>> formatted_number("12345.6", "", german), formatted_number("1.234,5", "R", german)
+    ('12.345,6', '1234.5')
     """
     if mode == "R":
-        return text.replace(",", "").replace("−", "-")
+        return text.replace(style.thousands, "").replace(style.decimal, ".").replace("−", "-")
     if mode == "NOSEP":
         return text
 
     def grouped(match: re.Match[str]) -> str:
         sign, whole, decimals, power = (group or "" for group in match.groups())
-        return f"{sign}{thousands(whole)}{decimals}{power}"
+        sign = sign if style is ENGLISH else sign.replace("-", "−")
+        if len(whole) >= style.least:
+            whole = thousands(whole, style.thousands, style.group)
+        return f"{sign}{whole}{decimals.replace('.', style.decimal)}{power}"
 
     return NUMBER_IN_TEXT.sub(grouped, text)
 
