@@ -29,7 +29,7 @@ import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
 from lm_benchmarks.choices import EXACT, FEWEST, LEVEL, MUST_AGREE, NEARLY_ALL, HarnessError
-from lm_benchmarks.measuring.select import expect_alike, find_runs, last_of_models
+from lm_benchmarks.measuring.select import expect_alike, find_runs, last_of_models, with_distinct_models
 from lm_benchmarks.metrics import METRICS, Metric, Sums
 from lm_benchmarks.records import Result, read_results
 
@@ -214,7 +214,7 @@ def compare(
             raise HarnessError(
                 f"{path}: {first} and {second} are one model, {run.signature['model']}; expected two models"
             )
-    return compare_runs(one, other, metric=metric, level=level, allow=allow)
+    return compare_runs(*with_distinct_models([one, other]), metric=metric, level=level, allow=allow)
 
 
 def compare_results(first: Result, second: Result, **options: Any) -> ModelDifference:

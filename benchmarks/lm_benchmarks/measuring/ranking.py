@@ -30,6 +30,7 @@ from lm_benchmarks.measuring.select import (
     on_split,
     runs_of_models,
     why_unlike,
+    with_distinct_models,
 )
 from lm_benchmarks.metrics import Metric
 from lm_benchmarks.records import Result, read_results
@@ -115,7 +116,7 @@ def compare_all(
     else:
         chosen = last_of_models(on_split(read, split, data), fields=MUST_AGREE)
     alike, left_out = _alike(chosen, metric, allow)
-    if len(every := runs_of_models(alike)) < 2:
+    if len(every := with_distinct_models(runs_of_models(alike))) < 2:
         said = "".join(f". {name}: {why}" for name, why in left_out)
         raise HarnessError(
             f"{path}: {len(every)} models on {split} to compare; expected two or more on the same data by the"

@@ -106,6 +106,14 @@ def runs_of_models(results: Iterable[Result]) -> list[list[Result]]:
     return found
 
 
+def with_distinct_models(models: Sequence[Sequence[Result]]) -> list[list[Result]]:
+    """The runs of several models, whose names are distinct, as in `with_distinct_names`."""
+    names = [runs[0].model for runs in models]
+    if len(set(names)) < len(names):
+        names = [first.model for first in with_distinct_names(runs[0] for runs in models)]
+    return [[replace(run, model=name) for run in runs] for runs, name in zip(models, names, strict=True)]
+
+
 def _differ_by_seed(runs: Collection[Result]) -> bool:
     recipes, seeds = ({key(run) for run in runs} for key in (lambda run: run.recipe, _seed))
     if len(recipes) != 1 or "" in recipes or len(seeds) != len(runs):

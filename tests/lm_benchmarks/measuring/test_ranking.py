@@ -142,3 +142,16 @@ def test_seeds_of_one_recipe_are_one_model():
         ("KN-5", 1),
     ]
     assert {model.model: model.seeds for model in every.models}["lstm medium-tied-sgd"] == 3
+
+
+def test_models_of_one_name_have_distinct_names_in_ranks_and_pairs(tmp_path):
+    """Two checkpoints of one preset could not be told apart, and seeds of a recipe keep its name."""
+    for one in models({"lstm+aa": 0.0, "lstm+bb": 0.1, "other": 0.2}):
+        append_record(tmp_path / "r.jsonl", replace(one, model=one.model.partition("+")[0]))
+    found = compare_all(tmp_path / "r.jsonl")
+    names = [model.model for model in found.models]
+    assert names == ["lstm, lstm+aa", "lstm, lstm+bb", "other"]
+    pair = compare(tmp_path / "r.jsonl", *names[:2])
+    assert (pair.first_model, pair.second_model) == tuple(names[:2])
+    recorded = [model.model for model in compare_all(RECORDS / "ptb.jsonl").models]
+    assert len(set(recorded)) == len(recorded)
