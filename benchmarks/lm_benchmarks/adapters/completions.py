@@ -19,6 +19,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from time import monotonic
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -162,7 +163,8 @@ class Endpoint(PieceModel):
         pieces = self._tokenizer.encode(PROBE, add_special_tokens=False)
         tokens = self._logprobs(pieces).get("tokens")
         if tokens is not None and _are_ids(tokens, pieces):  # they say nothing of the server's tokenizer
-            tokens = self._logprobs(pieces, return_tokens_as_token_ids=False).get("tokens")
+            with suppress(HarnessError):  # some versions refuse options that they do not know
+                tokens = self._logprobs(pieces, return_tokens_as_token_ids=False).get("tokens")
         if tokens is not None and not _is_spelling(tokens, pieces, self._tokenizer):
             raise HarnessError(
                 f"{self.url} decodes the tokens of {PROBE!r} as {''.join(map(str, tokens))[:80]!r};"

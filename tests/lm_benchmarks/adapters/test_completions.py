@@ -60,7 +60,7 @@ class Server(ThreadingHTTPServer):
         self.faults: list[Any] = []  # each for one request; None: honest
         self.asked = 0
         self.spelling = "single"
-        self.keeps_ids = False  # whatever it is asked for
+        self.way_of_ids = "told"  # whether it does what it is asked for: told, deaf or refusing
         self.keys: list[str | None] = []
         self.paths: list[str] = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
@@ -74,7 +74,7 @@ class Server(ThreadingHTTPServer):
         logits = self.model(torch.tensor([prompt])).logits[0].double().log_softmax(-1)
         own = [float(logits[place, piece]) for place, piece in enumerate(prompt[1:])]
         added = int(logits[-1].argmax())
-        is_asked = self.spelling == "ids" and not (as_ids or self.keeps_ids)
+        is_asked = self.spelling == "ids" and not (as_ids or self.way_of_ids == "deaf")
         spell = SPELLINGS["single" if is_asked else self.spelling]
         tokens = spell(self.tokenizer, [*prompt, added])
         offsets = [sum(map(len, tokens[:place])) for place in range(len(tokens))]
@@ -98,6 +98,8 @@ class Handler(BaseHTTPRequestHandler):
             self.server.keys.append(self.headers["Authorization"])
             fault = self.server.faults.pop(0) if self.server.faults else None
             as_ids = question.get("return_tokens_as_token_ids", True)
+            if not as_ids and self.server.way_of_ids == "refusing":
+                fault = says(400, b"Extra inputs are not permitted")
             found = self.server.scores(question["prompt"], as_ids)
         if fault is not None:
             fault(self, found)
@@ -163,7 +165,7 @@ def server(llama):
 
 @pytest.fixture(autouse=True)
 def honest(server, monkeypatch):
-    server.faults, server.spelling, server.keeps_ids = [], "single", False
+    server.faults, server.spelling, server.way_of_ids = [], "single", "told"
     monkeypatch.setattr(completions, "WAIT", 0.01)
     monkeypatch.setattr(completions, "LONGEST", 2_000_000)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -362,9 +364,9 @@ def sentence_server(tmp_path_factory, dataset):
         running.shutdown()
 
 
-@pytest.mark.parametrize("keeps_ids", [False, True])
+@pytest.mark.parametrize("way_of_ids", ["told", "deaf", "refusing"])
 def test_tokens_are_spelled_in_any_way_and_another_tokenizer_is_found_out(
-    server, sentence_server, dataset, llama, tmp_path, keeps_ids
+    server, sentence_server, dataset, llama, tmp_path, way_of_ids
 ):
     """A tokenizer of another family, and one of the same size; ids alone do not say which one it is."""
     turned = shutil.copytree(llama, tmp_path / "turned")
@@ -373,7 +375,7 @@ def test_tokens_are_spelled_in_any_way_and_another_tokenizer_is_found_out(
     vocabulary["e"], vocabulary["o"] = vocabulary["o"], vocabulary["e"]
     (turned / "tokenizer.json").write_text(json.dumps(other))
     sentences, sentence = sentence_server
-    sentences.keeps_ids = server.keeps_ids = keeps_ids
+    sentences.way_of_ids = server.way_of_ids = way_of_ids
     faults = []
     for running, folder, others in ((server, llama, (turned, sentence)), (sentences, sentence, (llama,))):
         (own,) = lb.measure(f"transformers:{folder}", dataset, convention="gptq", check=False, window=198)
@@ -381,18 +383,19 @@ def test_tokens_are_spelled_in_any_way_and_another_tokenizer_is_found_out(
             found = measured(running, dataset, folder, longest=200).number
             if found != pytest.approx(own.number, rel=1e-6):
                 faults.append((folder.name, running.spelling, found))
-            for wrong in others if running.spelling != "ids" or not keeps_ids else ():
+            for wrong in others if running.spelling != "ids" or way_of_ids == "told" else ():
                 why = error_of(measured, running, dataset, wrong, longest=200)
                 if "--tokenizer does not fit tiny" not in why:
                     faults.append((running.spelling, wrong.name, why))
     assert faults == []
 
 
-def test_tokens_that_are_no_list_are_an_error(server, dataset, llama):
+def test_tokens_that_are_no_texts_are_an_error(server, dataset, llama):
     found = server.scores(AutoTokenizer.from_pretrained(llama).encode(completions.PROBE)[1:])
-    server.faults = [says(200, {"choices": [{"logprobs": {**found, "tokens": 3}}]})]
-    with pytest.raises(HarnessError, match="TypeError: tokens 3; expected completions"):
-        measured(server, dataset, llama)
+    for tokens, message in ((3, "TypeError: tokens 3; expected completions"), ([3, None], "does not fit")):
+        server.faults = [says(200, {"choices": [{"logprobs": {**found, "tokens": tokens}}]})]
+        with pytest.raises(HarnessError, match=message):
+            measured(server, dataset, llama)
 
 
 def test_the_command(server, dataset, llama):

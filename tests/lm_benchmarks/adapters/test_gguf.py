@@ -34,6 +34,7 @@ def test_numbers_of_all_conventions(dataset, tmp_path, marks):
         assert one.result is not None
         assert one.result.total.nats == pytest.approx(own.total.nats, rel=1e-5), name
         assert one.result.total.pieces == own.total.pieces
+        assert (one.result.is_lossy, own.is_lossy) == (False, False)
     assert gguf[2].result is not None
     signature = gguf[2].result.signature
     assert (signature["dtype"], signature["cache"], signature["windows"]) == ("gguf", "float32", "128")
