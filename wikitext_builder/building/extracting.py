@@ -81,6 +81,7 @@ def extract_pages(plan: Plan, folder: Path, runner: Runner, progress: Progress) 
     extraction = _extraction_of(plan, is_remote=isinstance(runner, Cluster))
     revisions = {revision.page_id: revision for revision in plan.revisions}
     extracted = Extracted(split=_split(plan, revisions, {}))
+    _refuse_empty_train(plan, extracted)  # before hours of work
     while todo := [page for page in extracted.split.page_ids.tolist() if page not in extracted.shards]:
         groups = [todo[start : start + PAGES_PER_SHARD] for start in range(0, len(todo), PAGES_PER_SHARD)]
         shards = {_path_of(folder, [revisions[page] for page in group]): group for group in groups}
@@ -175,6 +176,9 @@ def warnings_of(plan: Plan, splits: Mapping[str, SplitCounts]) -> Iterator[str]:
             f"{plan.other_html:,} of {pages:,} pages have other HTML in {plan.store} than the lock file"
             " names, or none: their text can differ"
         )
+    train, others = splits["train"].articles, splits["valid"].articles + splits["test"].articles
+    if "train" in plan.recipe.splits and train < others:
+        yield f"train has {train:,} articles, fewer than valid and test together ({others:,}); fetch more"
     for name in plan.recipe.splits:
         articles, titles = splits[name].articles, len(plan.given.get(name, ()))
         size: int | None = getattr(plan.recipe, f"{name}_articles")
@@ -197,15 +201,15 @@ def _refuse_empty_train(plan: Plan, extracted: Extracted) -> None:
     sizes = {name: len(extracted.split.of(name)) for name in SPLITS}
     if sizes[first]:
         return
-    articles = sum(sizes.values())
+    articles, rejected = sum(sizes.values()), len(extracted.rejected)
     advice = "fetch or import more pages"
     if articles >= len(SPLITS):  # ten parts for train and one each for valid and test, as in WikiText-2
         share = max(1, articles // 12)
         advice += f", or use --valid-articles {share} and --test-articles {share}"
+    besides = f" ({rejected:,} pages were rejected)" if rejected else ""
     raise BuilderError(
-        f"{plan.store}: {articles:,} articles ({len(extracted.rejected):,} pages were rejected) are too few"
-        f" for {plan.recipe.name}: valid takes {sizes['valid']:,}, test {sizes['test']:,}, and none is left"
-        f" for {first}; {advice}"
+        f"{plan.store}: {articles:,} articles{besides} are too few for {plan.recipe.name}: valid takes"
+        f" {sizes['valid']:,}, test {sizes['test']:,}, and none is left for {first}; {advice}"
     )
 
 

@@ -79,6 +79,8 @@ class BuildOptions(TypedDict, total=False):
     """File with the titles for valid, one per line."""
     test_titles: str | Path | None
     """File with the titles for test, one per line."""
+    name: str | None
+    """Name of the dataset, as in `NAME-v1.zip`; default: the recipe's, with the language unless English."""
     train_articles: int | None
     """Maximum number; like all that follow, it overrides the recipe's value."""
     valid_articles: int | None
@@ -112,6 +114,8 @@ def make_plan(recipe: str | Path | Recipe, store: Path, out: Path, **options: Un
         if isinstance(recipe, str) and before is None:
             code = options.get("language") or (lock_language(lock) if lock else "")
             changed = replace(changed, language=language_in(opened, code or None))
+            if not options.get("name") and changed.language != "en":
+                changed = replace(changed, name=f"{changed.name}-{changed.language}")
         language = stored_language(opened, changed.language, as_of=as_of)
         found = _locked(opened, lock, changed.language) if lock else _newest(opened, changed.language, as_of)
         html: dict[int, str] = dict(opened.rendered_sha1s(changed.language)) if lock else {}

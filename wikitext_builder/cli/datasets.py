@@ -107,6 +107,9 @@ def complete_recipe(_context: click.Context, _argument: click.Parameter, typed: 
 @click.option("--as-of", help="Use the store's newest revisions on or before this date.")
 @click.option("--lock", type=FILE, help="Use exactly the revisions in this lock file.")
 @filter_options("lock:FILE or created-since:DATE", "dataset:FOLDER or titles:FILE")
+@click.option(
+    "--name", help="Name of the dataset.  [default: the recipe's, with the language unless English]"
+)
 @click.option("--valid-titles", type=FILE, help="File with the titles for valid, one per line.")
 @click.option("--test-titles", type=FILE, help="File with the titles for test, one per line.")
 @click.option("--train-articles", type=COUNT, help="Articles in train, at most (default: as in the recipe).")

@@ -11,6 +11,7 @@ from tests.cases import each
 from tests.wikitext_builder.datasets import PAGES, build, built, digests, store_of
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
+from wikitext_builder.store.store import Store
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,42 @@ def test_splits_that_are_too_small_are_in_the_report(store: Path, tmp_path: Path
     for _ in range(2):  # when it is built, and when it is there
         report = build("wikitext-2", store, tmp_path / "a", valid_articles=4, test_articles=4)
         warning = "train has 4 articles, but wikitext-2 expects 600: the store has too few"
-        assert report.warnings == (warning,)
+        fewer = "train has 4 articles, fewer than valid and test together (8); fetch more"
+        assert report.warnings == (fewer, warning)
+
+
+def test_too_few_pages_are_an_error_before_any_is_extracted(store: Path, tmp_path: Path) -> None:
+    stages: list[str] = []
+    with pytest.raises(
+        BuilderError, match="12 articles are too few for wikitext-2: valid takes 12, test 0, and"
+    ):
+        build("wikitext-2", store, tmp_path / "a", progress=lambda stage, *_, **__: stages.append(stage))
+    assert stages == []
+
+
+@pytest.mark.parametrize(
+    ("language", "options", "name"),
+    [
+        ("pt", {}, "wikitext-demo-pt"),
+        ("simple", {}, "wikitext-demo-simple"),
+        ("pt", {"name": "wikitext-pt-2026"}, "wikitext-pt-2026"),
+        ("en", {}, "wikitext-demo"),
+        ("en", {"name": "mine"}, "mine"),
+    ],
+)
+def test_the_name_of_a_dataset_has_its_language(
+    tmp_path: Path, language: str, options: dict[str, Any], name: str
+) -> None:
+    with Store.create(tmp_path / "pages.store") as opened:
+        plain = [
+            replace(page, wikitext=page.wikitext.replace("{{convert|5|km}}", "long")) for page in PAGES[:12]
+        ]
+        opened.add(language, plain, origin="test")
+    build("demo", tmp_path / "pages.store", tmp_path / "a", **options)
+    assert (tmp_path / "a" / f"{name}-v1.zip").is_file()
+    assert f'config_name: "{name}-raw-v1"' in (tmp_path / "a" / "README.md").read_text("utf-8")
+    build(tmp_path / "a" / "manifest.json", tmp_path / "pages.store", tmp_path / "b" / "a")
+    assert digests(tmp_path / "a") == digests(tmp_path / "b" / "a")
 
 
 @each("building", "changes, message", "arguments that cannot be are refused by their names")
