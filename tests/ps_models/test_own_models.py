@@ -326,7 +326,8 @@ def test_a_model_that_reads_the_word_it_scores_is_not_trained(here, knows_all):
     for split in ("train", "valid", "test"):
         (here / "wide" / f"wiki.{split}.tokens").write_text(f" \n = Words = \n \n{words} <unk> \n")
     with pytest.raises(
-        pm.ModelError, match=r"min_lstm\.py:MinLSTM violates .*: sum: .*; nothing was trained"
+        pm.ModelError,
+        match=r"min_lstm\.py:MinLSTM violates .*: sum: .* reads the word .*; nothing was trained",
     ):
         train(here / "wide", here / "run", "width=8", model="min_lstm.py:MinLSTM")
 

@@ -21,7 +21,7 @@ def decoding_facts(tokenizer: Any, cut: Iterable[tuple[str, Sequence[int]]]) -> 
 
     White space before a text does not count: some tokenizers put a space there. Lines that differ only in
     their white space, or in what Unicode's form NFKC joins, are normalized. Of any other line the characters
-    that its pieces have less often count as lost, at least one per line.
+    that its pieces have less often count as lost, without white space, but at least one per line.
     """
     lost, kind = 0, 0
     for text, pieces in cut:
@@ -29,13 +29,13 @@ def decoding_facts(tokenizer: Any, cut: Iterable[tuple[str, Sequence[int]]]) -> 
             list(pieces), skip_special_tokens=False, clean_up_tokenization_spaces=False
         )
         for line, other in _differing(text, decoded):
-            whole, kept = (unicodedata.normalize("NFKC", each) for each in (line, other))
+            whole, kept = (unicodedata.normalize("NFKC", each).split() for each in (line, other))
             if line.split() == other.split():
                 kind = max(kind, KINDS.index("spaces"))
-            elif whole.split() == kept.split():
+            elif whole == kept:
                 kind = max(kind, KINDS.index("unicode"))
             else:
-                lost += max(1, (Counter(whole) - Counter(kept)).total())
+                lost += max(1, (Counter("".join(whole)) - Counter("".join(kept))).total())
     return {LOST: lost, NORMALIZES: KINDS[kind]}
 
 

@@ -1,10 +1,14 @@
 """Tokenizers that destroy, normalize or keep a text: what is lost is counted, and then nothing compares."""
 
 import re
+import unicodedata
 from typing import Any
 
 import lm_benchmarks as lb
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lm_benchmarks.adapters.decoding import decoding_facts
 from lm_benchmarks.cli import commands
 from lm_benchmarks.conventions.rules import joined_rows
 from lm_benchmarks.lm_eval import pages_of, plain_text
@@ -90,7 +94,10 @@ DESTROY = {
         of_bytes(regex(r"(?<=\w{6})\w+")),
         lambda text: "".join(re.findall(r"(?<=\w{6})\w+", text)),
     ),
-    "characters left out": (of_letters(), None),
+    "characters left out": (
+        of_letters(),
+        lambda text: unicodedata.normalize("NFKC", "".join(re.findall(r"[^a-z\s]", text))),
+    ),
     "unknown characters": (of_letters(unk_token="<unk>"), None),
 }
 KEEP = {
@@ -106,6 +113,27 @@ CONVENTIONS: dict[str, Any] = {
     "gptq": lambda: joined_rows(TEXT)[0].text.lstrip(),
     "lm-eval": lambda: "".join(plain_text(page).lstrip() for page in pages_of(TEXT)),
 }
+
+
+class Points:
+    """A tokenizer whose pieces are Unicode's numbers of characters."""
+
+    def decode(self, pieces, **_options):
+        return "".join(map(chr, pieces))
+
+
+WORDS = st.lists(st.text("abAB1é", min_size=1, max_size=4), min_size=1, max_size=5).map(" ".join)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=4), st.sets(st.sampled_from("abAB1é")), st.booleans())
+def test_each_character_that_is_left_out_counts_once_and_white_space_does_not(lines, left_out, is_doubled):
+    text = "\n".join(lines)
+    kept = [ord(letter) for letter in text if letter not in left_out]
+    lost = sum(letter in left_out for letter in text)
+    facts = decoding_facts(Points(), [(f" {text}".replace(" ", "  ") if is_doubled else text, kept)])
+    assert facts["characters_lost"] == lost
+    if not lost:
+        assert facts["normalizes"] == ("spaces" if is_doubled and " " in text else "no")
 
 
 @pytest.fixture(scope="module")
