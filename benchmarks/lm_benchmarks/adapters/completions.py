@@ -143,13 +143,14 @@ class Endpoint(PieceModel):
         answer = self._ask("/completions", {**question, "max_tokens": 1, "temperature": 0})
         try:
             found = answer["choices"][0]["logprobs"]
-            if found is None or found["token_logprobs"] is None:
+            if found is None or len(found.get("token_logprobs") or ()) < 2:  # or of the added piece alone
                 raise HarnessError(
-                    f"{self.url} returns no log-probabilities of the prompt: `logprobs` is null; expected a"
-                    " server that gives them with `echo` and `logprobs`, such as vLLM"
+                    f"{self.url} returns no log-probabilities of the prompt: `logprobs` is"
+                    f" {json.dumps(found):.60}; expected a server that gives them with `echo` and `logprobs`,"
+                    " such as vLLM"
                 )
             return checked(found, len(pieces))
-        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise HarnessError(
                 f"{self.url}: {type(error).__name__}: {error}; expected completions with `echo` and"
                 " `logprobs` for a prompt of ids"
