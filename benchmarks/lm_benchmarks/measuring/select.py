@@ -78,13 +78,13 @@ def with_distinct_names(results: Iterable[Result]) -> list[Result]:
     for field in dict.fromkeys((*APART, *(field for of_model in facts for field in of_model))):
         values: dict[tuple[str, ...], set[str]] = {}
         places = [(result.model, *_place(result)) for result in named]
-        own = [of_model.get(field, "unknown") for of_model in facts]
-        for place, value in zip(places, own, strict=True):
+        differing = [of_model.get(field, "unknown") for of_model in facts]
+        for place, value in zip(places, differing, strict=True):
             values.setdefault(place, set()).add(value)
         label = APART.get(field, f"{field} ")
         named = [
             replace(result, model=f"{result.model}, {label}{value}") if len(values[place]) > 1 else result
-            for result, place, value in zip(named, places, own, strict=True)
+            for result, place, value in zip(named, places, differing, strict=True)
         ]
     return named
 
@@ -98,12 +98,12 @@ def last_of_models(results: Iterable[Result], *, fields: Iterable[str] = ()) -> 
 def runs_of_models(results: Iterable[Result]) -> list[list[Result]]:
     """The last result of each model. Seeds of one recipe are runs of one model, as in `find_runs`."""
     recipes: dict[object, list[Result]] = {}
-    for one in last_of_models(results):
-        recipes.setdefault(one.recipe or identity_of(one), []).append(one)
-    found: list[list[Result]] = []
+    for result in last_of_models(results):
+        recipes.setdefault(result.recipe or identity_of(result), []).append(result)
+    models: list[list[Result]] = []
     for runs in recipes.values():
-        found += [sorted(runs, key=_seed)] if _differ_by_seed(runs) else [[run] for run in runs]
-    return found
+        models += [sorted(runs, key=_seed)] if _differ_by_seed(runs) else [[run] for run in runs]
+    return models
 
 
 def with_distinct_models(models: Sequence[Sequence[Result]]) -> list[list[Result]]:
