@@ -7,13 +7,13 @@ references", "References, notes & sources". No heading of the 720 articles of Wi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
-from itertools import takewhile
+from itertools import pairwise
 from typing import Final
 
-from wikitext_builder.extraction.markers import BLOCK, BOX, BREAK, GONE, SEAM, UNKNOWN
+from wikitext_builder.extraction.markers import BLOCK, BOX, BREAK, GONE, SEAM, UNKNOWN, UNKNOWN_START
 from wikitext_builder.extraction.markup import replace_external_links
 from wikitext_builder.wiki.languages import LANGUAGES
 
@@ -41,6 +41,9 @@ class Block:
     text: str
     level: int = 0
     listed: bool = False  # it is an item of a list
+    # Of HTML only. A list of references or a citation that is left out is a source without text.
+    source: bool = False  # it has a citation, or a link out of the wiki
+    linked: bool = False  # it is a link to another page and nothing else
 
 
 def split_blocks(text: str, switches: tuple[str, ...] = ()) -> list[Block]:
@@ -74,7 +77,7 @@ def _set_apart(lines: list[str]) -> Iterator[str]:
         if BLOCK not in line and BOX not in line:
             yield line
         elif not line.strip(NO_TEXT):
-            yield ""
+            yield from ("", GONE, "") if GONE in line else ("",)  # a list of references counts
         elif BLOCK in line and (line[0] not in FIRST_OF_OWN_LINE or _joins_neighbours(line)):
             for piece in remove_quotes(line).replace(BOX, GONE).split(BLOCK):
                 yield from ("", piece)
@@ -192,12 +195,19 @@ PAIRS = (("{{", "}}"), ("[[", "]]"), ("{|", "|}"), ("efbegin", "efend"))
 ALONE = re.compile(r"<(?:br|hr|wbr)\b")
 
 
-def select_sections(found: Sequence[Block], *, removed: Sequence[str], mode: str) -> list[Block]:
+def select_sections(
+    found: Sequence[Block],
+    *,
+    removed: Sequence[str],
+    mode: str,
+    by_content: bool = False,
+    marked: bool = False,
+) -> list[Block]:
     """Return the blocks that stay in the article.
 
     `official` removes the heading and the own text of a section; its sub-sections stay, and a heading stays
     if all of its text was tables. `clean` removes the sub-sections and empty headings too. If no names are
-    known, the content decides, see `before_list_sections`.
+    known, or with `by_content`, the content decides, see `list_sections`.
 
     >>> found = [Block(text="Notes", level=2), Block(text="a")]
     >>> found += [Block(text="Sources A", level=3), Block(text="b")]
@@ -206,10 +216,11 @@ def select_sections(found: Sequence[Block], *, removed: Sequence[str], mode: str
     >>> select_sections(found, removed=["Notes"], mode="clean")
     []
     """
-    if not removed:
-        kept = list(found[: before_list_sections(found)])
-    else:
-        kept = _without(found, is_removed_by(removed), trees=mode != "official")
+    is_removed = is_removed_by(removed)
+    gone = {place for place, block in enumerate(found) if block.level and is_removed(_name(block))}
+    if by_content or not removed:
+        gone = list_sections(found, gone, marked=marked)
+    kept = _without(found, gone, trees=mode != "official")
     return kept if mode == "official" else _without_empty(kept)
 
 
@@ -239,7 +250,8 @@ def _is_closed(text: str) -> bool:
 
 
 def _name(block: Block) -> str:
-    return UNKNOWN.sub("", block.text).replace(GONE, "").strip()
+    text = UNKNOWN.sub("", block.text) if UNKNOWN_START in block.text else block.text
+    return text.replace(GONE, "").strip()
 
 
 def is_removed_by(names: Sequence[str]) -> Callable[[str], bool]:
@@ -260,12 +272,12 @@ def is_removed_by(names: Sequence[str]) -> Callable[[str], bool]:
     return is_one
 
 
-def _without(found: Sequence[Block], is_removed: Callable[[str], bool], *, trees: bool) -> list[Block]:
+def _without(found: Sequence[Block], gone: Set[int], *, trees: bool) -> list[Block]:
     """Return the blocks outside of removed sections, which with `trees` include their sub-sections."""
     kept, inside = [], 0  # the level of the removed section that the block is in
-    for block in found:
+    for place, block in enumerate(found):
         if block.level and (not trees or not inside or block.level <= inside):
-            inside = block.level if is_removed(_name(block)) else 0
+            inside = block.level if place in gone else 0
         if not inside:
             kept.append(block)
     return kept
@@ -276,7 +288,7 @@ def _without_empty(found: Sequence[Block]) -> list[Block]:
     shallowest_below = 0  # the level of the next kept heading; 7 if text comes next
     for block in reversed(found):
         if not block.level:
-            shallowest_below = 7
+            shallowest_below = 7 if _name(block) else shallowest_below
         elif block.level >= shallowest_below:
             continue
         else:
@@ -285,46 +297,99 @@ def _without_empty(found: Sequence[Block]) -> list[Block]:
     return kept[::-1]
 
 
-# Sections that primarily feature lists, by their content, for languages whose names of them no table has: the
-# last ones of an article, as far as each is empty or a list of sources or of names. How often that is right
-# in English, whose names are known: `docs/dataset-card.md`.
-ITEMS: Final = 0.5  # of the words at least are in items of lists
+# Sections that primarily feature lists, by their content. How often that is right in English, whose names
+# are known: `docs/dataset-card.md`.
+ITEMS: Final = 0.5  # of the words at least are in items of lists, or in sources
 ALIKE: Final = 0.5  # of the items at least are sources or names
 NAME_WORDS, SOURCE_WORDS = 12, 10  # a name has at most, a source with a year at least so many
+LINK_WORDS: Final = 40  # at most before the references: longer ones are of works or places
+LABEL: Final = 20  # characters at most over a list of references, such as a word in bold
 LARGEST: Final = 0.5  # of the words of an article: a page that has more in such sections is a list itself
 SOURCE = re.compile(r"ISBN|ISSN|OCLC|\bdoi\b|https?:|\bpp?\. ?\d")
+ADDRESS = re.compile(r"https?://\S+")  # a paragraph with more is text
 EVENT = re.compile(r"\d{1,4}\b.{0,10}?(?:[-–—]|&[nm]dash;)")  # of a chronology, also of births and deaths
+NO_NAME = re.compile(f"[\\d{UNKNOWN_START}{GONE}]")
 YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
+# What a section is: nothing that is shown, citations that are left out, references, sources alone, links
+# alone, a list that can be of sources or of names, a list of anything else, or running text.
+EMPTY, CITED, REFERENCES, SOURCES, LINKS, LIST, OTHER_LIST, PROSE = range(8)
 
 
-def before_list_sections(found: Sequence[Block]) -> int:
-    """Return how many headings and paragraphs come before the list sections at the end of an article."""
-    starts = [index for index, one in enumerate(found) if one.level == 2]
-    ends = [*starts[1:], len(found)]
-    sections = [(start, found[start:end]) for start, end in zip(starts, ends, strict=False)]
-    lists = [start for start, section in takewhile(lambda one: _is_list(one[1]), reversed(sections))]
-    first = min(lists, default=len(found))
-    return first if _words(found[first:]) <= LARGEST * _words(found) else len(found)
+def list_sections(found: Sequence[Block], named: Set[int] = frozenset(), *, marked: bool = False) -> set[int]:
+    """Return the places of the headings of an article's list sections, with those that are `named` so.
+
+    At the end of an article these are its references, each list after them, lists of sources before them, and
+    at once before them one of links alone. Elsewhere it is what has no text but sources, or such a name and
+    no running text. `marked` blocks say what is a source, as those of HTML do.
+    """
+    starts = [place for place, block in enumerate(found) if block.level]
+    sections = [found[start + 1 : end] for start, end in pairwise([*starts, len(found)])]
+    kinds = [_kind(section, marked) for section in sections]
+    names = {number for number, start in enumerate(starts) if start in named}
+    every = range(len(kinds))
+    texts = (number for number in reversed(every) if kinds[number] > LIST and number not in names)
+    tail = next(texts, -1) + 1
+    first = next((number for number in every[tail:] if _has_references(sections[number], marked)), len(kinds))
+    gone = {number for number in names if number >= tail or kinds[number] != PROSE}
+    gone |= {number for number in every if marked and kinds[number] in {CITED, REFERENCES}}
+    gone |= {number for number in every[tail:] if number > first or kinds[number] in {REFERENCES, SOURCES}}
+    before = next((number for number in reversed(every[tail:first]) if number not in gone), first)
+    if before < first < len(kinds) and kinds[before] == LINKS and _words(sections[before]) <= LINK_WORDS:
+        gone.add(before)
+    following = below = 0  # the level of the next heading that stays, and of the next one
+    for number in reversed(every):  # a heading of nothing but such sections
+        level = found[starts[number]].level
+        is_last = following == 0 and not marked  # perhaps references that only a template shows
+        if kinds[number] == EMPTY and following <= level and (below > level or is_last):
+            gone.add(number)
+        following, below = following if number in gone else level, level
+    unnamed = sum(_words(sections[number]) for number in gone - names)
+    too_much = unnamed > 0 and unnamed > LARGEST * _words(found)
+    return {starts[number] for number in (names if too_much else gone)}
 
 
-def _is_list(section: Sequence[Block]) -> bool:
-    own = [one for one in section if not one.level and _name(one)]
-    items = [one for one in own if one.listed]
-    if not own:
-        return True
-    return _words(items) >= ITEMS * _words(own) and sum(map(_is_source_or_name, items)) >= ALIKE * len(items)
+def _kind(section: Sequence[Block], marked: bool) -> int:
+    texts = [block for block in section if _name(block)]
+    items = [block for block in texts if block.listed or _is_source(block)]
+    if sum(len(_name(block)) for block in texts) <= LABEL * marked and _has_references(section, marked):
+        return REFERENCES
+    if not texts:
+        return CITED if any(block.source for block in section) else EMPTY
+    if _words(items) < ITEMS * _words(texts):
+        return PROSE
+    if all(map(_is_source, items)):
+        return SOURCES
+    if all(block.linked if marked else _is_name(block) for block in texts):
+        return LINKS
+    return LIST if sum(map(_is_source_or_name, items)) >= ALIKE * len(items) else OTHER_LIST
+
+
+def _has_references(section: Sequence[Block], marked: bool) -> bool:
+    """Return True if a list of references stands there; in wikitext that is a hole, and nothing else."""
+    if marked:
+        return any(block.source and not block.listed and not block.text for block in section)
+    return len(section) > 0 and not any(map(_name, section))
+
+
+def _is_source(block: Block) -> bool:
+    return block.source or (SOURCE.search if block.listed else ADDRESS.fullmatch)(_name(block)) is not None
 
 
 def _is_source_or_name(item: Block) -> bool:
-    words = len(_name(item).split())
     if EVENT.match(item.text):
         return False
-    if SOURCE.search(item.text) or UNKNOWN.search(item.text) or GONE in item.text:  # a template, an address
+    if _is_source(item) or UNKNOWN.search(item.text) or GONE in item.text:  # a template, an address
         return True
     if YEAR.search(item.text):
-        return words >= SOURCE_WORDS
-    return words <= NAME_WORDS and not any(map(str.isdigit, item.text))
+        return len(item.text.split()) >= SOURCE_WORDS
+    return _is_name(item)
+
+
+def _is_name(item: Block) -> bool:
+    """Return True if an item has neither a number nor a hole, and not many words."""
+    words = item.text.split()
+    return len(words) <= NAME_WORDS and item.listed and not NO_NAME.search(item.text)
 
 
 def _words(found: Sequence[Block]) -> int:
-    return sum(len(_name(one).split()) for one in found)
+    return sum(len(_name(block).split()) for block in found)

@@ -22,7 +22,7 @@ from wikitext_builder.extraction.macros import words
 from wikitext_builder.extraction.macros.registry import is_removed
 from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut, formula
 from wikitext_builder.extraction.markup import BLOCKS, HIDDEN
-from wikitext_builder.extraction.page import PREFERRED, check_choices, lay_out
+from wikitext_builder.extraction.page import CONVERTED, PREFERRED, check_choices, choose_variant, lay_out
 from wikitext_builder.extraction.trim import CONTROLS, POINTS, REMOVED_TAGS, close_gap
 from wikitext_builder.limits import HTML_BYTES, HTML_DEPTH
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
@@ -34,16 +34,21 @@ REMOVED_CLASSES = frozenset(words("rendered classes removed"))
 REMOVED_IDS = frozenset(["contentSub", "coordinates", "siteNotice", "siteSub", "toc"])
 REMOVED_ROLES = frozenset(["navigation", "note"])  # a list of links, a hatnote
 REFERENCE = frozenset(["reference", "mw-ref"])
-FORMULAS = frozenset(
-    ["mwe-math-element", "mwe-math-fallback-image-inline", "tex", "texhtml-formula", "texerror"]
-)  # the last: a formula that the wiki could not draw
+REFERENCE_LISTS = frozenset(["references", "mw-references-wrap", "reflist", "refbegin"])
+FORMULA_CLASS = "mwe-math"  # how the names of a formula's classes begin
+FORMULAS = frozenset(["tex", "texhtml-formula", "texerror"])  # the last: one that the wiki could not draw
 DISPLAY_STYLE = "{\\displaystyle"  # MediaWiki puts it around the LaTeX, up to a closing brace
 FORMULA_TAGS = frozenset(["math", "chem"])
 HEADINGS = {f"h{level}": max(level, 2) for level in range(1, 7)}  # level 1 is for the title only
 # {{'}} and similar templates put thin spaces around an apostrophe; they do not separate words.
 PADDED = re.compile("\u200d?\u200a(['\"]+)\u200b?")
 LISTEN = re.compile(rf"\([\s{GONE}]*listen[\s{GONE}]*\)|ⓘ")  # links to sounds beside pronunciations
-AROUND_CITATIONS = " \t\n\xa0.,;"  # a list item with only this outside of its citations is a source
+# What the text of a block stands in, and whether it has a picture. With only these marks outside of its
+# citations an item of a list is a source, and outside of its links it only leads to other pages.
+PLAIN, LINK, EXTERNAL, CITATION, PICTURE = 1, 2, 4, 8, 16
+AROUND = " \t\n\xa0.,;"
+WORD = re.compile(r"[^\W\d_]{3}")  # in superscript brackets: a note of editors, as in `[citation needed]`
+DASHES = ("–", "—", "―")  # a paragraph after a quotation that begins with one names its author
 TAG = re.compile(r"<[^<>]*>")
 EXTENSION, TRANSCLUSION = "mw:Extension/", "mw:Transclusion"  # what an element is of, in Parsoid's `typeof`
 TARGET = re.compile(r'"wt":\s*"([^"|{}\\<]+)')  # the name of a template, in Parsoid's `data-mw`
@@ -86,7 +91,10 @@ def extract_rendered(
     check_choices(sections, incomplete)
     left_out = LeftOut()
     found = split_rendered_blocks(page_html, names, left_out)
-    kept = select_sections(found, removed=names.removed_sections, mode=sections)
+    # WikiText is English: there names decide, as in the official files.
+    kept = select_sections(
+        found, removed=names.removed_sections, mode=sections, by_content=names.code != "en", marked=True
+    )
     article = lay_out(page, kept, left_out, names, sections=sections, incomplete=incomplete)
     reasons = ("error" if call in left_out.errors else "no-template" for call in article.left_out)
     return replace(article, reasons=tuple(reasons))
@@ -136,8 +144,12 @@ class _Walker:
         self.preformatted = 0
         self.items = 0  # open items of lists
         self.after_reference = False
-        self.citation_at = 0  # depth of the open citation; 0 if none is
-        self.cited = self.uncited = False  # the block has text in citations, and outside of them
+        self.kind, self.kind_at = PLAIN, 0  # of the text; the depth of the open link or citation
+        self.kinds = 0  # of the texts of the block, together
+        self.raised = 0, 0  # depth of the open superscript, and the pieces before it
+        self.latex_at = 0  # depth of the element in the formula whose text is LaTeX
+        self.latex: list[str] = []
+        self.quoted = 0  # the blocks up to the end of a quotation that no other block follows
         self.variant = 0, 0, ""  # of the open element: its depth, the pieces before it, its text
 
     # --- called by libxml2
@@ -150,6 +162,7 @@ class _Walker:
         if self.removed_at:
             if self.in_formula:
                 self.read_latex(attributes)
+                self.latex_at = self.latex_at or self.depth * (tag == "annotation")
             return
         if self.outside and not self.enters(attributes):
             return
@@ -157,7 +170,7 @@ class _Walker:
         if mark is None and attributes:
             mark = self.unshown(attributes)
         if mark is not None:
-            self.remove(tag, mark)
+            self.remove(tag, mark, attributes.get("class", "").split())
             if self.in_formula:
                 self.read_latex(attributes)
         elif tag in HEADINGS:
@@ -171,8 +184,13 @@ class _Walker:
             self.pieces.append(BREAK)
         elif tag == "q":
             self.pieces.append('"')
-        elif tag == "cite" and not self.citation_at and "citation" in attributes.get("class", "").split():
-            self.citation_at = self.depth
+        elif tag == "cite" and self.kind != CITATION and "citation" in attributes.get("class", "").split():
+            self.kind, self.kind_at = CITATION, self.depth
+        elif tag == "a" and self.kind == PLAIN:
+            leads_out = "external" in attributes.get("class", "") or attributes.get("rel") == "mw:ExtLink"
+            self.kind, self.kind_at = EXTERNAL if leads_out else LINK, self.depth
+        elif tag == "sup":
+            self.raised = self.depth, len(self.pieces)
         if mark is None and "data-mw-variant" in attributes:
             self.variant = self.depth, len(self.pieces), _variant(attributes["data-mw-variant"])
 
@@ -180,6 +198,9 @@ class _Walker:
         """Close an element."""
         depth, self.depth = self.depth, self.depth - 1
         if self.removed_at:
+            if depth == self.latex_at:
+                self.latex_at = 0
+                self.read_latex({"alt": "".join(self.latex).strip().strip("$").strip()})
             if depth == self.removed_at:
                 self.removed_at, self.in_formula = 0, False
                 if self.displayed:
@@ -187,16 +208,21 @@ class _Walker:
             return
         if self.outside:
             return
-        if depth == self.citation_at:
-            self.citation_at = 0
-        if (depth, len(self.pieces)) == self.variant[:2]:
+        if depth == self.kind_at:
+            self.kind, self.kind_at = PLAIN, 0
+        if depth == self.variant[0] and len(self.pieces) == self.variant[1]:
             self.pieces.append(self.variant[2])
         if tag in HEADINGS or tag in BLOCKS:
             self.flush()
             self.preformatted -= tag == "pre"
             self.items -= tag == "li"
+            self.quoted = len(self.found) if tag == "blockquote" else self.quoted
         elif tag == "q":
             self.pieces.append('"')
+        elif tag == "sup" and depth == self.raised[0]:
+            raised = "".join(self.pieces[self.raised[1] :]).strip()
+            if raised.startswith("[") and raised.endswith("]") and WORD.search(raised):
+                self.pieces[self.raised[1] :] = [GONE]
         if depth == self.root_at:
             self.flush()
             self.outside, self.root_at = 1, 0
@@ -204,12 +230,14 @@ class _Walker:
     def data(self, text: str) -> None:
         """Text, perhaps only a piece of what belongs together."""
         if self.removed_at or self.outside:
+            if self.latex_at and self.in_formula:
+                self.latex.append(text)
             return
         if self.after_reference and text[0] in POINTS:
             close_gap(self.pieces, " ,;" if text[0] == ")" else " ")
         self.after_reference = False
-        self.cited |= self.citation_at > 0
-        self.uncited |= not self.citation_at and text.strip(AROUND_CITATIONS) != ""
+        if text.strip(AROUND):
+            self.kinds |= self.kind
         if "&" in text:
             text = text.replace("&", "&amp;")  # as a reader sees it: polishing would decode an entity
         self.pieces.append(text.replace("\n", BREAK) if self.preformatted else text)
@@ -231,9 +259,11 @@ class _Walker:
         self.outside, self.root_at = 0, self.depth
         return True
 
-    def remove(self, tag: str, mark: str) -> None:
+    def remove(self, tag: str, mark: str, classes: list[str]) -> None:
         """Leave out an element, with a mark in its place."""
         self.in_formula = mark == FORMULA
+        self.latex, self.latex_at = [], self.depth * ("tex" in classes)
+        self.kinds |= PICTURE * (tag == "img") | CITATION * ("Z3988" in classes)
         if tag in BLOCKS and tag != "figure":
             self.flush()
             if mark == FORMULA:
@@ -243,6 +273,9 @@ class _Walker:
             self.pieces.append(mark)
         else:
             self.after_reference = True
+        if not REFERENCE_LISTS.isdisjoint(classes):
+            self.flush()
+            self.found.append(Block(text="", source=True))
         self.removed_at = self.depth
 
     def unshown(self, attributes: Mapping[str, str]) -> str | None:
@@ -252,8 +285,8 @@ class _Walker:
         picture. A link to the page of a missing picture has a label; that of the picture itself leads to an
         upload.
         """
-        kinds = attributes.get("typeof", "").split()
-        if "new" in attributes.get("class", "").split():
+        names, kinds = attributes.get("class", ""), attributes.get("typeof", "")
+        if "new" in names and "new" in names.split():
             if "wpDestFile=" in attributes.get("href", ""):
                 return GONE
             title = attributes.get("title", "")
@@ -261,7 +294,7 @@ class _Walker:
             return self.unknown(name) if namespace in self.names.template_namespaces else None
         if "mw:Error" not in kinds:
             return None
-        if tags := [kind.removeprefix(EXTENSION) for kind in kinds if kind.startswith(EXTENSION)]:
+        if tags := [kind.removeprefix(EXTENSION) for kind in kinds.split() if kind.startswith(EXTENSION)]:
             return GONE if tags[0] in REMOVED_TAGS else self.unknown(f"#tag:{tags[0]}", is_error=True)
         target = TARGET.search(attributes.get("data-mw", ""))
         name = target[1] if target else attributes.get("about", "")
@@ -282,20 +315,30 @@ class _Walker:
             if latex.startswith(DISPLAY_STYLE) and latex.endswith("}"):
                 latex = latex.removeprefix(DISPLAY_STYLE).removesuffix("}")
             self.pieces[-1], self.in_formula = formula(latex), False
+            self.latex_at = 0
 
     def flush(self) -> None:
         """End a heading, or a paragraph per line."""
         text = PADDED.sub(r"\1", LISTEN.sub(GONE, "".join(self.pieces)))
+        if "-{" in text and self.names.code in CONVERTED:
+            text = choose_variant(text, self.names.code)
         level, self.heading = self.heading, 0
-        is_source = self.items > 0 and self.cited and not self.uncited
+        kinds, self.kinds = self.kinds, 0
         self.pieces, self.after_reference, self.displayed = [], False, False
-        self.cited = self.uncited = False
         if level:
             self.found.append(Block(text=text.replace(BREAK, " ").strip(), level=level))
-        elif text and not text.isspace() and not is_source:
+        elif not text or text.isspace():
+            return
+        elif self.items and kinds & ~PICTURE == CITATION:
+            self.found.append(Block(text="", listed=True, source=True))
+        elif self.quoted == len(self.found) > 0 and text.lstrip().startswith(DASHES):
+            self.quoted = 0
+        else:
+            source = kinds & (CITATION | EXTERNAL) > 0 and (self.items > 0 or not kinds & PLAIN)
             for line in text.split(BREAK):
                 if kept := line.strip().lstrip(": "):
-                    self.found.append(Block(text=kept, listed=self.items > 0))
+                    block = Block(text=kept, listed=self.items > 0, source=source, linked=kinds == LINK)
+                    self.found.append(block)
 
 
 def _variant(data: str) -> str:
@@ -305,10 +348,10 @@ def _variant(data: str) -> str:
     '电脑'
     """
     try:
-        said = json.loads(data)
-        texts = {one["l"]: one["t"] for one in said.get("twoway", ())}
-        one = said["disabled"]["t"] if "disabled" in said else ""
-        return TAG.sub("", one or next((texts[code] for code in (*PREFERRED, *texts) if code in texts), ""))
+        rule = json.loads(data)
+        texts = {text["l"]: text["t"] for way in ("twoway", "oneway") for text in rule.get(way, ())}
+        chosen = next((texts[code] for code in (*PREFERRED, *texts) if code in texts), "")
+        return TAG.sub("", next((rule[flag]["t"] for flag in ("disabled", "filter") if flag in rule), chosen))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return ""
 
@@ -319,20 +362,20 @@ def _replacement(tag: str, attributes: Mapping[str, str]) -> str | None:
     >>> _replacement("sup", {"class": "reference"}), _replacement("b", {}), _replacement("table", {}) == GONE
     ('', None, True)
     """
-    classes = attributes.get("class", "").split()
-    if tag in FORMULA_TAGS or not FORMULAS.isdisjoint(classes):
+    names = attributes.get("class", "")
+    classes = names.split() if names else ()
+    if tag in FORMULA_TAGS or (names and (FORMULA_CLASS in names or not FORMULAS.isdisjoint(classes))):
         return FORMULA
     if tag in REMOVED_ELEMENTS or tag == "img":
         return GONE
     if not attributes:
         return None
-    if not REFERENCE.isdisjoint(classes) and tag in {"sup", "span"}:
-        return ""
-    if not REMOVED_CLASSES.isdisjoint(classes) or attributes.get("id") in REMOVED_IDS:
-        return GONE
-    if attributes.get("role") in REMOVED_ROLES:
-        return GONE
-    if classes == ["noexcerpt"]:  # a loudspeaker; together with other classes it is a pronunciation
+    if names:
+        if tag in {"sup", "span"} and not REFERENCE.isdisjoint(classes):
+            return ""
+        if tag != "code" and not REMOVED_CLASSES.isdisjoint(classes):  # in a line it is text, with colours
+            return GONE
+    if attributes.get("id") in REMOVED_IDS or attributes.get("role") in REMOVED_ROLES:
         return GONE
     hidden = "style" in attributes and tag != "section" and HIDDEN.search(attributes["style"])
     return GONE if hidden else None

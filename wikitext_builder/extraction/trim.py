@@ -65,7 +65,7 @@ def _kept_pieces(text: str) -> list[str]:
         kept.append(text[position : end if keep else start])
         position = end
         if name in BLOCK_TAGS:
-            kept.append(BLOCK)
+            kept.append(f"{BLOCK}{GONE}{BLOCK}" if name == "references" else BLOCK)  # its place counts
         elif name and not keep and before in OPENINGS and after in CLOSINGS:
             kept.append(GONE)  # `(<ref>…</ref>)`: the parentheses go too
         elif name and not keep and before == "'" == after:

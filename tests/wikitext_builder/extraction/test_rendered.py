@@ -1,6 +1,7 @@
 """extract_rendered: HTML gives the lines of its wikitext; hostile HTML takes no more time; formulas."""
 
 import contextlib
+import json
 import time
 
 import pytest
@@ -53,6 +54,30 @@ def test_other_languages_have_names_of_their_own():
     assert body("<p>a</p><h2>Weblinks</h2><p>b</p>", language="de") == ["a"]
 
 
+PROSE = "<p>Tea is old, and drunk by each and all, with milk or without it, at five or at ten, and here.</p>"
+REFERENCES = '<div class="mw-references-wrap"><ol class="references"><li>x</li></ol></div>'
+
+
+@each("extract/rendered", "language, page_html, kept", "sections")
+@pytest.mark.parametrize("mode", ["official", "clean"])
+def test_what_a_section_consists_of_decides(language, page_html, kept, mode):
+    page_html = page_html.replace("PROSE", PROSE).replace("REFERENCES", REFERENCES)
+    found = article(page_html, language=language, sections=mode).lines[3:]
+    empty = [] if mode == "official" else ["Explanatory notes", "D", "E"]
+    assert [line.strip("= ") for line in found if heading_level(line)] == [
+        one for one in kept if one not in empty
+    ]
+
+
+def test_shared_cases_of_html():
+    rows = map(json.loads, data("cases-unseen.jsonl").read_text("utf-8").splitlines())
+    of_html = [row for row in rows if row["call"] == "extract-html"]
+    assert of_html
+    for row in of_html:
+        page_html = row["wikitext"].removeprefix("HTML: ")
+        assert body(page_html, language=row["language"]) == row["want"].split("\n"), row["id"]
+
+
 def test_of_a_page_with_a_skin_only_the_article_counts():
     page_html = (
         "<html><head><title>x</title></head><body><p>Log in</p><div id='mw-content-text'>"
@@ -91,7 +116,7 @@ def test_hostile_html_takes_seconds_at_most(page_html):
     page_html = page_html.replace("SIZES", "".join(f"<font size={n}>" for n in range(900)))
     started = time.process_time()
     with contextlib.suppress(RejectedError):
-        article(page_html)
+        article(page_html, language="uk")  # the content of its sections decides
     assert time.process_time() - started < 10
 
 
