@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wikitext_builder.article import SECTIONS
-from wikitext_builder.cli.command_line import FILE, SECTIONS_HELP, json_option, language_option, listed, run
+from wikitext_builder.cli.command_line import FILE, SECTIONS_HELP, json_option, listed, run
 from wikitext_builder.progress import shown_progress
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ LONGEST = 400  # characters of a line that is shown
 @click.option("--api", default="", show_default=False, help="api.php of a wiki that renders the pages.")
 @click.option("--contact", default="", show_default=False, help="Your address, for the wiki.")
 @click.option("--official", type=FILE, help="WikiText file with articles of the same titles.")
-@language_option
+@click.option("--language", default="en", help="Wikipedia's code, such as de.")
 @click.option("--sections", type=click.Choice(SECTIONS), default=SECTIONS[0], help=SECTIONS_HELP)
 @click.option("--limit", type=click.IntRange(min=1), help="The largest number of pages.")
 @click.option("--title", default="", show_default=False, help="Only the page of this title.")

@@ -83,7 +83,8 @@ def test_only_the_worst_are_kept():
 
 
 def test_the_sample_loses_nothing_and_a_cut_paragraph_is_seen():
-    pages = [one.content for one in read_pages(SAMPLE_DUMP) if isinstance(one.content, Page)]
+    every = [one.content for one in read_pages(SAMPLE_DUMP) if isinstance(one.content, Page)]
+    pages = [one for one in every if not one.wikitext.startswith("#REDIRECT")]
     assert counted(*pages).lost == 0
     count, expected = LostWords(), 0
     for one in pages:
