@@ -24,7 +24,8 @@ and a sum: the derivatives of all gates are computed together before the loop, t
 """
 
 # Shapes: T = time, B = batch, H = hidden, G = 4H: the gates i, f, g, o side by side, as in nn.LSTM. In a
-# highway: G = 2H: h and t side by side, D = depth, N = T D: steps.
+# highway: G = 2H: h and t side by side, D = depth, N = T D: steps. With the state before the first step there
+# are U = T + 1 or M = N + 1 states.
 
 from __future__ import annotations
 
@@ -63,18 +64,18 @@ class _LSTMRecurrence(torch.autograd.Function):
         H, dtype = G // 4, weight_GH.dtype
         ctx.gates_type, gates_TBG = gates_TBG.dtype, gates_TBG.to(h_BH.dtype)
         per_gate = mask is not None and mask.dim() == 3
-        weight_HG = (weight_GH.view(4, H, H).mT if per_gate else weight_GH.t()).contiguous()
-        h_TBH = gates_TBG.new_empty(T + 1, B, H)
-        c_TBH, tanh_TBH = torch.empty_like(h_TBH), gates_TBG.new_empty(T, B, H)
-        h_TBH[0], c_TBH[0] = h_BH, c_BH
-        h_steps, c_steps = h_TBH.unbind(), c_TBH.unbind()
+        transposed = (weight_GH.view(4, H, H).mT if per_gate else weight_GH.t()).contiguous()
+        h_UBH = gates_TBG.new_empty(T + 1, B, H)
+        c_UBH, tanh_TBH = torch.empty_like(h_UBH), gates_TBG.new_empty(T, B, H)
+        h_UBH[0], c_UBH[0] = h_BH, c_BH
+        h_steps, c_steps = h_UBH.unbind(), c_UBH.unbind()
         zoned = isinstance(zone, Tensor) or zone != 0
         output_TBH = torch.empty_like(tanh_TBH) if zoned else None
         outputs = h_steps[1:] if output_TBH is None else output_TBH.unbind()
         # In place: the gradient of the product that computed the gates does not need them.
         for t, (gates_BG, tanh_BH) in enumerate(zip(gates_TBG.unbind(), tanh_TBH.unbind(), strict=True)):
             h_last, h, c_last, c = h_steps[t], h_steps[t + 1], c_steps[t], c_steps[t + 1]
-            _add_product(gates_BG, (h_last if mask is None else h_last * mask).to(dtype), weight_HG)
+            _add_product(gates_BG, (h_last if mask is None else h_last * mask).to(dtype), transposed)
             gates_BG[:, : 2 * H].sigmoid_()
             gates_BG[:, 2 * H : 3 * H].tanh_()
             gates_BG[:, 3 * H :].sigmoid_()
@@ -84,10 +85,10 @@ class _LSTMRecurrence(torch.autograd.Function):
             if zoned:
                 torch.lerp(outputs[t], h_last, _zone_at(zone, t), out=h)
         zone_mask = zone if isinstance(zone, Tensor) else None
-        ctx.save_for_backward(gates_TBG, h_TBH, c_TBH, tanh_TBH, weight_GH, mask, zone_mask)
+        ctx.save_for_backward(gates_TBG, h_UBH, c_UBH, tanh_TBH, weight_GH, mask, zone_mask)
         ctx.rate = 0.0 if isinstance(zone, Tensor) else zone
         ctx.set_materialize_grads(False)
-        return h_TBH[1:], c_TBH[1:], output_TBH
+        return h_UBH[1:], c_UBH[1:], output_TBH
 
     @staticmethod
     @once_differentiable
@@ -97,12 +98,12 @@ class _LSTMRecurrence(torch.autograd.Function):
         grad_c_TBH: Tensor | None,
         grad_output_TBH: Tensor | None,
     ) -> tuple[Tensor | None, ...]:
-        gates_TBG, h_TBH, c_TBH, tanh_TBH, weight_GH, mask, zone_mask = ctx.saved_tensors
+        gates_TBG, h_UBH, c_UBH, tanh_TBH, weight_GH, mask, zone_mask = ctx.saved_tensors
         zone: Zone = ctx.rate if zone_mask is None else zone_mask
         zoned = zone_mask is not None or zone != 0
         dgates_TBG = torch.empty_like(gates_TBG, dtype=weight_GH.dtype)
         buffer_BG = None if dgates_TBG.dtype == gates_TBG.dtype else torch.empty_like(gates_TBG[0])
-        dh, dc, buffer_BH = (torch.zeros_like(h_TBH[0]) for _ in range(3))
+        dh, dc, buffer_BH = (torch.zeros_like(h_UBH[0]) for _ in range(3))
         for t in reversed(range(len(gates_TBG))):
             i, f, g, o = gates_TBG[t].chunk(4, dim=1)
             dgates_BG = dgates_TBG[t] if buffer_BG is None else buffer_BG
@@ -119,7 +120,7 @@ class _LSTMRecurrence(torch.autograd.Function):
             tanh_backward(torch.mul(dh, o, out=buffer_BH), tanh_TBH[t], grad_input=buffer_BH)
             dc.add_(buffer_BH)
             sigmoid_backward(torch.mul(dc, g, out=buffer_BH), i, grad_input=di)
-            sigmoid_backward(torch.mul(dc, c_TBH[t], out=buffer_BH), f, grad_input=df)
+            sigmoid_backward(torch.mul(dc, c_UBH[t], out=buffer_BH), f, grad_input=df)
             tanh_backward(torch.mul(dc, i, out=buffer_BH), g, grad_input=dg)
             sigmoid_backward(torch.mul(dh, tanh_TBH[t], out=buffer_BH), o, grad_input=do)
             dc.mul_(f)
@@ -128,7 +129,7 @@ class _LSTMRecurrence(torch.autograd.Function):
             dh = _h_gradient(dgates_TBG[t], weight_GH, mask).to(dh.dtype)
             if dh_zoned is not None:
                 dh.add_(dh_zoned)
-        dweight_GH = _lstm_weight_gradient(dgates_TBG, h_TBH[:-1], mask)
+        dweight_GH = _lstm_weight_gradient(dgates_TBG, h_UBH[:-1], mask)
         return dgates_TBG.to(ctx.gates_type), dh, dc, dweight_GH, None, None
 
 
@@ -214,11 +215,11 @@ class _HighwayRecurrence(torch.autograd.Function):
         D, H, dtype = len(weight_DGH), G // 2, weight_DGH.dtype
         gates_TDBG = bias_DG.to(s_BH.dtype)[:, None].repeat(T, 1, B, 1)
         gates_TDBG[:, 0] += inputs_TBG
-        gates_NBG, s_NBH = gates_TDBG.view(-1, B, G), s_BH.new_empty(T * D + 1, B, H)
-        s_NBH[0] = s_BH
+        gates_NBG, s_MBH = gates_TDBG.view(-1, B, G), s_BH.new_empty(T * D + 1, B, H)
+        s_MBH[0] = s_BH
         weights = weight_DGH.mT.contiguous().unbind()
         steps = zip(gates_NBG.unbind(), gates_NBG[..., :H].unbind(), gates_NBG[..., H:].unbind(), strict=True)
-        states = s_NBH.unbind()
+        states = s_MBH.unbind()
         for n, (gates, h, t) in enumerate(steps):
             masked_s = masked(states[n], mask_BH)
             if dtype == masked_s.dtype:
@@ -226,24 +227,24 @@ class _HighwayRecurrence(torch.autograd.Function):
             else:
                 gates.add_(masked_s.to(dtype) @ weights[n % D])
             torch.lerp(states[n], h.tanh_(), t.sigmoid_(), out=states[n + 1])
-        ctx.save_for_backward(gates_NBG, s_NBH, weight_DGH, mask_BH)
+        ctx.save_for_backward(gates_NBG, s_MBH, weight_DGH, mask_BH)
         ctx.types = inputs_TBG.dtype, bias_DG.dtype
-        return s_NBH[D::D]
+        return s_MBH[D::D]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_TBH: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
-        gates_NBG, s_NBH, weight_DGH, mask_BH = ctx.saved_tensors
+        gates_NBG, s_MBH, weight_DGH, mask_BH = ctx.saved_tensors
         inputs_type, bias_type = ctx.types
         D, (N, B, G) = len(weight_DGH), gates_NBG.shape
         h_NBH, t_NBH = gates_NBG.chunk(2, dim=-1)
         carry_NBH = 1 - t_NBH
-        slope_h_NBH, slope_t_NBH = (1 - h_NBH.square()) * t_NBH, (h_NBH - s_NBH[:-1]) * t_NBH * carry_NBH
+        slope_h_NBH, slope_t_NBH = (1 - h_NBH.square()) * t_NBH, (h_NBH - s_MBH[:-1]) * t_NBH * carry_NBH
         slopes = torch.stack([slope_h_NBH, slope_t_NBH], dim=2).unbind()  # ds' / d(h, t): (B, 2, H) per step
         dgates_NBG = torch.empty_like(gates_NBG, dtype=weight_DGH.dtype)
         dgates, dgates_h_t = dgates_NBG.unbind(), dgates_NBG.view(N, B, 2, G // 2).unbind()
         weights, carries, grads = weight_DGH.unbind(), carry_NBH.unbind(), grad_TBH.unbind()
-        ds_BH = torch.zeros_like(s_NBH[0])
+        ds_BH = torch.zeros_like(s_MBH[0])
         ds_B1H = ds_BH[:, None]
         for n in reversed(range(N)):
             if n % D == D - 1:
@@ -255,7 +256,7 @@ class _HighwayRecurrence(torch.autograd.Function):
             else:
                 ds_BH.add_(masked(dgates[n] @ weights[n % D], mask_BH))
         dbias_DG = dgates_NBG.view(-1, D, B, G).sum(dim=(0, 2), dtype=bias_type)
-        dweight_DGH = _highway_weight_gradient(dgates_NBG, masked(s_NBH[:-1], mask_BH), D)
+        dweight_DGH = _highway_weight_gradient(dgates_NBG, masked(s_MBH[:-1], mask_BH), D)
         return dgates_NBG.view(-1, D, B, G)[:, 0].to(inputs_type), ds_BH, dweight_DGH, dbias_DG, None
 
 

@@ -39,8 +39,8 @@ def look_back(
     return total_BT, match_BT
 
 
-def _step_blocks(values_BT: Tensor) -> tuple[Tensor, ...]:
-    return torch.split(values_BT, STEPS_AT_ONCE, dim=1)
+def _step_blocks(values: Tensor) -> tuple[Tensor, ...]:
+    return torch.split(values, STEPS_AT_ONCE, dim=1)
 
 
 def visible(in_text_BS: Tensor, steps: int, window: int) -> Tensor:
@@ -54,10 +54,10 @@ def _log_sum_exp(scores_BTS: Tensor, mask_BTS: Tensor) -> Tensor:
     return scores_BTS.masked_fill(~mask_BTS, LOG_ZERO).logsumexp(dim=-1)
 
 
-def windows(values_BS: Tensor, window: int) -> Tensor:
+def windows(values: Tensor, window: int) -> Tensor:
     """Return each step's window, oldest word first: (B, T, W, ...) from (B, S, ...), without a copy.
 
     >>> windows(torch.arange(5)[None], 3).tolist()
     [[[0, 1, 2], [1, 2, 3], [2, 3, 4]]]
     """
-    return values_BS.unfold(1, window, 1).movedim(-1, 2)
+    return values.unfold(1, window, 1).movedim(-1, 2)

@@ -14,7 +14,7 @@ Monte Carlo dropout averages probabilities over masks (Gal and Ghahramani 2015).
 """
 
 # Shapes: B = batch, T = time, W = window, H = hidden, M = samples of masks, C = caches of the grid,
-# S = positions that a block of steps looks back on.
+# N = steps of a block, S = positions that they look back on.
 
 from __future__ import annotations
 
@@ -150,25 +150,25 @@ def _caches_log_probs(stream: Tensor, hidden_TH: Tensor, grid: Sequence[NeuralCa
     parts = []
     for begin in range(0, len(stream), STEPS_AT_ONCE):
         end, first = min(begin + STEPS_AT_ONCE, len(stream)), max(0, begin - widest)
-        back_TS = torch.arange(begin, end, device=stream.device)[:, None] - torch.arange(
+        back_NS = torch.arange(begin, end, device=stream.device)[:, None] - torch.arange(
             first, end, device=stream.device
         )
-        scores_TS = hidden_TH[begin:end] @ hidden_TH[first:end].mT
-        same_TS = stream[begin:end, None] == stream[None, first:end]
+        scores_NS = hidden_TH[begin:end] @ hidden_TH[first:end].mT
+        same_NS = stream[begin:end, None] == stream[None, first:end]
         rows = []
         for config in grid:
             span = slice(max(0, begin - config.window - first), None)  # no step looks further back
-            in_window_TS = (back_TS[:, span] > 0) & (back_TS[:, span] <= config.window)
-            rows.append(_log_share(config.theta * scores_TS[:, span], in_window_TS, same_TS[:, span]))
+            in_window_NS = (back_NS[:, span] > 0) & (back_NS[:, span] <= config.window)
+            rows.append(_log_share(config.theta * scores_NS[:, span], in_window_NS, same_NS[:, span]))
         parts.append(torch.stack(rows))
     return torch.cat(parts, dim=1).double()
 
 
-def _log_share(scores_TS: Tensor, in_window_TS: Tensor, same_TS: Tensor) -> Tensor:
+def _log_share(scores_NS: Tensor, in_window_NS: Tensor, same_NS: Tensor) -> Tensor:
     """Return the log of the share of the places with the step's word; for 0 it is LOG_ZERO."""
-    total_T = scores_TS.masked_fill(~in_window_TS, LOG_ZERO).logsumexp(dim=1)
-    match_T = scores_TS.masked_fill(~(in_window_TS & same_TS), LOG_ZERO).logsumexp(dim=1)
-    return (match_T - total_T.clamp(min=LOG_ZERO / 2)).clamp(min=LOG_ZERO)
+    total_N = scores_NS.masked_fill(~in_window_NS, LOG_ZERO).logsumexp(dim=1)
+    match_N = scores_NS.masked_fill(~(in_window_NS & same_NS), LOG_ZERO).logsumexp(dim=1)
+    return (match_N - total_N.clamp(min=LOG_ZERO / 2)).clamp(min=LOG_ZERO)
 
 
 class MonteCarloDropout(Generic[State]):

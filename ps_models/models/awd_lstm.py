@@ -1,6 +1,6 @@
-"""AWD-LSTM, the regularised LSTM of Merity et al. (2017), arXiv 1708.02182.
+"""Implements AWD-LSTM, the regularised LSTM of Merity et al. (2017), arXiv 1708.02182.
 
-Section 2: DropConnect on the recurrent weights U, one mask for all steps of an update.
+Section 2: DropConnect on the recurrent weights U, with the same mask for all steps of an update.
 Section 4: locked dropout of the embedding's output, between layers and of the last output; dropout of types,
     the same in all rows; an embedding narrower than the layers, which the softmax is tied to.
 Section 4.6: activation regularisation, in nats per token, added to the loss, of the last layer's outputs h:
@@ -9,8 +9,8 @@ Section 4.6: activation regularisation, in nats per token, added to the loss, of
 
 Random chunk lengths and NT-ASGD belong to training: `random_strides` and `averaging_interval`.
 
-The dropped weights replace the weights during one call and are not kept. No copy of them can become stale, so
-a model can be evaluated at any point of training.
+The dropped weights replace the weights during a call and are not kept. No copy of them can become stale, so a
+model can be evaluated at any point of training.
 """
 
 # Shapes: B = batch, T = time, E = embedding, H = a layer's outputs: E in the last one, V = vocabulary.
@@ -46,11 +46,11 @@ class AWDLSTMConfig(SoftmaxConfig):
     activation: Amount = 2.0  # alpha; section 5
     temporal_activation: Amount = 1.0  # beta; section 5
     softmax_bias: bool = True
-    init: Amount = 0.1  # the embedding is uniform in [-init, init]; layers as H^-1/2, section 5
+    init: Amount = 0.1  # the embedding is uniform in [-init, init], layers in [-H^-1/2, H^-1/2]; section 5
 
 
 class AWDLSTMState(NamedTuple):
-    """What the model knows of the past. Not yet read: its last token."""
+    """The model's memory of the past, and its last token, which it has not read yet."""
 
     token_B: Tensor
     h: tuple[Tensor, ...]  # per layer: (B, H)
@@ -58,23 +58,27 @@ class AWDLSTMState(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """The last layer's outputs of one call, (B, T, E)."""
+    """The last layer's outputs in a call, before and after dropout, (B, T, E)."""
 
     raw_BTE: Tensor
     dropped_BTE: Tensor
 
 
 class AWDLSTM(StreamModel[AWDLSTMState]):
-    """Embedding, layers of LSTM with dropped weights, the embedding again as softmax."""
+    """Embedding, LSTM layers with dropped weights, softmax with the embedding's weights."""
 
     def __init__(self, config: AWDLSTMConfig) -> None:
         super().__init__()
         self.config = config
         E = config.embedding_size
-        self.sizes = [E, *[config.hidden_size] * (config.layers - 1), E]  # of inputs, and of the last outputs
+        self.sizes = [
+            E,
+            *[config.hidden_size] * (config.layers - 1),
+            E,
+        ]  # of the layers' inputs, then the outputs
         self.embedding = nn.Embedding(config.vocab_size, E)
         self.layers = nn.ModuleList(
-            LSTMLayer(size, out) for size, out in zip(self.sizes, self.sizes[1:], strict=False)
+            LSTMLayer(input_size, size) for input_size, size in zip(self.sizes, self.sizes[1:], strict=False)
         )
         # Its bias is 0 at first.
         self.softmax = Softmax(self.embedding.weight, bias=config.softmax_bias, sampled=config.sampled)
@@ -84,26 +88,26 @@ class AWDLSTM(StreamModel[AWDLSTMState]):
                 nn.init.uniform_(parameter, -(size**-0.5), size**-0.5)
 
     def initial_state(self, batch_size: int) -> AWDLSTMState:
-        """The state at the start of a text: zeros, and `<eos>` is the next token to read."""
+        """Return the state at the start of a text: zeros, and `<eos>` is the next token to read."""
         zeros = tuple(self.zeros(batch_size, size) for size in self.sizes[1:])
         return AWDLSTMState(self.start(batch_size), zeros, zeros)
 
     def loss_and_penalty(
         self, tokens: Tensor, state: AWDLSTMState, scored: int | None = None, advance: int | None = None
     ) -> tuple[Tensor, Tensor, AWDLSTMState]:
-        """Nats of the last `scored` tokens, and the activations' penalty; see `StreamModel`."""
+        """Return the nats of the last `scored` tokens, and the activations' penalty; see `StreamModel`."""
         scored, advance = scored_and_advance(tokens, scored, advance)
         outputs, state = self.outputs(tokens, state, at=advance)
-        nats_BT = -self.score(outputs.dropped_BTE[:, -scored:], tokens[:, -scored:])
-        return nats_BT, self.penalty(outputs, scored), detach(state)
+        nats = -self.score(outputs.dropped_BTE[:, -scored:], tokens[:, -scored:])
+        return nats, self.penalty(outputs, scored), detach(state)
 
     def run(self, tokens_BT: Tensor, state: AWDLSTMState, *, at: int) -> tuple[Tensor, AWDLSTMState]:
-        """The outputs that predict each token, and the state after `at` of them; see `StreamModel`."""
+        """Return the outputs that predict the tokens, and the state after `at` tokens; see `StreamModel`."""
         outputs, after = self.outputs(tokens_BT, state, at=at)
         return outputs.dropped_BTE, after
 
     def outputs(self, tokens_BT: Tensor, state: AWDLSTMState, *, at: int) -> tuple[Outputs, AWDLSTMState]:
-        """As `run`, with the outputs before their dropout too."""
+        """Do what `run` does, and also return the outputs before their dropout."""
         config = self.config
         read_BT, token_B = shifted(state.token_B, tokens_BT, at)
         types_V1 = self._mask(config.type_dropout, config.vocab_size, 1)
@@ -122,7 +126,7 @@ class AWDLSTM(StreamModel[AWDLSTMState]):
         return outputs, AWDLSTMState(token_B, h, c)
 
     def _dropped(self, layer: Any) -> dict[str, Tensor]:  # noqa: ANN401 - ModuleList forgets its type
-        """The weights of a layer that differ in this call."""
+        """Return the weights of a layer that differ in this call."""
         weight = layer.weight_hh
         mask = self._mask(self.config.weight_dropout, *weight.shape)
         return {} if mask is None else {"weight_hh": weight * mask}
@@ -131,13 +135,13 @@ class AWDLSTM(StreamModel[AWDLSTMState]):
         return dropout_mask(rate, shape, self.embedding.weight) if self.training else None
 
     def penalty(self, outputs: Outputs, scored: int) -> Tensor:
-        """Of the last outputs, in nats per token. A single step has no differences: that term is then 0."""
+        """Return the penalty of the last outputs, in nats per token; a single step has no second term."""
         config: AWDLSTMConfig = self.config
         penalty = config.activation * outputs.dropped_BTE[:, -scored:].square().mean()
-        steps_BTE = outputs.raw_BTE[:, -scored:].diff(dim=1)
-        if not steps_BTE.numel():
+        changes = outputs.raw_BTE[:, -scored:].diff(dim=1)
+        if not changes.numel():
             return penalty
-        return penalty + config.temporal_activation * steps_BTE.square().mean()
+        return penalty + config.temporal_activation * changes.square().mean()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,8 +168,8 @@ class PointerSentinelAWDLSTM(PointerSentinel):
         scored: int | None = None,
         advance: int | None = None,
     ) -> tuple[Tensor, Tensor, PointerSentinelState]:
-        """Nats of the last `scored` tokens, and the penalties of both; see `StreamModel`."""
+        """Return the nats of the last `scored` tokens, and both penalties; see `StreamModel`."""
         scored, advance = scored_and_advance(tokens, scored, advance)
         outputs, inner = self.inner.outputs(tokens, state.inner, at=advance)
-        nats_BT, pointer, after = self._loss((outputs.dropped_BTE, inner), tokens, state, scored, advance)
-        return nats_BT, self.inner.penalty(outputs, scored) + pointer, after
+        nats, pointer, after = self._loss((outputs.dropped_BTE, inner), tokens, state, scored, advance)
+        return nats, self.inner.penalty(outputs, scored) + pointer, after

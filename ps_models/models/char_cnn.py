@@ -15,7 +15,7 @@ windows of zeros only, whose feature is tanh(b). Here every word has such a wind
 not depend on other words, and a call pads only up to the longest word in it.
 """
 
-# Shapes: B = batch, T = time, N = distinct words, V = vocabulary, C = letters of a word,
+# Shapes: B = batch, T = time, N = distinct words, V = vocabulary, C = bytes of a word, L = bytes in a call,
 # P = places of a window, D = a letter's vector, X = a window's numbers, K = features: a word's vector.
 
 from __future__ import annotations
@@ -93,11 +93,11 @@ class SpelledWords(nn.Module):
 
     def vectors(self, words_N: Tensor) -> Tensor:
         """Return the vectors of words, (N, K)."""
-        codes_NC = self.codes_VC[words_N]
-        if reads_without_waiting(codes_NC):
-            codes_NC = codes_NC[:, : int((codes_NC != FILL[0]).sum(dim=1).max())]
-        codes_NC = functional.pad(codes_NC, (0, self.widest))
-        windows_NPX = self.letters(codes_NC.int()).unfold(1, self.widest, 1).flatten(2)
+        codes_NL = self.codes_VC[words_N]
+        if reads_without_waiting(codes_NL):
+            codes_NL = codes_NL[:, : int((codes_NL != FILL[0]).sum(dim=1).max())]
+        codes_NL = functional.pad(codes_NL, (0, self.widest))
+        windows_NPX = self.letters(codes_NL.int()).unfold(1, self.widest, 1).flatten(2)
         # A product over windows as wide as the widest filter takes half the time of a product per width.
         weights, biases = zip(*(bank.parameters() for bank in self.filters), strict=True)
         padded = [functional.pad(weight, (0, self.widest - weight.shape[-1])) for weight in weights]

@@ -252,7 +252,7 @@ def _caches_log_probs(stream: Tensor, model_T: Tensor, configs: Sequence[Unigram
     for row, config in zip(weights_CW, configs, strict=True):
         row[: config.window] = _weights(config, stream.device).flip(0)
     places_T = torch.arange(len(stream))
-    totals_CT = torch.cat([weights_CW.new_zeros(len(configs), 1), weights_CW.cumsum(dim=1)], dim=1)
+    totals_by_age = torch.cat([weights_CW.new_zeros(len(configs), 1), weights_CW.cumsum(dim=1)], dim=1)
     match_CT = weights_CW.new_zeros(len(configs), len(stream))
     by_word_T = torch.argsort(stream, stable=True)  # the places of each word, in order
     ranks = places_T  # in `by_word_T`, of the tokens whose window may hold another occurrence
@@ -264,20 +264,20 @@ def _caches_log_probs(stream: Tensor, model_T: Tensor, configs: Sequence[Unigram
         if not len(ranks):
             break
         match_CT[:, token] += weights_CW[:, token - earlier - 1]
-    return _log_ratio(match_CT, totals_CT[:, places_T.clamp(max=ages)], model_T)
+    return _log_ratio(match_CT, totals_by_age[:, places_T.clamp(max=ages)], model_T)
 
 
 def _cache_log_probs(words: Tensor, tokens: Tensor, model_BT: Tensor, config: UnigramCacheConfig) -> Tensor:
     """Return log p_cache of tokens, the model's if the cache is empty; `words` begin W places before them."""
     weights_W = _weights(config, tokens.device)
     steps = max(1, PLACES_AT_ONCE // (len(tokens) * config.window))
-    windows_BTW = torch.split(windows(words[:, :-1], config.window), steps, 1)
+    windows_of_blocks = torch.split(windows(words[:, :-1], config.window), steps, 1)
     parts = [
         (
             (window_BTW == target_BT[..., None]).double() @ weights_W,
             (window_BTW != NO_WORD).double() @ weights_W,
         )
-        for window_BTW, target_BT in zip(windows_BTW, torch.split(tokens, steps, 1), strict=True)
+        for window_BTW, target_BT in zip(windows_of_blocks, torch.split(tokens, steps, 1), strict=True)
     ]
     match_BT, total_BT = (torch.cat(column, dim=1) for column in zip(*parts, strict=True))
     return _log_ratio(match_BT, total_BT, model_BT)

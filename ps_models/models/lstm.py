@@ -97,9 +97,9 @@ class LSTMLayer(nn.Module):
 
         `torch.lstm` returns only the last cell, so two calls give the cell after `at` steps.
         """
-        first_TBH, middle = self._torch_lstm(inputs_TBE[:at], start)
-        rest_TBH, _ = self._torch_lstm(inputs_TBE[at:], middle)
-        return torch.cat([first_TBH, rest_TBH]), middle
+        first, middle = self._torch_lstm(inputs_TBE[:at], start)
+        rest, _ = self._torch_lstm(inputs_TBE[at:], middle)
+        return torch.cat([first, rest]), middle
 
     def _torch_lstm(
         self, inputs_TBE: Tensor, start: tuple[Tensor, Tensor]

@@ -1,19 +1,20 @@
-"""The pointer sentinel mixture model of Merity et al. (2016), arXiv 1609.07843, section 2.
+"""Implements the pointer sentinel mixture model of Merity et al. (2016), arXiv 1609.07843, section 2.
 
     q = tanh(W h + b)                         a = softmax([q . h_1, ..., q . h_L, q . s])
     p(w) = g p_vocab(w) + sum of a_i over the places i of w in the window        g = a_(L+1)
 
-h_i is the output after reading word x_i, the word it is paired with; the window ends with the last word read.
-With zoneout h_i is what the LSTM hands up, not the state that it reads in the next step. All in log space:
--log p(w) with log g and the sums of a from one normaliser. From the same sums follows the pointer loss, which
-training adds `pointer_loss` times; the paper does not say whether it does:
+h_i is the output after reading word x_i, with which it is paired; the window ends with the last word read.
+With zoneout h_i is the LSTM's output, not the state that it reads in the next step. All is in log space:
+-log p(w) comes from log g and the sums of a, with the same normaliser. From the same sums follows the pointer
+loss, which training adds `pointer_loss` times; the paper does not say whether its training does:
 
     -log(g + sum of a_i over the places i of w in the window)
 
 The paper's model inside is an LSTM. `PointerSentinel` takes any model with outputs that a softmax reads.
 """
 
-# Shapes: B = batch, T = time, W = window, S = W - 1 + T: positions that some step looks back on, H = hidden.
+# Shapes: B = batch, T = time, W = window, P = W - 1, S = P + T: positions that any step looks back on,
+# H = hidden.
 
 from __future__ import annotations
 
@@ -32,15 +33,15 @@ from ps_models.layers.window import NO_WORD, look_back, windows
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.stream import Masks, StreamModel, scored_and_advance
 
-Inner = Any  # the model inside, and its configuration: of any class, see `PointerSentinel`
+Inner = Any  # the inner model, or its configuration, of any class; see `PointerSentinel`
 
 
 @dataclass(frozen=True, kw_only=True)
 class PointerConfig:
-    """What is configured of every pointer, apart from its window."""
+    """The configuration of every pointer, apart from its window."""
 
-    initial_gate: Share | None = None  # g before training, over a full window; None: given by the weights
-    pointer_rate: Amount = 1.0  # how fast query and sentinel learn, compared with all other weights
+    initial_gate: Share | None = None  # g before training, over a full window; None: as the weights give it
+    pointer_rate: Amount = 1.0  # the learning rate of query and sentinel, relative to that of other weights
     pointer_loss: Amount = 0.0  # the weight of the pointer loss in training; 0: the mixture's loss alone
 
 
@@ -52,33 +53,33 @@ class PointerSentinelConfig(PointerConfig, LSTMConfig):
 
 
 class PointerSentinelState(NamedTuple):
-    """The state of the model inside, and the window: the last W words, the outputs after all but the last."""
+    """The state of the inner model, and the window: the last W words, the outputs after all but the last."""
 
     inner: AnyState
     words_BW: Tensor  # NO_WORD before the text began
-    hidden_BWH: Tensor  # W - 1 of them, as the model inside handed them up
+    hidden_BPH: Tensor  # outputs of the inner model
 
 
 class Inspection(NamedTuple):
-    """The parts of each prediction, for pictures and statistics."""
+    """The parts of predictions, for pictures and statistics."""
 
     log_probs_BT: Tensor  # of the tokens, by the mixture
     vocab_log_probs_BT: Tensor  # of the tokens, by the softmax alone
     gate_BT: Tensor  # g, the share of the softmax
     words_BTW: Tensor  # the window of each prediction, oldest word first; NO_WORD before the text began
     attention_BTW: Tensor  # a; with the gate they sum to one
-    hidden_BTH: Tensor  # outputs; `vocab_log_probs` computes the softmax over all words from them
+    hidden_BTH: Tensor  # outputs, from which `vocab_log_probs` computes the softmax over all words
 
 
 class PointerSentinel(StreamModel[PointerSentinelState]):
     """Mixes the softmax of the inner model with a pointer to the words of a window.
 
-    The inner model has `initial_state`, `score` and `softmax`, and a `run` as `LSTM.run`. Names of its
-    weights begin with `name`. The configuration has `init` and what `PointerConfig` has.
+    The inner model has `initial_state`, `score` and `softmax`, and a `run` like `LSTM.run`. Names of its
+    weights begin with `name`. The configuration is a `PointerConfig` that also has `init`.
     """
 
     def __init__(self, name: str, inner: nn.Module, config: Inner, *, size: int, window: int) -> None:
-        """Fresh weights of query and sentinel; `size` is that of the outputs."""
+        """Draw the weights of query and sentinel; `size` is the size of the outputs."""
         super().__init__()
         self.inner_name, self.config, self.window = name, config, window
         self.add_module(name, inner)
@@ -91,32 +92,32 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
 
     @property
     def inner(self) -> Inner:
-        """The model inside."""
+        """The inner model."""
         return getattr(self, self.inner_name)
 
     @torch.no_grad()
     def _set_gate(self, gate: float) -> None:
-        """Choose q . s such that g has this value while all q . h_i are near 0, as they are at first."""
+        """Set q . s so that g has this value while all q . h_i are near 0, as they are at first."""
         bias, H = 0.1, len(self.sentinel)
         score = math.log(self.window * gate / (1 - gate))
         self.query.bias.fill_(bias)
         self.sentinel.fill_(score / (H * math.tanh(bias)))
 
     def initial_state(self, batch_size: int) -> PointerSentinelState:
-        """The state at the start of a text: `<eos>` alone in the window."""
+        """Return the state at the start of a text: only `<eos>` is in the window."""
         inner, W = self.inner.initial_state(batch_size), self.window
         words_BW = inner.token_B.new_full((batch_size, W), NO_WORD)
         words_BW[:, -1] = inner.token_B
-        hidden_BWH = wide(self.sentinel.new_zeros(batch_size, W - 1, len(self.sentinel)))
-        return PointerSentinelState(inner, words_BW, hidden_BWH)
+        hidden_BPH = wide(self.sentinel.new_zeros(batch_size, W - 1, len(self.sentinel)))
+        return PointerSentinelState(inner, words_BW, hidden_BPH)
 
     def scores_and_hidden(
         self, tokens: Tensor, state: PointerSentinelState, masks: Masks | None = None
     ) -> tuple[Tensor, Tensor, PointerSentinelState]:
-        """Scores and the outputs that they came from; see `StreamModel`."""
+        """Return scores and the outputs that they came from; see `StreamModel`."""
         T = tokens.shape[1]
-        given: dict[str, Any] = {} if masks is None else {"masks": masks}
-        outputs = self.inner.run(tokens, state.inner, at=T, **given)
+        given_masks: dict[str, Any] = {} if masks is None else {"masks": masks}
+        outputs = self.inner.run(tokens, state.inner, at=T, **given_masks)
         past_BSH, words_BS, next_state = self._past(outputs, tokens, state, T)
         log_probs_BT, _ = self._mixture(past_BSH, words_BS, tokens)
         return log_probs_BT, past_BSH[:, -T:], next_state
@@ -128,16 +129,16 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
         scored: int | None = None,
         advance: int | None = None,
     ) -> tuple[Tensor, Tensor | float, PointerSentinelState]:
-        """Nats of the last `scored` tokens, and the weighted pointer loss of each; see `StreamModel`.
+        """Return the nats of the last `scored` tokens, and their weighted pointer losses; see `StreamModel`.
 
-        With `scored` + W - 1 tokens or more, every window consists of outputs computed in this call.
+        With `scored` + W - 1 tokens or more, every window consists of outputs that this call computes.
         """
         scored, advance = scored_and_advance(tokens, scored, advance)
         return self._loss(self.inner.run(tokens, state.inner, at=advance), tokens, state, scored, advance)
 
     @torch.no_grad()
     def next_log_probs(self, state: PointerSentinelState) -> Tensor:
-        """Log-probabilities of all words as the next one; see `StreamModel`."""
+        """Return log-probabilities of all words as the next one; see `StreamModel`."""
         parts, _ = self.inspect(state.inner.token_B[:, None], state)
         vocab_BV = self.vocab_log_probs(parts.hidden_BTH[:, 0])
         words_BW = parts.words_BTW[:, 0].clamp(min=0)
@@ -145,15 +146,15 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
         return torch.logaddexp(parts.gate_BT.log() + vocab_BV, pointer_BV.log())
 
     def vocab_log_probs(self, hidden_NH: Tensor) -> Tensor:
-        """The softmax component over all words, (N, vocabulary)."""
+        """Return log-probabilities of all words by the softmax alone, (N, V)."""
         log_probs_NV: Tensor = self.inner.softmax.log_probs(hidden_NH)
         return log_probs_NV
 
     @torch.no_grad()
     def inspect(self, tokens: Tensor, state: PointerSentinelState) -> tuple[Inspection, PointerSentinelState]:
-        """The parts of the prediction of each token, and the state after them.
+        """Return the parts of the prediction of each token, and the state after the tokens.
 
-        It holds (batch, time, window) numbers: inspect a long text in chunks.
+        They have (B, T, W) numbers: inspect a long text in chunks.
         """
         T, W = tokens.shape[1], self.window
         outputs = self.inner.run(tokens, state.inner, at=T)
@@ -178,9 +179,9 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
     def _past(
         self, outputs: tuple[Tensor, AnyState], tokens_BT: Tensor, state: PointerSentinelState, at: int
     ) -> tuple[Tensor, Tensor, PointerSentinelState]:
-        """Outputs and words of all positions that any step looks back on, and the state after `at` tokens."""
+        """Return outputs and words of the positions that any step looks back on, and the state after `at`."""
         W, (hidden_BTH, inner) = self.window, outputs
-        past_BSH = torch.cat([state.hidden_BWH, hidden_BTH], dim=1)
+        past_BSH = torch.cat([state.hidden_BPH, hidden_BTH], dim=1)
         words = torch.cat([state.words_BW, tokens_BT], dim=1)
         next_state = PointerSentinelState(inner, words[:, at : at + W], past_BSH[:, at : at + W - 1])
         return past_BSH, words[:, :-1], next_state
@@ -194,26 +195,26 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
         advance: int,
     ) -> tuple[Tensor, Tensor | float, PointerSentinelState]:
         past_BSH, words_BS, next_state = self._past(outputs, tokens, state, advance)
-        seen = scored + self.window - 1
+        reach = scored + self.window - 1  # positions that the scored tokens look back on
         log_probs_BT, pointer_BT = self._mixture(
-            past_BSH[:, -seen:], words_BS[:, -seen:], tokens[:, -scored:]
+            past_BSH[:, -reach:], words_BS[:, -reach:], tokens[:, -scored:]
         )
         weight = self.config.pointer_loss
         return -log_probs_BT, -weight * pointer_BT if weight else 0.0, detach(next_state)
 
     def _mixture(self, past_BSH: Tensor, words_BS: Tensor, tokens_BT: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-probabilities of tokens, each from its own output and the window that ends with it.
+        """Return log-probabilities of tokens, each from its output and the window that ends with that output.
 
-        Also the logarithms of g plus the attention at the places of the token, which need no softmax.
+        Also return the logarithms of g plus the attention at the token's places, which need no softmax.
         """
         hidden_BTH = past_BSH[:, -tokens_BT.shape[1] :]
         query_BTH = self._query(hidden_BTH)
         sentinel_BT = self._sentinel_score(query_BTH)
         total_BT, match_BT = look_back(query_BTH, past_BSH, words_BS, tokens_BT, self.window)
         vocab_BT = sentinel_BT + self.inner.score(hidden_BTH, tokens_BT)
-        whole_BT = torch.logaddexp(sentinel_BT, total_BT)
-        pointer_BT = torch.logaddexp(sentinel_BT, match_BT) - whole_BT
-        return torch.logaddexp(vocab_BT, match_BT) - whole_BT, pointer_BT
+        normaliser_BT = torch.logaddexp(sentinel_BT, total_BT)
+        pointer_BT = torch.logaddexp(sentinel_BT, match_BT) - normaliser_BT
+        return torch.logaddexp(vocab_BT, match_BT) - normaliser_BT, pointer_BT
 
     def _query(self, hidden_BTH: Tensor) -> Tensor:
         rate = self.config.pointer_rate
@@ -221,7 +222,7 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
         return torch.tanh(wide(functional.linear(hidden_BTH, weight_HH, bias_H)))
 
     def _sentinel_score(self, query_BTH: Tensor) -> Tensor:
-        """The scores q . s, in float32 also under autocast."""
+        """Return the scores q . s, in float32 even under autocast."""
         with torch.autocast(query_BTH.device.type, enabled=False):
             return query_BTH @ slowed(self.sentinel, self.config.pointer_rate)
 
@@ -233,15 +234,15 @@ class PointerSentinelLSTM(PointerSentinel):
         super().__init__("lstm", LSTM(config), config, size=config.hidden_size, window=config.window)
 
     def locked_masks(self, samples: int, generator: torch.Generator) -> Masks:
-        """Those of the LSTM."""
+        """Draw the masks of the LSTM."""
         masks: Masks = self.inner.locked_masks(samples, generator)
         return masks
 
 
 def slowed(parameter: Tensor, rate: float) -> Tensor:
-    """The same numbers; their gradient is multiplied by the rate.
+    """Return the same numbers, with a gradient that is multiplied by the rate.
 
-    All scores of a window change with q, so with a rate of the LSTM's for SGD, 25 per token, one update moves
-    the sentinel's score by several nats. After a few, g is 1 and has no gradient any more.
+    All scores of a window change with q, so at the LSTM's learning rate for SGD, 25 per token, an update
+    moves the sentinel's score by several nats. After a few updates g is 1 and has no gradient any more.
     """
     return parameter if rate == 1 else torch.lerp(parameter.detach(), parameter, rate)

@@ -19,7 +19,7 @@ from ps_models.models.rnn import (
     RNNLDAConfig,
 )
 from ps_models.models.sum_product import SumProductConfig, SumProductNetwork
-from ps_models.models.transformer import BLOCK, Transformer, TransformerConfig
+from ps_models.models.transformer import POSITIONS_AT_ONCE, Transformer, TransformerConfig
 from tests.ps_models.tiny import after_an_update, assert_same, spelled, with_norms, with_topics
 
 WORDS = ("<unk>", "<eos>", "a", "cat", "cats", "naïve", "tac", "incomprehensible")
@@ -231,7 +231,7 @@ def test_a_model_is_its_equations(make, step, monkeypatch):
 
 def test_blocks_of_a_transformers_attention_do_not_matter():
     model = attention(4, 12).double().eval()
-    tokens = torch.randint(V, (1, 2 * BLOCK + 37))
+    tokens = torch.randint(V, (1, 2 * POSITIONS_AT_ONCE + 37))
     whole, _ = model(tokens, model.initial_state(1))
     state, parts = model.initial_state(1), []
     for chunk in torch.split(tokens, 50, dim=1):

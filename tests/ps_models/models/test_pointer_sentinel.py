@@ -141,7 +141,7 @@ def test_algorithm_1_looks_back_on_new_outputs_only():
     model, tokens = model_of(4).eval(), tokens_of(2, 8)
     state = model.initial_state(2)
     _, state = model.loss(tokens, state)
-    stale = state._replace(hidden_BWH=torch.full_like(state.hidden_BWH, 99.0))
+    stale = state._replace(hidden_BPH=torch.full_like(state.hidden_BPH, 99.0))
     again, _ = model.loss(tokens[:, :5], state, scored=2)
     other, _ = model.loss(tokens[:, :5], stale, scored=2)
     assert torch.equal(again, other)
@@ -211,7 +211,7 @@ def test_awd_lstm_keeps_its_penalty() -> None:
     assert penalty == expected > 0
     assert torch.equal(nats, plain)
     assert not torch.allclose(nats, alone)  # the pointer has its part
-    assert torch.equal(after.hidden_BWH, after_plain.hidden_BWH)
+    assert torch.equal(after.hidden_BPH, after_plain.hidden_BPH)
     free = PointerSentinelAWDLSTM(replace(AWD, activation=0.0, temporal_activation=0.0)).double().eval()
     assert free.loss_and_penalty(tokens, free.initial_state(2))[1] == 0
 
