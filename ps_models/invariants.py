@@ -8,7 +8,7 @@ entry of a table at the end. The benchmarks check the same invariants on the tex
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
@@ -21,6 +21,8 @@ ROWS, LENGTH = 3, 12  # of the random texts
 GROUP: Final = 256  # words per call when many are scored as the next one, or fewer:
 STATE: Final = 2**28  # bytes of all their states, which are large with a cache
 SUMS: Final = 1e-3  # that a sum of probabilities may be off by: models of low precision add in a high one
+ERRORS: Final = 5  # standard errors that an estimated sum may be too large by: by chance 1 of 3 million is
+COMPARED: Final = 64  # words whose scores one by one are compared with those of `next_log_probs`
 CAUSES: Final = {
     "sum": ". Usual causes: the model reads the word that it predicts, or its scores are of no log_softmax"
 }
@@ -45,7 +47,10 @@ class Trial:
     times: Sequence[int] = range(1, LENGTH)  # from which tokens change
     prefixes: Sequence[int] = (0, LENGTH)  # tokens before sums over words
     words: Tensor | None = None  # over which probabilities are summed; None: the whole vocabulary
+    drawn: Tensor | None = None  # words drawn from the others, with replacement, to estimate their sum
+    chances: Tensor | None = None  # of each of these words to be drawn
     texts: Sequence[Tensor] = ()  # read side by side; (): the rows of `tokens`
+    estimates: list[tuple[float, float]] = field(default_factory=list)  # sums with their standard errors
 
     @cached_property
     def whole(self) -> Tensor:
@@ -106,6 +111,17 @@ class Trial:
         if lowest - min(self.tolerance, SUMS) <= total <= 1 + min(self.tolerance, SUMS):
             return ""
         return f"the probabilities of {len(scores)} words sum to {total:.6f} after {after} tokens"
+
+    def estimate(self, listed: Tensor, drawn: Tensor) -> tuple[float, float]:
+        """The sum of the probabilities of all words without bias, and its standard error.
+
+        The mean of p / q over the drawn words estimates the sum over all that could be drawn. The ratio is
+        taken to vary by its mean or more, because a few words that were not drawn can be far from the others.
+        """
+        ratios = (drawn.double() - self.chances.log()).exp()  # type: ignore[union-attr] # words were drawn
+        mean = float(ratios.mean())
+        error = max(mean, float(ratios.std())) / len(ratios) ** 0.5
+        return float(listed.double().exp().sum()) + mean, error
 
     def differ(self, found: Tensor, expected: Tensor, when: str) -> str:
         """How scores differ; "" if they do not."""
@@ -267,23 +283,40 @@ def batch_law(trial: Trial) -> Iterator[str]:
 def sum_law(trial: Trial) -> Iterator[str]:
     """The probabilities of all words sum to one; with an open vocabulary, to at most one.
 
-    A model with `next_log_probs` gives all scores in one call. Then some words are also scored one by one.
+    The word that comes has the score that it has in the text. A model with `next_log_probs` gives all scores
+    in one call; then only some words are also scored one by one.
     """
     device, size = trial.tokens.device, trial.vocab_size
     for length in trial.prefixes:
-        prefix = trial.tokens[:1, :length]
+        prefix, comes = trial.tokens[:1, :length], trial.tokens[0, length : length + 1]
         state, after = trial.after(prefix), prefix.shape[1]
         every = trial.every_score(state)
-        if every is None:
-            words = torch.arange(size, device=device) if trial.words is None else trial.words
-            every = trial.next_scores(state, words)
-        else:
-            drawn = torch.randperm(size, generator=torch.Generator().manual_seed(length))
-            words = (drawn if trial.words is None else trial.words)[:GROUP].to(device)
+        words = torch.arange(size, device=device) if trial.words is None else trial.words
+        drawn = words[:0] if trial.drawn is None else trial.drawn
+        if every is not None:
+            order = torch.randperm(len(words), generator=torch.Generator().manual_seed(length))
+            words, drawn = words[order[:COMPARED].to(device)], drawn[:0]
+        scores = trial.next_scores(state, torch.cat([comes, words, drawn]))
+        alone, listed, others = torch.split(scores, [len(comes), len(words), len(drawn)])
+        when = f"when the next word is scored alone after {after} tokens"
+        yield trial.differ(alone, trial.whole[0, length : length + 1], when)
+        if every is not None:
             yield trial.differ(
-                every[words], trial.next_scores(state, words), f"from `next_log_probs` after {after} tokens"
+                every[torch.cat([comes, words])], scores, f"from `next_log_probs` after {after} tokens"
             )
-        yield trial.sum_breaks(every, after)
+        yield trial.sum_breaks(listed if every is None else every, after)
+        if len(others):
+            trial.estimates.append(trial.estimate(listed, others))
+            yield excess(trial.estimates[-1:], f"after {after} tokens")
+
+
+def excess(estimates: Sequence[tuple[float, float]], where: str) -> str:
+    """What is wrong with the mean of independent estimates of sums; "" if chance explains it."""
+    totals, errors = zip(*estimates, strict=True)
+    total, error = sum(totals) / len(totals), sum(error**2 for error in errors) ** 0.5 / len(errors)
+    if total <= 1 + SUMS + ERRORS * error:
+        return ""
+    return f"the probabilities of all words sum to {total:.4f} {where}, estimated within {error:.1g}"
 
 
 def memory_law(trial: Trial) -> Iterator[str]:

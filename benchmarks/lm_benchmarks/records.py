@@ -176,7 +176,9 @@ class Tried(Record, frozen=True, kw_only=True):
 
     seed: Int63
     places: Int63
-    unit: str  # what a place is: articles, windows, or in older records a token and those after it, `places`
+    unit: str  # what a place is: chunks, windows, or in older records articles, or tokens: `places`
+    surest: Int63 = 0  # tokens with the highest scores, before which probabilities were also summed
+    certain: Int63 = 0  # tokens of probability one
 
     @property
     def hidden(self) -> float:
@@ -186,10 +188,12 @@ class Tried(Record, frozen=True, kw_only=True):
     def __str__(self) -> str:
         """Where the invariants were checked, and what is not ruled out, in a few sentences."""
         beginning = "" if self.unit == "windows" else f"on the first {BEGINNING} tokens and "
+        surest = f", and sums before its {self.surest} most certain tokens" if self.surest else ""
+        certain = f" {self.certain:,} tokens have probability 1." if self.certain else ""
         return (
             f"Invariants were checked {beginning}in {self.places} random {self.unit} of the run (seed"
-            f" {self.seed}). This can miss violations in fewer than {self.hidden:.0%} of all {self.unit} (95%"
-            f" confidence), far from the start of an article, or by a model that detects the test."
+            f" {self.seed}){surest}.{certain} This can miss violations in fewer than {self.hidden:.0%} of all"
+            f" {self.unit} (95% confidence), or by a model that detects the test."
         )
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
+from lm_benchmarks.conventions import Window
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
+from lm_benchmarks.measuring.models import open_model
 from torch import Tensor
 
 Change = Callable[[Tensor, Tensor], Tensor]
@@ -113,6 +116,40 @@ class Recalls(Uniform):
         return ((self.known + 1) / (self.known + 1).sum()).log()[tokens]
 
 
+COUNTS = Counter[int]()  # of the module: a model that is opened again has them
+
+
+class CountsInModule(Uniform):
+    """Honest, but what all models of its kind have read before it was opened is more likely."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size, self.counted)
+        counts = torch.tensor([COUNTS[word] for word in range(size)]).double() + 1
+        self.known = (counts / counts.sum()).log()
+
+    def counted(self, scores: Tensor, tokens: Tensor) -> Tensor:
+        COUNTS.update(tokens.flatten().tolist())
+        return self.known[tokens]
+
+
+FOLDER = ""  # of a model of `transformers`
+
+
+def counts_pieces(inputs: Inputs) -> LoadedModel:
+    """A model of pieces that is better by what all of its kind have read before it was opened."""
+    opened = open_model(f"transformers:{FOLDER}", inputs)
+    model: Any = opened.model
+    scored, gain = model.target_log_probs, 1e-4 * COUNTS[0]
+
+    def target_log_probs(windows: Sequence[Window]) -> Iterator[Tensor]:
+        for scores in scored(windows):
+            COUNTS[0] += len(scores)
+            yield scores + gain
+
+    model.target_log_probs = target_log_probs
+    return opened
+
+
 def remembers(size: int) -> Uniform:
     """The more it was asked, the better it is."""
     calls = itertools.count(1)
@@ -139,4 +176,5 @@ def maker(kind: Callable[[int], object]) -> Callable[[Inputs], object]:
 
 
 KINDS: tuple[Callable[[int], object], ...] = (Uniform, Peeks, Recalls, SureLater, TooMuchLater, int)
+counts, counts_too = maker(CountsInModule), maker(CountsInModule)
 uniform, peeks, recalls, sure_later, too_much_later, no_model = map(maker, KINDS)

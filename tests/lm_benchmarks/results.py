@@ -36,7 +36,7 @@ RESULT = Result(
     command="lm-benchmarks run 'x y'",
     written="2026-01-01T00:00:00+00:00",
     recipe="mix:lstm/small,kn-5",
-    tried=Tried(seed=1, places=20, unit="articles"),
+    tried=Tried(seed=1, places=20, unit="chunks"),
     trained=(
         Trained(
             recipe="lstm/small",

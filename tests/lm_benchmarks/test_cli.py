@@ -206,12 +206,12 @@ def test_json_has_no_infinite_number(data):
 def test_check_says_which_law_is_broken(data, failed):
     text = run("check", "kn-5", "--data", data, "--tokens", 100, "--seed", 3)
     assert text.split()[1:12:2] == ["kept"] * 6
-    assert re.search(r"and in \d+ random articles of the run \(seed 3\)", text)
+    assert re.search(r"and in \d+ random chunks of the run \(seed 3\)", text)
     assert "This can miss violations in fewer than" in text
     told = CliRunner().invoke(commands, ["check", "tests.lm_benchmarks.cheats:peeks", "--data", str(data)])
     assert re.search(r"^future +scores differ", told.stdout, re.MULTILINE)
-    assert str(told.exception) == "the model violates 3 of 6 invariants"  # which ones, the table has said
-    assert "random articles" not in told.stdout  # the beginning has shown it
+    assert str(told.exception) == "the model violates 4 of 6 invariants"  # which ones, the table has said
+    assert "random chunks" not in told.stdout  # the beginning has shown it
     assert failed("check", "tests.lm_benchmarks.cheats:peeks", "--data", data)
 
 
@@ -221,7 +221,7 @@ def test_a_model_that_cheats_later_fails_but_its_record_says_why(data, tmp_path)
     for cheat, context in (("sure", "carried"), ("too_much", "carried"), ("too_much", "article")):
         model = f"tests.lm_benchmarks.cheats:{cheat}_later"
         arguments = ("run", model, "--data", long, "--results", path, "--context", context)
-        with pytest.raises(HarnessError, match=r"violates .* of 6 invariants; sum: .* sum to .*, in article"):
+        with pytest.raises(HarnessError, match=r"violates .* of 6 invariants; sum: .* sum to .*, at token"):
             run(*arguments)
         assert "BREAKS sum" in run(*arguments, "--allow-broken")
         first, second = read_results(path)[-2:]

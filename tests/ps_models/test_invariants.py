@@ -14,6 +14,7 @@ from ps_models.invariants import (
     Trial,
     check_language_model,
     check_trainable,
+    excess,
     sum_law,
 )
 from ps_models.language_model import map_state, tensors_of
@@ -325,3 +326,25 @@ def test_a_sum_over_many_words_takes_one_call(factors, broken):
     trial = Trial(model=model, tokens=torch.zeros(1, 20).long(), vocab_size=model.size, tolerance=1e-3)
     assert next(filter(None, sum_law(trial)), "") == broken
     assert model.calls <= 2 * 256 + 20
+
+
+@pytest.mark.parametrize("shape", ["zipf", "uniform", "peaked"])
+def test_estimated_sums_have_no_bias_and_are_not_too_large_by_chance(shape):
+    """10,000 words, of which 600 are drawn by Zipf's law, for whatever a model's distribution is."""
+    size, generator = 10_000, torch.Generator().manual_seed(3)
+    ranks = torch.arange(1, size + 1).double()
+    chances, weights = 1 / ranks, {"zipf": ranks**-1.1, "uniform": ranks**0, "peaked": ranks**-1.1}[shape]
+    if shape == "peaked":  # as a cache is: a few random words have a tenth of the probability
+        weights[torch.randint(size, (100,), generator=generator)] += weights.sum() / 1000
+    chances, probabilities = chances / chances.sum(), weights / weights.sum()
+    estimates = []
+    for _ in range(2000):
+        drawn = torch.multinomial(chances, 600, replacement=True, generator=generator)
+        trial = Trial(model=None, tokens=drawn, vocab_size=size, tolerance=1e-3, chances=chances[drawn])
+        estimates.append(trial.estimate(torch.empty(0), probabilities[drawn].log()))
+        assert not excess(estimates[-1:], "")
+    totals, errors = torch.tensor(estimates).double().T
+    assert abs(float(totals.mean()) - 1) < 4 * float(totals.std()) / 2000**0.5
+    assert not excess(estimates, "")
+    assert float(totals.std()) < 1.5 * float(errors.mean())
+    assert excess([(total * 1.2, error) for total, error in estimates[:100]], "")

@@ -5,13 +5,15 @@ earlier calls, or if its scores change with chunks and batches. Its perplexity i
 good. `ps_models.invariants` defines them.
 
 All are checked on the beginning of the text before the run. A model can break them later. So after the run
-they are checked on articles chosen at random, which are read from their start with the context that they had
-in the run; their scores must be those of the run. The same is done for windows of a subword model: in each,
-the model is a language model whose state is what it has read of the window.
+they are checked at tokens chosen at random, in chunks that are read with the context that they had in the
+run; their scores must be those of the run. Probabilities are also summed where the model was most certain.
+Random windows of a subword model are checked too: in each, the model is a language model whose state is what
+it has read of the window.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +30,8 @@ from lm_benchmarks.choices import BEGINNING, CHECKED, CHUNK, EXACT, HarnessError
 from lm_benchmarks.conventions import Window
 from lm_benchmarks.measuring.loaded_model import (
     PLACES,
+    SUREST,
+    Continued,
     LoadedModel,
     Model,
     WatchedModel,
@@ -40,7 +44,7 @@ from lm_benchmarks.measuring.models import make_inputs, open_model
 from lm_benchmarks.measuring.passages import read_passages
 from lm_benchmarks.records import Tried
 from ps_models.dataset import Text
-from ps_models.invariants import CAUSES, BrokenLawError, Law, Trial, check_language_model
+from ps_models.invariants import CAUSES, BrokenLawError, Law, Trial, check_language_model, excess
 from ps_models.invariants import LAWS as INVARIANTS
 from ps_models.scoring import evaluating, token_nats
 from wikitext_builder.errors import ToolkitError, is_short_memory
@@ -53,8 +57,9 @@ LENGTH: Final = CHUNK  # tokens that are read of each
 CALLS: Final = 12  # of a model for each, about
 CHUNKS: Final = 4  # of these with a part of the text
 SHARE: Final = 0.5  # of the predictions of the run that this may cost if calls read earlier text again,
-FLOOR: Final = PLACES * CALLS * LENGTH  # or this many
-SUMMED: Final = 2_000  # words of a sum of probabilities, or fewer if each reads earlier text again
+FLOOR: Final = (PLACES + SUREST) * CALLS * LENGTH  # or this many
+SUMMED: Final = 1_200  # words of a sum of probabilities, or fewer if each reads earlier text again
+COMMON: Final = 10  # the most frequent words: they are in each sum
 TOGETHER: Final = 10  # pieces whose scores may together differ by the tolerance
 
 
@@ -72,8 +77,10 @@ def _contract(trial: Trial) -> Iterator[str]:
     yield ""
 
 
-OF_TEXTS: Final = {name: INVARIANTS[name] for name in ("sum", "chunks", "batch", "future")}
-LAWS: Final[dict[str, Law]] = {"contract": _contract, **OF_TEXTS, "memory": INVARIANTS["memory"]}
+OF_TEXTS: Final = ("sum", "chunks", "batch", "future")
+LAWS: Final[dict[str, Law]] = {"contract": _contract} | {
+    name: INVARIANTS[name] for name in (*OF_TEXTS, "memory")
+}
 
 
 class Findings(dict[str, str]):
@@ -116,7 +123,7 @@ def check(
         split: The split that the model reads.
         tokens: Number of tokens that the model reads, from the beginning of the split; `measure` checks the
             whole split.
-        progress: Called with the name of each invariant, then with the share of the text and the articles.
+        progress: Called with the name of each invariant, then with the share of the text and the places.
         opening: Options for loading the model, as in `measure`: `device`, `seed`, `window` and so on.
 
     Returns:
@@ -147,7 +154,7 @@ class Checks:
     loaded: LoadedModel
     device: torch.device | str = "cpu"
     precision: str = "fp32"
-    seed: int = 1  # of the articles or windows
+    seed: int = 1  # of the tokens or windows
     progress: Progress = no_progress
 
     @property
@@ -173,7 +180,7 @@ class Checks:
             yield ""
 
         findings.check("contract", read)
-        return findings if any(findings.values()) else self.of_articles(findings, watched, texts, nats)
+        return findings if any(findings.values()) else self.of_run(findings, watched, nats)
 
     def of_beginning(self, stream: Tensor) -> Findings:
         """Check all invariants on the beginning of a text, (time,)."""
@@ -199,44 +206,58 @@ class Checks:
         return findings
 
     def watched(self, texts: Sequence[Text], context: str) -> WatchedModel:
-        """The model, which keeps the state before texts that are chosen at random for `of_articles`.
+        """The model, which keeps the places for `of_run`.
 
-        A model that reads earlier text again in each call makes late texts expensive: only so many are
-        chosen as the budget allows.
+        A model that reads earlier text again in each call makes late tokens expensive: they are left out.
         """
-        starts = list(accumulate((len(text.tokens) for text in texts), initial=0))
-        reread = self.loaded.reread
-        of_run = starts[-1] * (1 + reread / CHUNK) if self.loaded.reader is not None else starts[-1]
-        budget, chosen = max(FLOOR, SHARE * of_run), dict[int, int]()
-        for number in np.random.default_rng(self.seed).permutation(len(texts)).tolist():
-            depth = starts[number] if context == "carried" else 0
-            cost = CALLS * (LENGTH + min(depth, reread))
-            if len(chosen) < PLACES and cost <= budget and len(texts[number].tokens):
-                chosen[number] = depth
-                budget -= cost
-        return WatchedModel(self.loaded.model, chosen, context)
+        tokens = [text.tokens for text in texts]
+        streams = [torch.cat(tokens)] if context == "carried" else tokens
+        deepest = self._budget(sum(map(len, tokens))) // (2 * CALLS) - LENGTH
+        if self.loaded.reread <= deepest:
+            deepest = sys.maxsize
+        return WatchedModel(self.loaded.model, streams, deepest=deepest, seed=self.seed)
 
-    def of_articles(
-        self, findings: Findings, watched: WatchedModel, texts: Sequence[Text], nats: Sequence[Tensor]
-    ) -> Findings:
-        """Add violations in the chosen texts of a run, of which each has -log p of its tokens."""
-        loaded, generator = self.loaded, np.random.default_rng(self.seed)
+    def _budget(self, tokens: int) -> int:
+        """How many tokens of a run may be read again."""
+        reread = self.loaded.reread / CHUNK if self.loaded.reader is not None else 0
+        return max(FLOOR, int(SHARE * tokens * (1 + reread)))
+
+    def of_run(self, findings: Findings, watched: WatchedModel, nats: Sequence[Tensor]) -> Findings:
+        """Add violations at places of a run, which gave -log p of its texts."""
+        loaded, generator, estimates = self.loaded, np.random.default_rng(self.seed), []
+        scores = nats if len(nats) == len(watched.streams) else [torch.cat(list(nats))]
         read = sum(map(len, nats))
-        for done, (number, depth) in enumerate(watched.chosen.items()):
-            self.progress("check articles", done, len(watched.chosen))
+        places, budget, tried = watched.places, self._budget(read), [0, 0]
+        for done, place in enumerate(places):
+            self.progress("check places", done, len(places))
+            depth = min(place.token, loaded.reread)
+            if (cost := CALLS * (LENGTH + depth)) > budget:
+                continue
+            budget -= cost
+            tried[place.is_random] += 1
+            begin = place.token - (place.token - place.read) % LENGTH
+            tokens = watched.streams[place.stream][place.read : begin + LENGTH].to(self.device)
+            between, chunk = tokens.tensor_split([begin - place.read])
             trial = self._trial(
-                watched.model_of(number),
-                texts[number].tokens[:LENGTH].to(self.device),
+                Continued(loaded.model, place.state, between),
+                chunk,
                 len(loaded.vocabulary),
                 generator,
-                summed=SUMMED // (1 + min(depth, loaded.reread)),
+                after=place.token - begin,
+                summed=SUMMED // (1 + depth),
                 is_open=loaded.open_vocabulary,
             )
-            expected = -nats[number][:LENGTH].to(self.device)
+            expected = -scores[place.stream][begin : begin + LENGTH].to(self.device)
             again = partial(_again, trial, expected, f"when they are scored again after {read:,} tokens")
-            self._check(findings, trial, again, f", in article {number + 1}")
-        self.progress("check articles", len(watched.chosen), len(watched.chosen))
-        findings.tried = Tried(seed=self.seed, places=len(watched.chosen), unit="articles")
+            article = f" of article {place.stream + 1}" if len(watched.streams) > 1 else ""
+            laws = OF_TEXTS if place.is_random else ("sum",)
+            self._check(findings, trial, again, f", at token {place.token + 1:,}{article}", laws)
+            estimates += trial.estimates
+        self.progress("check places", len(places), len(places))
+        if estimates:
+            findings.check("sum", lambda: [excess(estimates, f"at {len(estimates)} places on average")])
+        counts = {"surest": tried[False], "places": tried[True], "certain": watched.certain}
+        findings.tried = Tried(seed=self.seed, unit="chunks", **counts)
         return findings
 
     def of_windows(self, watched: WatchedReader) -> Findings:
@@ -258,6 +279,7 @@ class Checks:
                 torch.tensor([places[piece] for piece in targets]),
                 len(pieces),
                 generator,
+                after=int(generator.integers(len(targets))),
                 summed=SUMMED // (1 + len(window.inputs)),
                 is_open=every is None,
             )
@@ -275,12 +297,27 @@ class Checks:
         size: int,
         generator: np.random.Generator,
         *,
+        after: int,
         summed: int,
         is_open: bool,
     ) -> Trial:
-        """A trial of one text, (time,), cut at random places; a sum has so many words, or all."""
-        length = len(tokens)
-        likely = dict.fromkeys([*tokens.tolist(), *range(min(summed, size))])  # frequent words come first
+        """A trial of one text, (time,), cut at random places.
+
+        Probabilities are summed after some tokens: over all words, or so many. Of these, half are then drawn
+        from the rest with chances by Zipf's law, 1 / rank: frequent words come first in a vocabulary.
+        """
+        length, words, drawn, chances = len(tokens), None, None, None
+        if summed < size:
+            half = summed // 2 if summed >= FEW else summed
+            frequent = range(min(half, size))
+            likely = dict.fromkeys([int(tokens[after]), *frequent[:COMMON], *tokens.tolist(), *frequent])
+            words = torch.tensor(list(likely)[: max(2, half)])
+            if half < summed:
+                zipf = (1 / torch.arange(1, size + 1).double()).index_fill(0, words, 0.0)
+                zipf /= zipf.sum()
+                drawn = torch.from_numpy(generator.choice(size, half, p=zipf.numpy()))
+                drawn, chances = drawn.to(tokens.device), zipf[drawn].to(tokens.device)
+            words = words.to(tokens.device)
         return Trial(
             model=model,
             tokens=tokens[None],
@@ -290,18 +327,25 @@ class Checks:
             sizes=(int(generator.integers(1, max(1, length // 2) + 1)),),
             calls=CHUNKS,
             times=(int(generator.integers(1, length)),) if length > 1 else (),
-            prefixes=(int(generator.integers(length)),),
-            words=None if summed >= size else torch.tensor(list(likely)[: max(2, summed)]).to(tokens.device),
+            prefixes=(after,),
+            words=words,
+            drawn=drawn,
+            chances=chances,
             texts=(tokens, tokens[: length // 2 + 1]),
         )
 
     def _check(
-        self, findings: Findings, trial: Trial, again: Callable[[], Iterable[str]], where: str
+        self,
+        findings: Findings,
+        trial: Trial,
+        again: Callable[[], Iterable[str]],
+        where: str,
+        laws: Iterable[str] = OF_TEXTS,
     ) -> None:
         with evaluating(self.loaded.model), torch.no_grad():
             findings.check("memory", again, where)
-            for name, law in OF_TEXTS.items():
-                findings.check(name, partial(law, trial), where)
+            for name in laws:
+                findings.check(name, partial(INVARIANTS[name], trial), where)
             findings.check("contract", partial(INVARIANTS["scores"], trial), where)
 
 

@@ -6,15 +6,17 @@ These keep random samples of the run, and continue what was read there: `checks`
 
 from __future__ import annotations
 
+import heapq
 import importlib
 import inspect
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -194,47 +196,90 @@ def _is_between(file: str) -> bool:
     return file.startswith("<frozen") or pythons or any(map(path.is_relative_to, BETWEEN))
 
 
-PLACES: Final = 20  # articles or windows that are chosen: a break in 14 % of all is found in 95 %
+PLACES: Final = 20  # tokens or windows that are chosen: a break at 14 % of all is found in 95 %
+SUREST: Final = 5  # tokens with the highest scores, besides
+SURE: Final = 1e-6  # nats: a token that costs less has probability one
 Model = LanguageModel[Any]
 
 
-class WatchedModel:
-    """A model that scores as the one it stands for, and keeps the state before chosen texts of a run."""
+class Place(NamedTuple):
+    """A token of a run, and the state at the start of the call that scored it."""
 
-    def __init__(self, model: Model, chosen: Mapping[int, int], context: str) -> None:
-        """Watch a model; `chosen` are numbers of texts, each with the tokens before it."""
-        self.chosen = chosen
-        self._model, self._carries = model, context == "carried"
-        self._wanted = {depth: number for number, depth in chosen.items()}
-        self._states: dict[int, Any] = {}
-        self._read = 0  # tokens
+    stream: int  # texts that carry context are one stream
+    token: int  # number in the stream
+    is_random: bool  # else it is one of the most certain
+    read: int  # tokens of the stream before the state
+    state: Any
+
+
+class WatchedModel:
+    """A model that scores as the one it stands for, and keeps places of a run.
+
+    These are tokens chosen at random, all with the same chance, and those that the model was most certain of.
+    """
+
+    def __init__(self, model: Model, streams: Sequence[Tensor], *, deepest: int, seed: int) -> None:
+        """Watch a model; no place is later in its stream than the token number `deepest`."""
+        self.streams, self.certain = streams, 0  # tokens of probability one
+        self._model, self._deepest, self._generator = model, deepest, np.random.default_rng(seed)
+        self._random, self._surest = list[tuple[float, Place]](), list[tuple[float, Place]]()  # heaps
+        self._first, self._rows, self._read = 0, 0, 0  # streams before the batch, in it, and their tokens
+
+    @property
+    def places(self) -> list[Place]:
+        """Random places and those of the highest scores, in turn."""
+        heaps = (sorted(heap, reverse=True) for heap in (self._surest, self._random))
+        return [entry[1] for pair in zip_longest(*heaps) for entry in pair if entry is not None]
 
     def initial_state(self, batch_size: int) -> Any:  # noqa: ANN401 - each model has its own state
         """The start of `batch_size` texts."""
+        self._first, self._rows, self._read = self._first + self._rows, batch_size, 0
         return self._model.initial_state(batch_size)
 
     def __call__(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401
         """Score tokens; see `LanguageModel`."""
-        if self._carries and self._read in self._wanted:
-            self._states.setdefault(self._wanted[self._read], state)
+        scores, after = self._model(tokens, state)
+        if scores.shape == tokens.shape:  # else the run ends with an error
+            self._watch(scores.detach().cpu().double(), state)
         self._read += tokens.shape[1]
-        return self._model(tokens, state)
+        return scores, after
 
-    def model_of(self, number: int) -> Model:
-        """The model, whose texts begin as a chosen text did in the run."""
-        return Continued(self._model, self._states[number]) if number in self._states else self._model
+    def _watch(self, scores: Tensor, state: Any) -> None:  # noqa: ANN401
+        numbers = torch.arange(self._read, self._read + scores.shape[1])
+        streams = self.streams[self._first : self._first + self._rows]
+        is_token = numbers < torch.tensor([len(stream) for stream in streams])[:, None]  # else padding
+        self.certain += int((is_token & (scores > -SURE)).sum())
+        chance = torch.from_numpy(self._generator.random(tuple(scores.shape)))
+        for heap, most, keys in (
+            (self._random, PLACES, chance),
+            (self._surest, SUREST, scores + 1e-9 * chance),  # among equal ones chance decides
+        ):
+            keys = keys.masked_fill(~is_token | (numbers > self._deepest), -torch.inf).flatten()
+            highest = keys.topk(min(most, len(keys)))
+            for key, number in zip(highest.values.tolist(), highest.indices.tolist(), strict=True):
+                if key > (heap[0][0] if len(heap) == most else -torch.inf):
+                    row, column = divmod(number, scores.shape[1])
+                    read, kind = self._read, heap is self._random
+                    place = Place(self._first + row, read + column, kind, read, _row(state, row))
+                    (heapq.heapreplace if len(heap) == most else heapq.heappush)(heap, (key, place))
+
+
+def _row(state: Any, row: int) -> Any:  # noqa: ANN401
+    return map_state(lambda tensor: tensor[row : row + 1].clone(), state)
 
 
 class Continued:
     """A language model whose texts continue one that it has read."""
 
-    def __init__(self, model: Any, state: Any) -> None:  # noqa: ANN401 - of any model
-        """Continue a text after a state of one row."""
-        self._model, self._state = model, state
+    def __init__(self, model: Any, state: Any, between: Tensor) -> None:  # noqa: ANN401 - of any model
+        """Continue a text after a state of one row and the tokens after it, (time,)."""
+        self._model, self._state, self._between = model, state, between
 
     def initial_state(self, batch_size: int) -> Any:  # noqa: ANN401
         """The state after that text, for so many rows."""
-        return map_state(lambda tensor: tensor.repeat_interleave(batch_size, 0), self._state)
+        some = len(self._between)
+        state = self._model(self._between[None], self._state)[1] if some else self._state
+        return map_state(lambda tensor: tensor.repeat_interleave(batch_size, 0), state)
 
     def __call__(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401
         """Score tokens; see `LanguageModel`."""

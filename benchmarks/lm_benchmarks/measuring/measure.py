@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from torch import Tensor
 
 from lm_benchmarks.choices import LM_EVAL, PAPER, HarnessError, UnreachableError
 from lm_benchmarks.conventions import Convention
 from lm_benchmarks.conventions.rules import CONVENTIONS, REGISTRY
 from lm_benchmarks.measuring.checks import raise_if_broken
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel
-from lm_benchmarks.measuring.models import make_inputs, open_model
+from lm_benchmarks.measuring.models import can_remember, make_inputs, open_model
 from lm_benchmarks.measuring.passages import ScoreCache
-from lm_benchmarks.measuring.run import Protocol, measure_loaded, versions
+from lm_benchmarks.measuring.run import Protocol, measure_loaded, score_beginning, versions
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records import Result, append_record, known_results, portable
 from wikitext_builder.dataset.load import load as load_dataset
@@ -94,9 +95,14 @@ def measure(
     known = known_results(path)
     batch = _Batch(named_models(specifications, names), path, known, resume, on_result, progress)
     has_train = "train" in load_dataset(Path(data)).files  # else the words of each split are its vocabulary
+    groups = list[tuple[list[Protocol], Inputs]]()
     for alike in [protocols] if has_train else [[one] for one in protocols]:
         with batch.noting(", ".join(f"{name} on {alike[0].split}" for name in specifications)):
-            batch.measure(alike, make_inputs(data, alike[0].split, **opening))
+            groups.append((alike, make_inputs(data, alike[0].split, **opening)))
+    for group in groups if protocols[0].check and len(specifications) * len(chosen) > 1 else ():
+        batch.score_beginnings(*group)
+    for group in groups:
+        batch.measure(*group)
     _raise_failures(batch.failed, batch.found, len(specifications) * len(chosen))
     return batch.found
 
@@ -123,6 +129,7 @@ class _Batch:
     progress: Progress
     found: list[Result] = field(default_factory=list)
     failed: list[tuple[str, Exception]] = field(default_factory=list)
+    earlier: dict[tuple[str, str], Tensor | Exception] = field(default_factory=dict)  # scores of beginnings
 
     @contextmanager
     def noting(self, what: str) -> Iterator[None]:
@@ -131,6 +138,19 @@ class _Batch:
             yield
         except Exception as error:
             self.failed.append((what, error))
+
+    def score_beginnings(self, protocols: Sequence[Protocol], inputs: Inputs) -> None:
+        """Score the beginnings of the splits by models that can remember, before anything is measured."""
+        for specification in (name for name, _ in self.models if can_remember(name)):
+            keys = [(portable(specification), protocol.split) for protocol in protocols]
+            try:
+                loaded = open_model(specification, inputs)
+                self.earlier |= {
+                    key: score_beginning(loaded, inputs, protocol)
+                    for key, protocol in zip(keys, protocols, strict=True)
+                }
+            except Exception as error:
+                self.earlier |= dict.fromkeys(keys, error)
 
     def measure(self, protocols: Sequence[Protocol], inputs: Inputs) -> None:
         """Measure all models on the splits."""
@@ -162,7 +182,11 @@ class _Batch:
     def _measure(self, loaded: LoadedModel, inputs: Inputs, protocol: Protocol) -> None:
         stored = self.known if self.resume else ()
         usable = [one for one in stored if _is_whole(one, loaded, inputs, protocol)]
-        result = measure_loaded(loaded, inputs, protocol, stored=usable, progress=self.progress)
+        earlier = self.earlier.get((protocol.specification, protocol.split))
+        if isinstance(earlier, Exception):
+            raise earlier
+        options: dict[str, Any] = {"stored": usable, "progress": self.progress, "earlier": earlier}
+        result = measure_loaded(loaded, inputs, protocol, **options)
         self.found.append(result)  # also if it cannot be written
         if any(result is one for one in usable):
             what = f"{loaded.name} on {protocol.split}"

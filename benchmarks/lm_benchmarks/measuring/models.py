@@ -88,6 +88,14 @@ def _opened(specification: str, inputs: Inputs) -> LoadedModel:
     )
 
 
+def can_remember(specification: str) -> bool:
+    """Whether a model can run code that is not ours: a checkpoint may be of a class of the user's."""
+    kind, _, rest = specification.partition(":")
+    if kind == "mix":
+        return any(can_remember(member.strip()) for member in rest.split(","))
+    return kind == "command" or not (specification in NAMES or kind in KINDS)
+
+
 def models() -> dict[str, str]:
     """Describe each model, by the form of its specification.
 

@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from lm_benchmarks.adapters.piece_model import UNKNOWN, PieceModel, page_nats
-from lm_benchmarks.choices import BATCH, CHUNK, LM_EVAL, PAPER, HarnessError
+from lm_benchmarks.choices import BATCH, BEGINNING, CHUNK, LM_EVAL, PAPER, HarnessError
 from lm_benchmarks.conventions import RAW, Reader
 from lm_benchmarks.conventions.rules import CONVENTIONS, REGISTRY
 from lm_benchmarks.lm_eval import plain_text, raw_file, read_pages, title_of
-from lm_benchmarks.measuring.checks import Checks, raise_if_broken
+from lm_benchmarks.measuring.checks import Checks, Findings, raise_if_broken
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, WatchedReader, user_code
 from lm_benchmarks.measuring.passages import (
     Passage,
@@ -34,7 +34,7 @@ from lm_benchmarks.measuring.passages import (
 )
 from lm_benchmarks.metrics import Sums, sums_of, sums_of_page
 from lm_benchmarks.records import Result, TokenGroup, finite
-from ps_models.dataset import vocabulary_hash
+from ps_models.dataset import Text, read_texts, vocabulary_hash
 from ps_models.devices import autocast, device_name
 from ps_models.language_model import LanguageModel
 from ps_models.models.interpolation import Interpolation
@@ -96,9 +96,11 @@ def measure_loaded(
     stored: Sequence[Result] = (),
     progress: Progress = no_progress,
     cache: ScoreCache | None = None,
+    earlier: Tensor | None = None,
 ) -> Result:
     """Measure a loaded model; of one that reads windows, a `cache` has scores of other conventions.
 
+    `earlier` are the scores that `score_beginning` gave before other splits were measured.
     If `stored` results have its signature, the last of these is returned, and nothing is measured, except for
     users' code and programs, which can change.
     """
@@ -109,8 +111,13 @@ def measure_loaded(
         for known in reversed(stored if loaded.is_identified else ()):
             if known.signature == signature:
                 return known
+        remembered = Findings() if earlier is None else run.remembered(earlier)
+        if not protocol.allow_broken:
+            raise_if_broken(remembered, "--allow-broken measures it anyway")
         found = way.score()
         where = device_name(inputs.device)  # with the threads of this model
+    if remembered["memory"]:
+        found["checks"]["memory"] = remembered["memory"]
     if not all(one.is_sound for one in found["articles"]):
         raise HarnessError(f"{loaded.name}: a score is infinite or NaN; expected finite log-probabilities")
     return Result(
@@ -126,6 +133,14 @@ def measure_loaded(
         specification=protocol.specification,
         **found,
     )
+
+
+def score_beginning(loaded: LoadedModel, inputs: Inputs, protocol: Protocol) -> Tensor:
+    """The scores of the beginning of a split, whose words any loaded model can score."""
+    with autocast(inputs.device, protocol.precision), user_code(loaded.users), evaluating(loaded.model):
+        text = next(read_texts(inputs.dataset, protocol.split, loaded.vocabulary))
+        ((_, nats),) = token_nats(loaded.model, [Text(text.tokens[:BEGINNING], 0)], device=inputs.device)
+    return -nats
 
 
 @dataclass(frozen=True)
@@ -159,6 +174,14 @@ class _Run:
             torch=signature_value(torch.__version__),
             version=version("wikitext-builder"),
         )
+
+    def remembered(self, earlier: Tensor) -> Findings:
+        """How scores of the beginning differ from earlier ones, which another copy of the model gave."""
+        worst = float((score_beginning(self.loaded, self.inputs, self.protocol) - earlier).abs().max())
+        findings = Findings()
+        if not worst <= self._checks.tolerance:
+            findings["memory"] = f"scores of the beginning differ by {worst:.3g} nats since others were read"
+        return findings
 
     @property
     def _checks(self) -> Checks:
@@ -215,7 +238,7 @@ class _Run:
             nats = list(self._nats(model, passages, len(stream), context))
         seconds = time.monotonic() - start
         if checks is not None:
-            checks = laws.of_articles(checks, watched, texts, nats)
+            checks = laws.of_run(checks, watched, nats)
         words, groups = loaded.words or loaded.vocabulary, tuple[TokenGroup, ...]()
         if self.protocol.groups:
             rows = [(one.text.tokens.tolist(), n.tolist()) for one, n in zip(whole, nats, strict=True)]

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections import Counter
 from typing import Any
 
 import lm_benchmarks as lb
@@ -15,8 +16,10 @@ from lm_benchmarks.measuring.measure import MeasuringError
 from lm_benchmarks.records import Result, read_results
 
 from tests.command import run_program
+from tests.lm_benchmarks import cheats
 from tests.lm_benchmarks.adapters.test_command import UNIFORM
 from tests.lm_benchmarks.adapters.test_ngrams import written
+from tests.lm_benchmarks.conventions.conftest import write_dataset
 from tests.lm_benchmarks.results import error_of
 from tests.lm_benchmarks.tiny_causal import make_causal_model
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -92,6 +95,50 @@ def test_a_name_of_the_users_is_a_label_of_one_model(data, tmp_path):
     for wrong in (["one"], ["one", "two", "three"], ["one", " "]):
         why = error_of(lb.measure, ["unigram", "kn-5"], data, names=wrong)
         assert "expected --name once per model, in order" in why
+
+
+def test_what_a_model_keeps_outside_of_itself_helps_on_no_other_split_or_model(data, tmp_path, monkeypatch):
+    """Its module has counted the words of valid, or those that the model of another function has read."""
+    cut = tmp_path / "cut"
+    cut.mkdir()
+    for split in ("valid", "test"):
+        shutil.copy(data / f"wiki.{split}.tokens", cut)
+    name = "tests.lm_benchmarks.cheats:counts"
+    options: dict[str, Any] = {"groups": False}
+    monkeypatch.setattr(cheats, "COUNTS", Counter())
+    (alone,) = lb.measure(name, data, **options)
+    for folder, models, splits in (
+        (data, name, ["valid", "test"]),
+        (cut, name, ["valid", "test"]),
+        (data, [name, f"{name}_too"], "test"),
+        (data, [name, f"mix:unigram,{name}_too"], "test"),
+    ):
+        monkeypatch.setattr(cheats, "COUNTS", Counter())
+        with pytest.raises(MeasuringError, match="memory: scores of the beginning differ by ") as error:
+            lb.measure(models, folder, splits=splits, **options)
+        assert error.value.results == []
+        found = lb.measure(models, folder, splits=splits, allow_broken=True, **options)
+        assert [result.broken for result in found] == [("memory",)] * 2
+    monkeypatch.setattr(cheats, "COUNTS", Counter())
+    _, helped = lb.measure(name, data, splits=["valid", "test"], check=False, **options)
+    assert helped.total.nats < alone.total.nats
+    honest = ["tests.lm_benchmarks.cheats:uniform", "unigram", uniform(data)]
+    assert not any(one.broken for one in lb.measure(honest, data, splits=["valid", "test"], **options))
+
+
+def test_what_pieces_are_kept_outside_of_a_model_in_windows_is_found(tmp_path, monkeypatch):
+    pytest.importorskip("transformers", reason="needs the package transformers")
+    folder = write_dataset(tmp_path / "tiny", 60)
+    shutil.copy(folder / "wiki.test.raw", folder / "wiki.valid.raw")
+    shutil.copy(folder / "wiki.test.tokens", folder / "wiki.valid.tokens")
+    monkeypatch.setattr(cheats, "FOLDER", make_causal_model(tmp_path / "model", folder / "wiki.test.raw"))
+    name = "tests.lm_benchmarks.cheats:counts_pieces"
+    options: dict[str, Any] = {"convention": "gptq", "window": 64}
+    monkeypatch.setattr(cheats, "COUNTS", Counter())
+    assert not lb.measure(name, folder, **options)[0].broken
+    monkeypatch.setattr(cheats, "COUNTS", Counter())
+    with pytest.raises(MeasuringError, match=r"test: .*memory: scores of the beginning differ"):
+        lb.measure(name, folder, splits=["valid", "test"], **options)
 
 
 def test_what_a_file_has_is_not_measured_again(data, tmp_path):

@@ -188,7 +188,7 @@ def test_an_error_while_the_laws_are_tried_shows_the_users_lines(module, data):
 
 def test_broken_contracts_are_told_with_what_is_expected_and_no_frame_of_python_between_ours(module, data):
     findings = check(f"{module}:too_long", data)
-    assert re.fullmatch(rf"RuntimeError: too long for me \({module}.py, line \d+\)", findings["chunks"])
+    assert re.fullmatch(rf"RuntimeError: too long for me \({module}.py, line \d+\)", findings["sum"])
     assert not [trace for trace in findings.traces if "functools" in trace or "ps_models" in trace]
     for function, returned in (("no_state", "a Tensor"), ("three", "a tuple of Tensor, Tensor, Tensor")):
         contract = check(f"{module}:{function}", data)["contract"]
