@@ -210,7 +210,9 @@ def test_check_says_which_law_is_broken(data, failed):
     assert "This can miss violations in fewer than" in text
     told = CliRunner().invoke(commands, ["check", "tests.lm_benchmarks.cheats:peeks", "--data", str(data)])
     assert re.search(r"^future +scores differ", told.stdout, re.MULTILINE)
-    assert str(told.exception) == "the model violates 4 of 6 invariants"  # which ones, the table has said
+    assert str(told.exception).startswith(
+        "the model violates 4 of 6 invariants. "
+    )  # the table has said which
     assert "random chunks" not in told.stdout  # the beginning has shown it
     assert failed("check", "tests.lm_benchmarks.cheats:peeks", "--data", data)
 
