@@ -210,7 +210,7 @@ class _Session:
             run.world.size == 1
         ):  # several processes must read after the same update, whatever their clocks say
             late = late or stop or due or now - self.last_read >= MAX_UNREAD_SECONDS
-        if not (run.waits or late):
+        if not (run.reads_at_once or late):
             return
         stop_votes, due_votes = self._read_updates(float(stop), float(due and self.log is not None))
         if stop_votes:

@@ -27,13 +27,13 @@ from tests.ps_models.test_invariants import ADD_ONS, TRAINABLE, V, rnn_lda
 jaxtyping = pytest.importorskip("jaxtyping", reason="needs the package jaxtyping, of the extra `test`")
 
 FOLDERS = [Path(ps_models.__file__).parent / name for name in ("layers", "models")]
-SUFFIXED = re.compile(r"[a-z]\w*_([A-Z][A-Z0-9]*)")
+SUFFIXED = re.compile(r"[a-z]\w*_[A-Z][A-Z0-9]*")
 
 
 @cache
 def shape_of(name, kind):
     """A jaxtyping of arrays with the shape that a name ends in: `_BT1` is (B, T, 1)."""
-    return jaxtyping.Shaped[kind, " ".join(SUFFIXED.fullmatch(name)[1])]
+    return jaxtyping.Shaped[kind, " ".join(name.rpartition("_")[2])]
 
 
 def arrays(variables, module):
@@ -52,7 +52,7 @@ def arrays(variables, module):
 @contextmanager
 def shapes_checked():
     """Yields the names that were checked, and those whose arrays have another shape."""
-    names, faults, seen = set(), set(), set()
+    names, faults, seen = set[tuple[str, str]](), set[str](), set[object]()
 
     def check(frame, event, _):
         path = Path(frame.f_code.co_filename)
@@ -108,7 +108,8 @@ def run_add_ons_and_mixtures():
 def run_other_arithmetic_and_gradients():
     start = torch.randn(3, 4, requires_grad=True), torch.randn(3, 4, requires_grad=True)
     LSTMLayer(5, 4).by_torch(torch.randn(6, 3, 5), start, 2)
-    sum(steps.sum() for steps in lstm_steps(torch.randn(6, 3, 16), *start, torch.randn(16, 4))).backward()
+    steps = lstm_steps(torch.randn(6, 3, 16), *start, torch.randn(16, 4))
+    torch.cat(steps).sum().backward()
     lstm, tokens = TRAINABLE["lstm-tied"](), torch.randint(V, (2, 9))
     with torch.autocast("cpu", torch.bfloat16):
         lstm.loss(tokens, lstm.initial_state(2))[0].sum().backward()

@@ -135,7 +135,7 @@ def test_a_sampled_softmax_teaches_few_words_at_once_and_scores_as_all_words_do(
 
 @pytest.mark.parametrize("save_seconds", [0.0, 1000.0])
 def test_a_number_that_is_nan_is_reported_late_but_never_saved(tmp_path, monkeypatch, save_seconds):
-    monkeypatch.setattr(Training, "waits", False)  # as on a GPU
+    monkeypatch.setattr(Training, "reads_at_once", False)  # as on a GPU
     settings = (*SETTINGS, *RECURRENT, "learning_rate=1e38", "clip=0", "stride=2")
     out = tmp_path / "out"
     with pytest.raises(ModelError, match="the gradient is"):
@@ -190,7 +190,7 @@ class OneOfTwo(DistributedContext):
 
 
 def test_several_processes_on_gpus_exchange_numbers_after_many_updates(tmp_path, monkeypatch):
-    monkeypatch.setattr(Training, "waits", False)  # as on a GPU
+    monkeypatch.setattr(Training, "reads_at_once", False)  # as on a GPU
     monkeypatch.setattr(OneOfTwo, "asked", 0)
     monkeypatch.setattr("ps_models.training_run.torchrun_context", lambda: nullcontext(OneOfTwo(size=2)))
     data, out = make_dataset(tmp_path), tmp_path / "out"
@@ -321,7 +321,7 @@ def test_the_average_is_the_mean_of_all_weights_since_its_start_or_an_exponentia
 
 def test_compile_is_refused_where_it_cannot_be(tmp_path, monkeypatch):
     data = make_dataset(tmp_path)
-    with pytest.raises(ModelError, match="--compile needs chunks of one length"):
+    with pytest.raises(ModelError, match="--compile needs chunks of equal length"):
         pm.train("lstm", data, tmp_path / "a", settings=("random_strides=yes",), device="cpu", compile=True)
 
     def missing(*_):
