@@ -269,9 +269,8 @@ class Result(Record, frozen=True, kw_only=True):
         if not self.is_lossy:
             return ""
         return (
-            f"WARNING: the tokenizer loses {self.signature[LOST]} characters of the text: decoded again, its"
-            " tokens do not have them. The number is that of a poorer text, which is easier to predict; it"
-            " does not compare with others."
+            f"WARNING: the tokenizer loses {self.signature[LOST]} characters, which its decoded tokens lack:"
+            " the number is that of a poorer, easier text, and does not compare with others."
         )
 
     @property

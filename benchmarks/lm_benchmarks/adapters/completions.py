@@ -163,7 +163,7 @@ class Endpoint(PieceModel):
         """
         pieces = self._tokenizer.encode(PROBE, add_special_tokens=False)
         tokens = self._logprobs(pieces).get("tokens")
-        if tokens is not None and _are_ids(tokens, pieces):  # they say nothing of the server's tokenizer
+        if tokens and str(tokens[0]).startswith("token_id:"):  # nothing of the server's tokenizer
             with suppress(HarnessError):  # some versions refuse options that they do not know
                 tokens = self._logprobs(pieces, return_tokens_as_token_ids=False).get("tokens")
         if tokens is not None and not _is_spelling(tokens, pieces, self._tokenizer):
@@ -231,22 +231,20 @@ class _Retry(urllib3.Retry):
         return seconds
 
 
-def _are_ids(tokens: list[Any], pieces: Sequence[int]) -> bool:
-    """Whether tokens are spelled by their ids, as vLLM does with --return-tokens-as-token-ids."""
-    return tokens[: len(pieces)] == [f"token_id:{piece}" for piece in pieces]
-
-
 def _is_spelling(tokens: list[Any], pieces: Sequence[int], tokenizer: Any) -> bool:  # noqa: ANN401
     """Whether the tokens of an answer are PROBE, in any of the ways in which versions of vLLM spell it.
 
     They are parts of the text, or single tokens: as in the vocabulary (`Ġthat`, `▁that`), decoded, or ids.
     """
     read = tokens[: len(pieces)]
-    alone = ((tokenizer.convert_ids_to_tokens(piece), tokenizer.decode([piece])) for piece in pieces)
-    return (
-        "".join(map(str, read)).strip() == PROBE
-        or (len(read) == len(pieces) and all(token in two for token, two in zip(read, alone, strict=True)))
-        or _are_ids(tokens, pieces)
+    if "".join(map(str, read)).strip() == PROBE:
+        return True
+    spellings = (
+        (tokenizer.convert_ids_to_tokens(piece), tokenizer.decode([piece]), f"token_id:{piece}")
+        for piece in pieces
+    )
+    return len(read) == len(pieces) and all(
+        token in ways for token, ways in zip(read, spellings, strict=True)
     )
 
 

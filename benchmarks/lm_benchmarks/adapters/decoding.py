@@ -9,11 +9,9 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from lm_benchmarks.choices import LOST, NORMALIZES
-
-KINDS: Final = ("no", "spaces", "unicode")  # of normalization, from the smallest; by name too
 
 
 def decoding_facts(tokenizer: Any, cut: Iterable[tuple[str, Sequence[int]]]) -> dict[str, int | str]:  # noqa: ANN401
@@ -23,7 +21,7 @@ def decoding_facts(tokenizer: Any, cut: Iterable[tuple[str, Sequence[int]]]) -> 
     their white space, or in what Unicode's form NFKC joins, are normalized. Of any other line the characters
     that its pieces have less often count as lost, without white space, but at least one per line.
     """
-    lost, kind = 0, 0
+    lost, kind = 0, "no"
     for text, pieces in cut:
         decoded = tokenizer.decode(
             list(pieces), skip_special_tokens=False, clean_up_tokenization_spaces=False
@@ -31,12 +29,12 @@ def decoding_facts(tokenizer: Any, cut: Iterable[tuple[str, Sequence[int]]]) -> 
         for line, other in _differing(text, decoded):
             whole, kept = (unicodedata.normalize("NFKC", each).split() for each in (line, other))
             if line.split() == other.split():
-                kind = max(kind, KINDS.index("spaces"))
+                kind = max(kind, "spaces")  # by name
             elif whole == kept:
-                kind = max(kind, KINDS.index("unicode"))
+                kind = max(kind, "unicode")
             else:
                 lost += max(1, (Counter("".join(whole)) - Counter("".join(kept))).total())
-    return {LOST: lost, NORMALIZES: KINDS[kind]}
+    return {LOST: lost, NORMALIZES: kind}
 
 
 def _differing(text: str, decoded: str) -> list[tuple[str, str]]:

@@ -78,10 +78,7 @@ class WordPieces:
             (f"{text}\n", [*part, *end]) if has_newline else (text, part)
             for text, part, end in zip(texts, parts, ends, strict=True)
         )
-        return {
-            "lines_cut_otherwise": sum(map(ne, wholes, parts)),
-            **decoding_facts(self._tokenizer, cut),
-        }
+        return {"lines_cut_otherwise": sum(map(ne, wholes, parts)), **decoding_facts(self._tokenizer, cut)}
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         found: dict[str, Any] = self._tokenizer(list(texts), add_special_tokens=False) if texts else {}

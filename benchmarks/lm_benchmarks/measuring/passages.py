@@ -287,12 +287,6 @@ def _windows(
                 given = share
 
 
-def prepared_texts(convention: Convention, path: Path) -> Iterator[str]:
-    """The texts that a convention of windows feeds to the tokenizer."""
-    assert convention.rule is not None  # noqa: S101 - for mypy: the caller has looked
-    return (prepared.text for prepared in convention.rule.prepare(read_text(path)))
-
-
 def window_fields(
     convention: Convention, reader: Reader, window: int | None, stride: int | None
 ) -> dict[str, str]:

@@ -20,7 +20,7 @@ from lm_benchmarks.adapters.piece_model import UNKNOWN, PieceModel, page_nats
 from lm_benchmarks.choices import BATCH, BEGINNING, CHUNK, LM_EVAL, PAPER, HarnessError
 from lm_benchmarks.conventions import RAW, Reader
 from lm_benchmarks.conventions.rules import CONVENTIONS, REGISTRY
-from lm_benchmarks.lm_eval import plain_text, raw_file, read_pages, title_of
+from lm_benchmarks.lm_eval import plain_text, raw_file, read_pages, read_text, title_of
 from lm_benchmarks.measuring.checks import Checks, Findings, raise_if_broken
 from lm_benchmarks.measuring.loaded_model import Inputs, LoadedModel, WatchedReader, user_code
 from lm_benchmarks.measuring.passages import (
@@ -28,7 +28,6 @@ from lm_benchmarks.measuring.passages import (
     ScoreCache,
     groups_of,
     measure_windows,
-    prepared_texts,
     read_passages,
     window_fields,
 )
@@ -209,7 +208,7 @@ class _Run:
                 "vocabulary": f"{len(loaded.vocabulary)}+{vocabulary_hash(loaded.vocabulary)[:8]}",
                 "words": "open" if loaded.open_vocabulary else "closed",
                 "eos": "yes",
-                **_worst(model.facts(stream) for model in _piece_models(loaded.model)),
+                **{key: str(value) for key, value in _tokenizer_facts(loaded.model, stream).items()},
             },
             score=partial(self._score_words, passages, whole, context, unit),
         )
@@ -303,16 +302,13 @@ class _Run:
             },
             score=lambda: {**self._score_windows(read), "titles": _titles(map(title_of, read_pages(path)))},
             unused=frozenset({"stride"}),
-            facts={
-                "window": window,
-                **self.loaded.reader.facts_of_texts(map(plain_text, read_pages(path))),
-            },
+            facts={"window": window, **self.loaded.reader.facts_of_texts(map(plain_text, read_pages(path)))},
         )
 
     def _windows(self) -> _Way:
         """In windows of pieces: as the tool of a convention does."""
         loaded, convention = self.loaded, REGISTRY[self.protocol.convention]
-        if loaded.reader is None:
+        if loaded.reader is None or convention.rule is None:
             raise HarnessError(
                 f"{loaded.name} predicts words; --convention {convention.name} scores subword tokens, so it"
                 f" needs a model `transformers:…`, `gguf:…` or `completions:…`. For word-level models, use"
@@ -331,7 +327,7 @@ class _Run:
             fields=window_fields(convention, loaded.reader, **lengths),
             score=partial(self._score_windows, read),
             unused=frozenset({"window", "stride"}),
-            facts=loaded.reader.facts_of_texts(prepared_texts(convention, path)),
+            facts=loaded.reader.facts_of_texts(one.text for one in convention.rule.prepare(read_text(path))),
         )
 
     def _score_windows(self, read: Callable[[Reader], tuple[tuple[Sums, ...], float | None]]) -> Fields:
@@ -355,19 +351,13 @@ class _Run:
         }
 
 
-def _piece_models(model: object) -> list[PieceModel]:
-    """The models of pieces in a model: itself, or members of a mixture."""
-    if isinstance(model, Interpolation):
-        return [piece_model for member in model.models for piece_model in _piece_models(member)]
-    return [model] if isinstance(model, PieceModel) else []
-
-
-def _worst(facts: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """What the tokenizers of a model do to a text: of each fact the largest value."""
-    found: dict[str, Any] = {}
-    for own in facts:
-        found |= {key: max(value, found.get(key, value)) for key, value in own.items()}
-    return {key: str(value) for key, value in found.items()}
+def _tokenizer_facts(model: object, stream: Tensor) -> dict[str, Any]:
+    """What the tokenizer of a model does to a text; of the members of a mixture the largest values."""
+    found: dict[str, Any] = model.facts(stream) if isinstance(model, PieceModel) else {}
+    for member in model.models if isinstance(model, Interpolation) else ():
+        facts = _tokenizer_facts(member, stream)
+        found |= {key: max(value, found.get(key, value)) for key, value in facts.items()}
+    return found
 
 
 def _titles(titles: Iterable[str]) -> tuple[str, ...]:

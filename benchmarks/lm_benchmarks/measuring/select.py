@@ -204,15 +204,13 @@ def why_unlike(first: Result, second: Result, allow: Collection[str] = ()) -> li
 
 def _unlike(first: Result, second: Result) -> dict[str, tuple[str, str]]:
     """The fields in which two results are not alike, with their values."""
-    values = {
-        field: (first.signature.get(field, absent), second.signature.get(field, absent))
-        for field, absent in {**dict.fromkeys(UNLIKE, "-"), LOST: "0"}.items()
-    }
-    return {
-        field: (one, other)
-        for field, (one, other) in values.items()
-        if one != other or (field == LOST and one != "0")
-    }
+    found = {}
+    for field in UNLIKE:
+        absent = "0" if field == LOST else "-"
+        one, other = (result.signature.get(field, absent) for result in (first, second))
+        if one != other or (field == LOST and one != absent):
+            found[field] = one, other
+    return found
 
 
 def _scored(result: Result) -> list[tuple[int, ...]]:
