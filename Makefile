@@ -1,5 +1,4 @@
-# make demo    builds a dataset from the bundled sample and shows it, then installs torch and trains a small model; it keeps
-#              words that occur twice (--min-count 2), because the sample is small: else the pointer has few names to copy
+# make demo    builds a dataset from the bundled sample and shows it, then installs torch and trains a small model
 # make test    runs all tests
 # make check   lints, and runs the quick tests of what decides text and numbers: before each commit, in two minutes
 # make lint    checks style and types

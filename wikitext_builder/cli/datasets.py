@@ -116,7 +116,7 @@ def complete_recipe(_context: click.Context, _argument: click.Parameter, typed: 
 @click.option("--valid-articles", type=WHOLE, help="Articles in valid (default: as in the recipe).")
 @click.option("--test-articles", type=WHOLE, help="Articles in test (default: as in the recipe).")
 @click.option("--test-words", type=COUNT, help="For `live`: add articles until this many words is reached.")
-@click.option("--min-count", type=COUNT, help="Rarer words become <unk> (default: 3; live: 1).")
+@click.option("--min-count", type=COUNT, help="Rarer words become <unk> (default: 3; demo: 2; live: 1).")
 @click.option("--sections", type=click.Choice(SECTIONS), help=f"{SECTIONS_HELP}  [default: official]")
 @click.option("--incomplete", type=click.Choice(INCOMPLETE), help=f"{INCOMPLETE_HELP}  [default: cut]")
 @click.option(
@@ -213,10 +213,9 @@ def verify(directory: Path, as_json: bool) -> None:
 # --- the pipeline on the bundled sample
 
 MODELS_NEED = ("torch", "safetensors")  # the packages of the extra `models`
-# The small sample has many rare words: from two occurrences on they stay, so that the model meets names.
 DATASET = """
 wikitext-builder import {out}/sample.xml --store {out}/pages.store
-wikitext-builder build demo --store {out}/pages.store --out {out}/wikitext-demo --min-count 2
+wikitext-builder build demo --store {out}/pages.store --out {out}/wikitext-demo
 wikitext-builder verify {out}/wikitext-demo --quiet
 wikitext-builder stats {out}/wikitext-demo
 wikitext-builder plot zipf {out}/wikitext-demo --out {out}/zipf.png

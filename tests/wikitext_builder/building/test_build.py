@@ -323,7 +323,7 @@ def test_what_is_built_is_not_built_again_and_nothing_else_is_overwritten(
     }
     for path, words in cases.items():
         with pytest.raises(BuilderError, match=words):
-            built(store, path, recipe=replace(DEMO, min_count=2))
+            built(store, path, recipe=replace(DEMO, min_count=3))
     assert digests(out) == before
     assert (mine / "thesis.txt").read_text() == (tmp_path / "file").read_text() == "years of work"
 

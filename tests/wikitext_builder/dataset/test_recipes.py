@@ -56,7 +56,7 @@ def test_recipes_ask_for_the_articles_of_table_1() -> None:
     assert asked == {
         "wikitext-2": (600, 60, 60, 3),
         "wikitext-103": (None, 60, 60, 3),
-        "demo": (None, 3, 3, 3),
+        "demo": (None, 3, 3, 2),
         "live": (0, 0, None, 1),
     }
     names = ["wikitext-2", "wikitext-103", "wikitext-demo", "wikitext-live"]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cases import each
 from tests.conftest import data
-from tests.wikitext_builder.datasets import SPLITS, faults, verified
+from tests.wikitext_builder.datasets import SPLITS, build, faults, verified
 from wikitext_builder.dataset.manifest import MANIFEST, entry_of
 from wikitext_builder.dataset.verify import verify
 
@@ -111,7 +111,9 @@ def test_a_frequent_word_that_is_unk_everywhere_is_found(dataset: Path) -> None:
     assert set(faults(dataset)) == {"vocabulary", *(f"{split} counts" for split in SPLITS)} | compared
 
 
-def test_a_manifest_that_is_gone_is_reported(dataset: Path) -> None:
+def test_a_manifest_that_is_gone_is_reported(small: Path, tmp_path: Path) -> None:
+    """The paper's least count is then expected."""
+    build("demo", small / "pages.store", dataset := tmp_path / "out", min_count=3)
     (dataset / MANIFEST).unlink()
     checks = {check.name: check for check in verify(dataset)}
     assert checks["hashes"].passed is None
