@@ -26,7 +26,7 @@ DEVICE_NUMBERS = 2**26  # that other devices process at once: 256 MiB; few large
 WORDS_PER_PRODUCT = 2048  # where weights are copied: 2.7 MB for 650 units, which stay in a CPU's cache
 
 
-def wide(value: Tensor) -> Tensor:
+def widen(value: Tensor) -> Tensor:
     """Return the value in float32; a value in float64 stays as it is."""
     return value if value.dtype == torch.float64 else value.float()
 
@@ -113,7 +113,7 @@ class Softmax(nn.Module):
 
     def log_probs(self, hidden_NH: Tensor) -> Tensor:
         """Return natural log-probabilities of all words, (N, V)."""
-        return wide(functional.linear(hidden_NH, self.weight, self.bias)).log_softmax(dim=-1)
+        return widen(functional.linear(hidden_NH, self.weight, self.bias)).log_softmax(dim=-1)
 
 
 def inclusion_chances(vocab_size: int, sampled: int) -> Tensor:
@@ -195,9 +195,9 @@ class _TargetLogProbs(torch.autograd.Function):
         totals, scores = [], []
         for rows in row_slices(hidden_NH, chunk):
             logits_VN = _logits(cast_NH[rows], cast_VH, bias_V, buffer)
-            partial = torch.stack([wide(block).logsumexp(dim=0) for block in _word_blocks(logits_VN)])
+            partial = torch.stack([widen(block).logsumexp(dim=0) for block in _word_blocks(logits_VN)])
             totals.append(partial.logsumexp(dim=0))
-            scores.append(wide(logits_VN[_target_places(targets_N[rows])]))
+            scores.append(widen(logits_VN[_target_places(targets_N[rows])]))
         totals_N = torch.cat(totals)
         ctx.save_for_backward(
             cast_NH, cast_VH, bias_V, targets_N, totals_N, logits_VN if keep_logits else None
@@ -266,9 +266,9 @@ def _hidden_gradient(logits_VN: Tensor, weight_VH: Tensor) -> Tensor:
 def _overwrite_with_gradient(logits_VN: Tensor, totals_N: Tensor, targets_N: Tensor, grad_N: Tensor) -> None:
     """Overwrite logits with their gradient: grad at the target, minus grad times the softmax."""
     at_targets = _target_places(targets_N)
-    scores_N = wide(logits_VN[at_targets]) - totals_N
+    scores_N = widen(logits_VN[at_targets]) - totals_N
     for block in _word_blocks(logits_VN):
-        exact = wide(block)  # the same memory if the logits are wide
+        exact = widen(block)  # the same memory if the logits are wide
         exact.sub_(totals_N).exp_().mul_(-grad_N)
         if exact.dtype != block.dtype:
             block.copy_(exact)
@@ -293,7 +293,7 @@ class AdaptiveSoftmax(nn.Module):
     def forward(self, hidden_NH: Tensor, targets_N: Tensor) -> Tensor:
         """Return the natural log-probability of each target."""
         with torch.autocast(hidden_NH.device.type, enabled=False):
-            hidden_NH, head_targets_N, clusters = wide(hidden_NH), targets_N, []
+            hidden_NH, head_targets_N, clusters = widen(hidden_NH), targets_N, []
             tail: Any = self.words.tail
             for number, (begin, end) in enumerate(pairwise(self.words.cutoffs)):
                 inside_N = (targets_N >= begin) & (targets_N < end)
@@ -312,7 +312,7 @@ class AdaptiveSoftmax(nn.Module):
     def log_probs(self, hidden_NH: Tensor) -> Tensor:
         """Return natural log-probabilities of all words, (N, V)."""
         with torch.autocast(hidden_NH.device.type, enabled=False):
-            return self.words.log_prob(wide(hidden_NH))
+            return self.words.log_prob(widen(hidden_NH))
 
 
 def _rows_to_score(inside_N: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ps_models.layers.softmax import wide
+from ps_models.layers.softmax import widen
 
 NO_WORD = -1  # at a place of the window before the text began
 STEPS_AT_ONCE = 128  # a block of steps; each is computed over the windows of all of them
@@ -31,7 +31,7 @@ def look_back(
             steps = queries.shape[1]
             span = slice(begin, begin + steps + window - 1)
             begin += steps
-            scores_BTS = wide(queries) @ wide(keys_BSH[:, span]).mT
+            scores_BTS = widen(queries) @ widen(keys_BSH[:, span]).mT
             visible_BTS = visible(words_BS[:, span] != NO_WORD, steps, window)
             match_BTS = visible_BTS & (words_BS[:, None, span] == targets[..., None])
             parts.append([_log_sum_exp(scores_BTS, mask_BTS) for mask_BTS in (visible_BTS, match_BTS)])

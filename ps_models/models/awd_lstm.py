@@ -97,19 +97,21 @@ class AWDLSTM(StreamModel[AWDLSTMState]):
     ) -> tuple[Tensor, Tensor, AWDLSTMState]:
         """Return the nats of the last `scored` tokens, and the activations' penalty; see `StreamModel`."""
         scored, advance = scored_and_advance(tokens, scored, advance)
-        outputs, state = self.outputs(tokens, state, at=advance)
+        outputs, state = self.outputs(tokens, state, advance=advance)
         nats = -self.score(outputs.dropped_BTE[:, -scored:], tokens[:, -scored:])
         return nats, self.penalty(outputs, scored), detach(state)
 
-    def run(self, tokens_BT: Tensor, state: AWDLSTMState, *, at: int) -> tuple[Tensor, AWDLSTMState]:
-        """Return the outputs that predict the tokens, and the state after `at` tokens; see `StreamModel`."""
-        outputs, after = self.outputs(tokens_BT, state, at=at)
+    def run(self, tokens_BT: Tensor, state: AWDLSTMState, *, advance: int) -> tuple[Tensor, AWDLSTMState]:
+        """Return the outputs that predict the tokens, and the state after `advance`; see `StreamModel`."""
+        outputs, after = self.outputs(tokens_BT, state, advance=advance)
         return outputs.dropped_BTE, after
 
-    def outputs(self, tokens_BT: Tensor, state: AWDLSTMState, *, at: int) -> tuple[Outputs, AWDLSTMState]:
+    def outputs(
+        self, tokens_BT: Tensor, state: AWDLSTMState, *, advance: int
+    ) -> tuple[Outputs, AWDLSTMState]:
         """Do what `run` does, and also return the outputs before their dropout."""
         config = self.config
-        read_BT, token_B = shifted(state.token_B, tokens_BT, at)
+        read_BT, token_B = shifted(state.token_B, tokens_BT, advance)
         types_V1 = self._mask(config.type_dropout, config.vocab_size, 1)
         types_BT1 = None if types_V1 is None else types_V1[read_BT]
         values = masked(self.embedding(read_BT), types_BT1).transpose(0, 1)
@@ -117,7 +119,7 @@ class AWDLSTM(StreamModel[AWDLSTMState]):
         after = []
         for index, (layer, rate) in enumerate(zip(self.layers, rates, strict=True)):
             mask = self._mask(rate, 1, *values.shape[1:])
-            arguments = values, (state.h[index], state.c[index]), at, (mask, None)
+            arguments = values, (state.h[index], state.c[index]), advance, (mask, None)
             values, last = functional_call(layer, self._dropped(layer), arguments)
             after.append(last)
         dropped = masked(values, self._mask(config.output_dropout, 1, *values.shape[1:]))
@@ -170,6 +172,6 @@ class PointerSentinelAWDLSTM(PointerSentinel):
     ) -> tuple[Tensor, Tensor, PointerSentinelState]:
         """Return the nats of the last `scored` tokens, and both penalties; see `StreamModel`."""
         scored, advance = scored_and_advance(tokens, scored, advance)
-        outputs, inner = self.inner.outputs(tokens, state.inner, at=advance)
+        outputs, inner = self.inner.outputs(tokens, state.inner, advance=advance)
         nats, pointer, after = self._loss((outputs.dropped_BTE, inner), tokens, state, scored, advance)
         return nats, self.inner.penalty(outputs, scored) + pointer, after

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ps_models.hyperparameters import Count, Finite, Rate, Size
-from ps_models.layers.softmax import reads_without_waiting, wide
+from ps_models.layers.softmax import reads_without_waiting, widen
 from ps_models.models.lstm import LSTM, LSTMConfig, LSTMState
 from ps_models.models.stream import StreamModel
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -63,8 +63,8 @@ class Highway(nn.Module):
 
     def forward(self, values_NK: Tensor) -> Tensor:
         """Return the new vectors of the words, of the same size."""
-        gate_NK = torch.sigmoid(wide(self.gate(values_NK)))
-        return torch.lerp(values_NK, torch.relu(wide(self.transform(values_NK))), gate_NK)
+        gate_NK = torch.sigmoid(widen(self.gate(values_NK)))
+        return torch.lerp(values_NK, torch.relu(widen(self.transform(values_NK))), gate_NK)
 
 
 class SpelledWords(nn.Module):
@@ -103,7 +103,7 @@ class SpelledWords(nn.Module):
         padded = [functional.pad(weight, (0, self.widest - weight.shape[-1])) for weight in weights]
         scores_NPK = functional.linear(windows_NPX, torch.cat(padded).flatten(1))
         # tanh is increasing and the bias is the same at all places, so both can follow the maximum.
-        values_NK = torch.tanh(wide(scores_NPK.max(dim=1).values) + torch.cat(biases))
+        values_NK = torch.tanh(widen(scores_NPK.max(dim=1).values) + torch.cat(biases))
         for highway in self.highways:
             values_NK = highway(values_NK)
         return values_NK
@@ -139,9 +139,9 @@ class CharCNN(StreamModel[LSTMState]):
         """Return the LSTM's state at the start of a text."""
         return self.lstm.initial_state(batch_size)
 
-    def run(self, tokens_BT: Tensor, state: LSTMState, *, at: int) -> tuple[Tensor, LSTMState]:
+    def run(self, tokens_BT: Tensor, state: LSTMState, *, advance: int) -> tuple[Tensor, LSTMState]:
         """Return the LSTM's outputs and state; see `StreamModel`."""
-        return self.lstm.run(tokens_BT, state, at=at)
+        return self.lstm.run(tokens_BT, state, advance=advance)
 
     @property
     def softmax(self) -> Any:  # noqa: ANN401 - as in StreamModel

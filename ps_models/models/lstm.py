@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from ps_models.hyperparameters import Amount, Rate, Size, SoftmaxConfig
 from ps_models.layers.recurrence import lstm_steps
-from ps_models.layers.softmax import AdaptiveSoftmax, Output, Softmax, masked, product_type, wide
+from ps_models.layers.softmax import AdaptiveSoftmax, Output, Softmax, masked, product_type, widen
 from ps_models.models.stream import Masks, StreamModel, dropout_mask, shifted, zone_mask
 
 
@@ -67,21 +67,21 @@ class LSTMLayer(nn.Module):
         self,
         inputs_TBE: Tensor,
         start: tuple[Tensor, Tensor],
-        at: int,
+        advance: int,
         masks: tuple[Tensor | None, Tensor | None],
         zone: Tensor | float = 0.0,
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Return the outputs of all steps, and the (h, c) after the first `at` steps."""
+        """Return the outputs of all steps, and the (h, c) after the first `advance` steps."""
         input_mask, recurrent_mask = masks
         masked_gates = recurrent_mask is not None or _per_gate(input_mask)
         zoned = isinstance(zone, Tensor) or zone != 0
         # torch 2.11 cannot compile cuDNN's LSTM (seen on an H100), but it compiles our steps.
         if inputs_TBE.is_cuda and not (masked_gates or zoned or torch.compiler.is_compiling()):
-            return self.by_torch(masked(inputs_TBE, input_mask), start, at)
+            return self.by_torch(masked(inputs_TBE, input_mask), start, advance)
         gates_TBG = self._gates(inputs_TBE, input_mask)
         weight_GH = self.weight_hh.to(product_type(self.weight_hh))
         output_TBH, h_TBH, c_TBH = lstm_steps(gates_TBG, *start, weight_GH, zone=zone, mask=recurrent_mask)
-        return output_TBH, (h_TBH[at - 1], c_TBH[at - 1]) if at else start
+        return output_TBH, (h_TBH[advance - 1], c_TBH[advance - 1]) if advance else start
 
     def _gates(self, inputs_TBE: Tensor, mask: Tensor | None) -> Tensor:
         if mask is None or not _per_gate(mask):
@@ -91,14 +91,14 @@ class LSTMLayer(nn.Module):
         return torch.cat(gates, dim=-1)
 
     def by_torch(
-        self, inputs_TBE: Tensor, start: tuple[Tensor, Tensor], at: int
+        self, inputs_TBE: Tensor, start: tuple[Tensor, Tensor], advance: int
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Return the same, without zoneout and masks, by `torch.lstm`, which is cuDNN's on a GPU.
 
-        `torch.lstm` returns only the last cell, so two calls give the cell after `at` steps.
+        `torch.lstm` returns only the last cell, so two calls give the cell after `advance` steps.
         """
-        first, middle = self._torch_lstm(inputs_TBE[:at], start)
-        rest, _ = self._torch_lstm(inputs_TBE[at:], middle)
+        first, middle = self._torch_lstm(inputs_TBE[:advance], start)
+        rest, _ = self._torch_lstm(inputs_TBE[advance:], middle)
         return torch.cat([first, rest]), middle
 
     def _torch_lstm(
@@ -116,7 +116,7 @@ class LSTMLayer(nn.Module):
         values = inputs_TBE.to(dtype)
         with torch.autocast(values.device.type, enabled=False):  # autocast would always take float16
             hidden, h, c = torch.lstm(values, (h, c), weights, True, 1, 0.0, train, False, False)
-        return wide(hidden), (wide(h[0]), wide(c[0]))
+        return widen(hidden), (widen(h[0]), widen(c[0]))
 
 
 def cudnn_takes_bfloat16() -> bool:
@@ -150,19 +150,19 @@ class LSTM(StreamModel[LSTMState]):
         )  # torch would compile twice for a shared tensor
 
     def run(
-        self, tokens_BT: Tensor, state: LSTMState, *, at: int, masks: Masks | None = None
+        self, tokens_BT: Tensor, state: LSTMState, *, advance: int, masks: Masks | None = None
     ) -> tuple[Tensor, LSTMState]:
-        """Return the outputs that predict the tokens, and the state after `at` tokens; see `StreamModel`."""
+        """Return the outputs that predict the tokens, and the state after `advance`; see `StreamModel`."""
         if masks is None:
             masks = self._draw_masks(tokens_BT.shape[1], len(tokens_BT), on=self.training)
-        read_BT, token_B = shifted(state.token_B, tokens_BT, at)
+        read_BT, token_B = shifted(state.token_B, tokens_BT, advance)
         types_BT1 = self.dropped_types(read_BT, masks.types)
         values_TBH = masked(self.embedding(read_BT), types_BT1).transpose(0, 1)
         h, c = [], []
         for index, layer in enumerate(self.layers):
             start = state.h_BLH[:, index], state.c_BLH[:, index]
             pair = masks.inputs[index], masks.recurrent[index]
-            values_TBH, (last_h, last_c) = layer(values_TBH, start, at, pair, self._zone(values_TBH))
+            values_TBH, (last_h, last_c) = layer(values_TBH, start, advance, pair, self._zone(values_TBH))
             h.append(last_h)
             c.append(last_c)
         hidden_BTH = masked(values_TBH, masks.output).transpose(0, 1)

@@ -28,7 +28,7 @@ from torch.nn import functional
 
 from ps_models.hyperparameters import Amount, Share, Window
 from ps_models.language_model import AnyState, detach
-from ps_models.layers.softmax import wide
+from ps_models.layers.softmax import widen
 from ps_models.layers.window import NO_WORD, look_back, windows
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.stream import Masks, StreamModel, scored_and_advance
@@ -108,7 +108,7 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
         inner, W = self.inner.initial_state(batch_size), self.window
         words_BW = inner.token_B.new_full((batch_size, W), NO_WORD)
         words_BW[:, -1] = inner.token_B
-        hidden_BPH = wide(self.sentinel.new_zeros(batch_size, W - 1, len(self.sentinel)))
+        hidden_BPH = widen(self.sentinel.new_zeros(batch_size, W - 1, len(self.sentinel)))
         return PointerSentinelState(inner, words_BW, hidden_BPH)
 
     def scores_and_hidden(
@@ -117,7 +117,7 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
         """Return scores and the outputs that they came from; see `StreamModel`."""
         T = tokens.shape[1]
         given_masks: dict[str, Any] = {} if masks is None else {"masks": masks}
-        outputs = self.inner.run(tokens, state.inner, at=T, **given_masks)
+        outputs = self.inner.run(tokens, state.inner, advance=T, **given_masks)
         past_BSH, words_BS, next_state = self._past(outputs, tokens, state, T)
         log_probs_BT, _ = self._mixture(past_BSH, words_BS, tokens)
         return log_probs_BT, past_BSH[:, -T:], next_state
@@ -134,7 +134,9 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
         With `scored` + W - 1 tokens or more, every window consists of outputs that this call computes.
         """
         scored, advance = scored_and_advance(tokens, scored, advance)
-        return self._loss(self.inner.run(tokens, state.inner, at=advance), tokens, state, scored, advance)
+        return self._loss(
+            self.inner.run(tokens, state.inner, advance=advance), tokens, state, scored, advance
+        )
 
     @torch.no_grad()
     def next_log_probs(self, state: PointerSentinelState) -> Tensor:
@@ -157,12 +159,12 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
         They have (B, T, W) numbers: inspect a long text in chunks.
         """
         T, W = tokens.shape[1], self.window
-        outputs = self.inner.run(tokens, state.inner, at=T)
+        outputs = self.inner.run(tokens, state.inner, advance=T)
         past_BSH, words_BS, next_state = self._past(outputs, tokens, state, T)
         hidden_BTH = past_BSH[:, -T:]
         query_BTH = self._query(hidden_BTH)
         keys_BTWH, words_BTW = windows(past_BSH, W), windows(words_BS, W)
-        scores_BTW = (wide(keys_BTWH) @ query_BTH[..., None])[..., 0]
+        scores_BTW = (widen(keys_BTWH) @ query_BTH[..., None])[..., 0]
         scores_BTW = scores_BTW.masked_fill(words_BTW == NO_WORD, -torch.inf)
         scores = torch.cat([scores_BTW, self._sentinel_score(query_BTH)[..., None]], dim=-1)
         weights = scores.softmax(dim=-1)
@@ -177,13 +179,15 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
         return parts, next_state
 
     def _past(
-        self, outputs: tuple[Tensor, AnyState], tokens_BT: Tensor, state: PointerSentinelState, at: int
+        self, outputs: tuple[Tensor, AnyState], tokens_BT: Tensor, state: PointerSentinelState, advance: int
     ) -> tuple[Tensor, Tensor, PointerSentinelState]:
-        """Return outputs and words of the positions that any step looks back on, and the state after `at`."""
+        """Return outputs and words that any step looks back on, and the state after `advance`."""
         W, (hidden_BTH, inner) = self.window, outputs
         past_BSH = torch.cat([state.hidden_BPH, hidden_BTH], dim=1)
         words = torch.cat([state.words_BW, tokens_BT], dim=1)
-        next_state = PointerSentinelState(inner, words[:, at : at + W], past_BSH[:, at : at + W - 1])
+        next_state = PointerSentinelState(
+            inner, words[:, advance : advance + W], past_BSH[:, advance : advance + W - 1]
+        )
         return past_BSH, words[:, :-1], next_state
 
     def _loss(
@@ -219,7 +223,7 @@ class PointerSentinel(StreamModel[PointerSentinelState]):
     def _query(self, hidden_BTH: Tensor) -> Tensor:
         rate = self.config.pointer_rate
         weight_HH, bias_H = (slowed(parameter, rate) for parameter in (self.query.weight, self.query.bias))
-        return torch.tanh(wide(functional.linear(hidden_BTH, weight_HH, bias_H)))
+        return torch.tanh(widen(functional.linear(hidden_BTH, weight_HH, bias_H)))
 
     def _sentinel_score(self, query_BTH: Tensor) -> Tensor:
         """Return the scores q . s, in float32 even under autocast."""

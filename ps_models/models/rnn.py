@@ -41,7 +41,7 @@ from torch.nn import functional
 
 from ps_models.hyperparameters import Amount, Count, Finite, Positive, Rate, Size, SoftmaxConfig
 from ps_models.layers.recurrence import highway_steps
-from ps_models.layers.softmax import Softmax, masked, product_type, wide
+from ps_models.layers.softmax import Softmax, masked, product_type, widen
 from ps_models.models.stream import Masks, StreamModel, dropout_mask, shifted
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
@@ -87,9 +87,9 @@ class RNN(StreamModel[RNNState]):
         """Return the state at the start of a text: zeros, and `<eos>` is the next token to read."""
         return RNNState(self.start(batch_size), self.zeros(batch_size, self.config.hidden_size))
 
-    def run(self, tokens_BT: Tensor, state: RNNState, *, at: int) -> tuple[Tensor, RNNState]:
-        """Return the outputs that predict the tokens, and the state after `at` tokens; see `StreamModel`."""
-        read_BT, token_B = shifted(state.token_B, tokens_BT, at)
+    def run(self, tokens_BT: Tensor, state: RNNState, *, advance: int) -> tuple[Tensor, RNNState]:
+        """Return the outputs that predict the tokens, and the state after `advance`; see `StreamModel`."""
+        read_BT, token_B = shifted(state.token_B, tokens_BT, advance)
         h_BH, steps = state.h_BH, [state.h_BH]
         inputs_BTH = self.embedding(read_BT)
         if self.projection is not None:
@@ -99,15 +99,15 @@ class RNN(StreamModel[RNNState]):
             steps.append(h_BH)
         hidden_BTH = torch.stack(steps[1:], dim=1)
         if self.deep_output is not None:
-            hidden_BTH = torch.sigmoid(wide(self.deep_output(hidden_BTH)))
+            hidden_BTH = torch.sigmoid(widen(self.deep_output(hidden_BTH)))
         mask = dropout_mask(self.config.dropout * self.training, tuple(hidden_BTH.shape), hidden_BTH)
-        return masked(hidden_BTH, mask), RNNState(token_B, steps[at])
+        return masked(hidden_BTH, mask), RNNState(token_B, steps[advance])
 
     def _step(self, x_BH: Tensor, h_BH: Tensor) -> Tensor:
-        new_BH = torch.sigmoid(wide(x_BH + self.recurrent(h_BH)))
+        new_BH = torch.sigmoid(widen(x_BH + self.recurrent(h_BH)))
         if self.transition is None or self.shortcut is None:
             return new_BH
-        return torch.sigmoid(wide(self.transition(new_BH) + self.shortcut(h_BH)))
+        return torch.sigmoid(widen(self.transition(new_BH) + self.shortcut(h_BH)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,18 +167,18 @@ class RNNLDA(StreamModel[RNNLDAState]):
         log_probs_BT, both_BTX, state = super().scores_and_hidden(tokens, state, masks)
         return log_probs_BT, both_BTX[..., : self.config.hidden_size], state
 
-    def run(self, tokens_BT: Tensor, state: RNNLDAState, *, at: int) -> tuple[Tensor, RNNLDAState]:
-        """Return outputs and topics, side by side, that predict the tokens, and the state after `at`."""
-        read_BT, token_B = shifted(state.token_B, tokens_BT, at)
+    def run(self, tokens_BT: Tensor, state: RNNLDAState, *, advance: int) -> tuple[Tensor, RNNLDAState]:
+        """Return outputs and topics, side by side, that predict the tokens, and the state after `advance`."""
+        read_BT, token_B = shifted(state.token_B, tokens_BT, advance)
         logs = self._logs_of_topics(read_BT, state.topics_BK)
         topics_BTK = torch.stack(logs[1:], dim=1).softmax(dim=-1)
         steps = [state.h_BH]
         for x_BH in (self.embedding(read_BT) + self.topics(topics_BTK)).unbind(dim=1):
-            steps.append(torch.sigmoid(wide(x_BH + self.recurrent(steps[-1]))))
+            steps.append(torch.sigmoid(widen(x_BH + self.recurrent(steps[-1]))))
         hidden_BTH = torch.stack(steps[1:], dim=1)
         mask = dropout_mask(self.config.dropout * self.training, tuple(hidden_BTH.shape), hidden_BTH)
         both_BTX = torch.cat([masked(hidden_BTH, mask), topics_BTK], dim=-1)
-        return both_BTX, RNNLDAState(token_B, steps[at], logs[at])
+        return both_BTX, RNNLDAState(token_B, steps[advance], logs[advance])
 
     def _logs_of_topics(self, read_BT: Tensor, topics_BK: Tensor) -> list[Tensor]:
         """Return the log of f, up to a constant, before the first word and after each word."""
@@ -310,10 +310,10 @@ class RecurrentHighway(StreamModel[RecurrentHighwayState]):
         return Masks(types=None, inputs=(inputs,), recurrent=(recurrent,), output=output)
 
     def run(
-        self, tokens_BT: Tensor, state: RecurrentHighwayState, *, at: int, masks: Masks | None = None
+        self, tokens_BT: Tensor, state: RecurrentHighwayState, *, advance: int, masks: Masks | None = None
     ) -> tuple[Tensor, RecurrentHighwayState]:
-        """Return the outputs that predict the tokens, and the state after `at` tokens; see `StreamModel`."""
-        read_BT, token_B = shifted(state.token_B, tokens_BT, at)
+        """Return the outputs that predict the tokens, and the state after `advance`; see `StreamModel`."""
+        read_BT, token_B = shifted(state.token_B, tokens_BT, advance)
         types_BT1 = self.dropped_types(read_BT, masks and masks.types)
         if masks is None:
             masks = self._draw_masks(len(tokens_BT)) if self.training else NO_MASKS
@@ -322,9 +322,9 @@ class RecurrentHighway(StreamModel[RecurrentHighwayState]):
         weight_DGH = self.weight.to(product_type(self.weight))
         states_TBH = highway_steps(inputs_TBG, state.s_BH, weight_DGH, self.bias, masks.recurrent[0])
         hidden_BTH = masked(states_TBH, masks.output).transpose(0, 1)
-        if not at:
+        if not advance:
             return hidden_BTH, state
-        return hidden_BTH, RecurrentHighwayState(token_B, states_TBH[at - 1])
+        return hidden_BTH, RecurrentHighwayState(token_B, states_TBH[advance - 1])
 
 
 NO_MASKS = Masks(types=None, inputs=(None,), recurrent=(None,), output=None)

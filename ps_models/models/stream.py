@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from ps_models.language_model import State, detach
-from ps_models.layers.softmax import wide
+from ps_models.layers.softmax import widen
 from wikitext_builder.dataset.vocabulary import Vocabulary
 
 
@@ -88,12 +88,12 @@ class StreamModel(nn.Module, Generic[State]):
         """Return the state at the start of texts; see `LanguageModel`."""
         raise NotImplementedError
 
-    def run(self, tokens_BT: Tensor, state: State, *, at: int) -> tuple[Tensor, State]:
-        """Return the outputs that predict the tokens, (B, T, H), and the state after the first `at` tokens.
+    def run(self, tokens_BT: Tensor, state: State, *, advance: int) -> tuple[Tensor, State]:
+        """Return the outputs that predict the tokens, (B, T, H), and the state after `advance` of the tokens.
 
         The output that predicts a token comes from reading the token before it: the last token is not read.
-        For `at` = 0 the state is the given one. A model with `locked_masks` also takes `masks`: without them
-        they are drawn in training, and nothing is dropped in evaluation.
+        For `advance` = 0 the state is the given one. A model with `locked_masks` also takes `masks`: without
+        them it draws masks in training, and drops nothing in evaluation.
         """
         raise NotImplementedError
 
@@ -107,7 +107,7 @@ class StreamModel(nn.Module, Generic[State]):
     ) -> tuple[Tensor, Tensor, State]:
         """Return log-probabilities (B, T), the outputs that predicted them (B, T, H), and the state."""
         given_masks: dict[str, Any] = {} if masks is None else {"masks": masks}
-        hidden_BTH, state = self.run(tokens, state, at=tokens.shape[1], **given_masks)
+        hidden_BTH, state = self.run(tokens, state, advance=tokens.shape[1], **given_masks)
         return self.score(hidden_BTH, tokens), hidden_BTH, state
 
     def loss(
@@ -154,7 +154,7 @@ class StreamModel(nn.Module, Generic[State]):
         reports the nats alone.
         """
         scored, advance = scored_and_advance(tokens, scored, advance)
-        hidden_BTH, state = self.run(tokens, state, at=advance)
+        hidden_BTH, state = self.run(tokens, state, advance=advance)
         return -self.score(hidden_BTH[:, -scored:], tokens[:, -scored:]), 0.0, detach(state)
 
     def prepare(self, stream: Tensor, vocabulary: Vocabulary, seed: int) -> None:
@@ -170,7 +170,7 @@ class StreamModel(nn.Module, Generic[State]):
     def next_log_probs(self, state: State) -> Tensor:
         """Return natural log-probabilities of every word as the next token: (batch, vocabulary)."""
         token_B: Tensor = state.token_B  # type: ignore[attr-defined]
-        hidden_BTH, _ = self.run(token_B[:, None], state, at=0)
+        hidden_BTH, _ = self.run(token_B[:, None], state, advance=0)
         log_probs_BV: Tensor = self.softmax.log_probs(hidden_BTH[:, 0])
         return log_probs_BV
 
@@ -185,7 +185,7 @@ class StreamModel(nn.Module, Generic[State]):
 
     def zeros(self, *shape: int) -> Tensor:
         """Return zeros for a state, in float32 or wider."""
-        return wide(self.like.new_zeros(shape))
+        return widen(self.like.new_zeros(shape))
 
     def draw_uniform(self) -> None:
         """Draw all weights from the uniform distribution of the configuration."""
@@ -205,10 +205,10 @@ class StreamModel(nn.Module, Generic[State]):
         return next(self.parameters())
 
 
-def shifted(token_B: Tensor, tokens_BT: Tensor, at: int) -> tuple[Tensor, Tensor]:
-    """Return the tokens that are read to predict `tokens_BT`, (B, T), and the last one of `at`, (B,)."""
+def shifted(token_B: Tensor, tokens_BT: Tensor, advance: int) -> tuple[Tensor, Tensor]:
+    """Return the tokens that are read to predict `tokens_BT`, (B, T), and the last one of `advance`, (B,)."""
     read_BT = torch.cat([token_B[:, None], tokens_BT[:, :-1]], dim=1)
-    return read_BT, tokens_BT[:, at - 1] if at else token_B
+    return read_BT, tokens_BT[:, advance - 1] if advance else token_B
 
 
 def scored_and_advance(tokens: Tensor, scored: int | None, advance: int | None) -> tuple[int, int]:

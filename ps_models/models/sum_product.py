@@ -37,7 +37,7 @@ from torch.autograd.function import once_differentiable
 
 from ps_models.hyperparameters import ModelConfig, Positive, Size
 from ps_models.language_model import detach
-from ps_models.layers.softmax import product_type, row_slices, rows_at_once, wide
+from ps_models.layers.softmax import product_type, row_slices, rows_at_once, widen
 from ps_models.models.stream import scored_and_advance
 
 MAX_SUM = 1e3  # m_v above it counts as this
@@ -143,7 +143,7 @@ class SumProductNetwork(nn.Module):
 
 def _sums(products: Tensor) -> Tensor:
     """Return the sum nodes m from their products."""
-    return wide(products).clamp(max=MAX_SUM)
+    return widen(products).clamp(max=MAX_SUM)
 
 
 def _polynomials(sums_NV: Tensor, coefficients_KV: Tensor) -> Tensor:

@@ -28,7 +28,7 @@ from torch.nn import functional
 
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import Amount, Rate, Size, SoftmaxConfig, Window
-from ps_models.layers.softmax import Softmax, masked, wide
+from ps_models.layers.softmax import Softmax, masked, widen
 from ps_models.layers.window import visible
 from ps_models.models.pointer_sentinel import PointerConfig, PointerSentinel
 from ps_models.models.stream import StreamModel, dropout_mask, shifted
@@ -141,27 +141,29 @@ class Transformer(StreamModel[TransformerState]):
         inputs_BLPH = self.zeros(batch_size, self.config.layers, P, self.config.hidden_size)
         return TransformerState(self.start(batch_size), self.zeros(batch_size, P).bool(), inputs_BLPH)
 
-    def run(self, tokens_BT: Tensor, state: TransformerState, *, at: int) -> tuple[Tensor, TransformerState]:
-        """Return the outputs that predict the tokens, and the state after `at` tokens; see `StreamModel`."""
+    def run(
+        self, tokens_BT: Tensor, state: TransformerState, *, advance: int
+    ) -> tuple[Tensor, TransformerState]:
+        """Return the outputs that predict the tokens, and the state after `advance`; see `StreamModel`."""
         P = self.config.window - 1
-        read_BT, token_B = shifted(state.token_B, tokens_BT, at)
+        read_BT, token_B = shifted(state.token_B, tokens_BT, advance)
         in_text_BS = torch.cat([state.in_text_BP, torch.ones_like(read_BT, dtype=torch.bool)], dim=1)
-        values_BTH = wide(self.embedding(read_BT)) * math.sqrt(self.config.hidden_size)
+        values_BTH = widen(self.embedding(read_BT)) * math.sqrt(self.config.hidden_size)
         values_BTH = dropped(masked(values_BTH, self.dropped_types(read_BT)), self.config, on=self.training)
         memory = []  # of each layer
         for past_BPH, layer in zip(state.inputs_BLPH.unbind(dim=1), self.layers, strict=True):
             inputs_BSH = torch.cat([past_BPH, values_BTH], dim=1)
-            memory.append(inputs_BSH[:, at : at + P])
+            memory.append(inputs_BSH[:, advance : advance + P])
             values_BTH = layer(inputs_BSH, in_text_BS)
-        after = TransformerState(token_B, in_text_BS[:, at : at + P], torch.stack(memory, dim=1))
-        return dropped(wide(self.norm(values_BTH)), self.config, on=self.training), after
+        after = TransformerState(token_B, in_text_BS[:, advance : advance + P], torch.stack(memory, dim=1))
+        return dropped(widen(self.norm(values_BTH)), self.config, on=self.training), after
 
 
 def dropped(value_BTH: Tensor, config: TransformerConfig, *, on: bool) -> Tensor:
     """Apply dropout to the value if it is on."""
     B, T, H = value_BTH.shape
     shape = (B, 1 if config.locked else T, H)
-    mask = dropout_mask(config.dropout * on, shape, wide(value_BTH[..., :0]))  # bf16 is too coarse for draws
+    mask = dropout_mask(config.dropout * on, shape, widen(value_BTH[..., :0]))  # bf16 is too coarse for draws
     return value_BTH if mask is None else value_BTH * mask.to(value_BTH.dtype)
 
 
@@ -172,7 +174,7 @@ def rotations(positions: int, like: Tensor) -> tuple[Tensor, Tensor]:
     `like` is a tensor of heads, (..., A), whose device and type they take.
     """
     pairs = like.shape[-1] // 2
-    dtype, device = wide(like[..., :0]).dtype, like.device
+    dtype, device = widen(like[..., :0]).dtype, like.device
     speeds_C = 10_000.0 ** (-torch.arange(pairs, dtype=dtype, device=device) / max(pairs, 1))
     angles_SC = torch.arange(positions, dtype=dtype, device=device)[:, None] * speeds_C
     return angles_SC.cos(), angles_SC.sin()

@@ -46,7 +46,7 @@ PLAIN = LSTMConfig(
 
 def outputs(config: LSTMConfig) -> torch.Tensor:
     model = LSTM(config).train()
-    hidden, _ = model.run(torch.zeros(2, 30, dtype=torch.int64), model.initial_state(2), at=30)
+    hidden, _ = model.run(torch.zeros(2, 30, dtype=torch.int64), model.initial_state(2), advance=30)
     return hidden.detach()
 
 
@@ -67,7 +67,7 @@ def test_zoneout_keeps_the_state_and_not_the_outputs():
     state, tokens = model.initial_state(2), torch.zeros(2, 30, dtype=torch.int64)
     kept = []
     for token in tokens.split(1, dim=1):
-        output, after = model.run(token, state, at=1)
+        output, after = model.run(token, state, advance=1)
         kept.append(after.h_BLH == state.h_BLH)
         moved = output[:, 0] == after.h_BLH[:, 0]
         assert torch.equal(moved, ~kept[-1][:, 0])
@@ -99,8 +99,8 @@ def test_the_steps_that_rebuild_a_window_and_the_scored_steps_share_masks():
     config = replace(PLAIN, input_dropout=0.5, recurrent_dropout=0.5, layer_dropout=0.5)
     model, tokens = LSTM(config).train(), torch.randint(9, (2, 12))
     torch.manual_seed(1)
-    whole, _ = model.run(tokens, model.initial_state(2), at=12)
+    whole, _ = model.run(tokens, model.initial_state(2), advance=12)
     torch.manual_seed(1)
-    again, state = model.run(tokens, model.initial_state(2), at=5)
+    again, state = model.run(tokens, model.initial_state(2), advance=5)
     assert torch.equal(whole, again)
     torch.testing.assert_close(state.h_BLH[:, -1], whole[:, 4])
