@@ -301,8 +301,9 @@ def _without_empty(found: Sequence[Block]) -> list[Block]:
 # are known: `docs/dataset-card.md`.
 ITEMS: Final = 0.5  # of the words at least are in items of lists, or in sources
 ALIKE: Final = 0.5  # of the items at least are sources or names
-NAME_WORDS, SOURCE_WORDS = 12, 10  # a name has at most, a source with a year at least so many
-LINK_WORDS: Final = 40  # at most before the references: longer ones are of works or places
+NAME_WORDS, NAME_LETTERS = 12, 100  # of a name at most; Chinese and others have no spaces
+SOURCE_WORDS: Final = 10  # of a source with a year at least
+LINK_WORDS: Final = 20  # at most before the references: longer lists are of works or places
 LABEL: Final = 20  # characters at most over a list of references, such as a word in bold
 LARGEST: Final = 0.5  # of the words of an article: a page that has more in such sections is a list itself
 SOURCE = re.compile(r"ISBN|ISSN|OCLC|\bdoi\b|https?:|\bpp?\. ?\d")
@@ -387,8 +388,8 @@ def _is_source_or_name(item: Block) -> bool:
 
 def _is_name(item: Block) -> bool:
     """Return True if an item has neither a number nor a hole, and not many words."""
-    words = item.text.split()
-    return len(words) <= NAME_WORDS and item.listed and not NO_NAME.search(item.text)
+    is_short = len(item.text) <= NAME_LETTERS and len(item.text.split()) <= NAME_WORDS
+    return is_short and item.listed and not NO_NAME.search(item.text)
 
 
 def _words(found: Sequence[Block]) -> int:

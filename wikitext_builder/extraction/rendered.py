@@ -187,7 +187,7 @@ class _Walker:
         elif tag == "cite" and self.kind != CITATION and "citation" in attributes.get("class", "").split():
             self.kind, self.kind_at = CITATION, self.depth
         elif tag == "a" and self.kind == PLAIN:
-            leads_out = "external" in attributes.get("class", "") or attributes.get("rel") == "mw:ExtLink"
+            leads_out = "external" in attributes.get("class", "") or "mw:ExtLink" in attributes.get("rel", "")
             self.kind, self.kind_at = EXTERNAL if leads_out else LINK, self.depth
         elif tag == "sup":
             self.raised = self.depth, len(self.pieces)
