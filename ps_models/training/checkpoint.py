@@ -112,17 +112,16 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 def check_shapes(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Check that weights fit a model."""
-    expected, found = (
+    expected, shapes = (
         {name: (tuple(tensor.shape), str(tensor.dtype)) for name, tensor in tensors.items()}
         for tensors in (weights_of(model), weights)
     )
-    if found != expected:
-        differing = sorted(name for name in found | expected if found.get(name) != expected.get(name))
-        state, expected_state = (_shape_text(shapes.get(differing[0])) for shapes in (found, expected))
+    if shapes != expected:
+        differing = sorted(name for name in shapes | expected if shapes.get(name) != expected.get(name))
+        state, expected_state = (_shape_text(named.get(differing[0])) for named in (shapes, expected))
         raise ModelError(
             f"the checkpoint's weights do not fit the model: {differing[0]} {state}, expected"
-            f" {expected_state}"
-            f" ({len(differing)} differ); use the version and the model that wrote it"
+            f" {expected_state} ({len(differing)} differ); use the version and the model that wrote it"
         )
 
 

@@ -136,9 +136,11 @@ def _expected_states(weights: Sequence[nn.Parameter], config: TrainingConfig) ->
 
 def _checked(state: Mapping[str, Any], expected: Mapping[str, Any]) -> dict[str, Any]:
     """Return a weight's state, contiguous in memory, if its tensors have the expected shapes."""
-    found, wanted = ({name: _shape(value) for name, value in values.items()} for values in (state, expected))
-    if state and found != wanted:
-        raise ValueError(f"its optimizer has {found!r:.200} for a weight, expected {wanted!r:.200}")
+    shapes, expected_shapes = (
+        {name: _shape(value) for name, value in values.items()} for values in (state, expected)
+    )
+    if state and shapes != expected_shapes:
+        raise ValueError(f"its optimizer has {shapes!r:.200} for a weight, expected {expected_shapes!r:.200}")
     # An expanded tensor stores its number once; a fused step needs all of them.
     return {name: value.contiguous() if torch.is_tensor(value) else value for name, value in state.items()}
 

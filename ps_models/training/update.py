@@ -268,9 +268,9 @@ def gradient_norm(weights: Iterable[nn.Parameter]) -> Tensor:
     norms = []
     for gradient in (weight.grad for weight in weights if weight.grad is not None):
         flat = gradient.reshape(-1)
-        whole = len(flat) // NORM_BLOCK * NORM_BLOCK
-        norms.append(torch.linalg.vector_norm(flat[:whole].view(-1, NORM_BLOCK), dim=1))
-        norms.append(torch.linalg.vector_norm(flat[whole:])[None])
+        end = len(flat) // NORM_BLOCK * NORM_BLOCK  # of the last full block
+        norms.append(torch.linalg.vector_norm(flat[:end].view(-1, NORM_BLOCK), dim=1))
+        norms.append(torch.linalg.vector_norm(flat[end:])[None])
     norm: Tensor = torch.linalg.vector_norm(torch.cat(norms))
     return norm
 
@@ -282,9 +282,9 @@ def _rows_of(state: AnyState, rows: slice | None) -> AnyState:
 
 def _same_form(saved: Tensor, wanted: Tensor) -> Tensor:
     """Return a saved tensor if it has the shape, type and layout of the wanted one."""
-    found, expected = ((tensor.shape, tensor.dtype, tensor.layout) for tensor in (saved, wanted))
-    if found != expected:
-        raise ValueError(f"found a tensor of {found}, expected {expected}")
+    form, expected = ((tensor.shape, tensor.dtype, tensor.layout) for tensor in (saved, wanted))
+    if form != expected:
+        raise ValueError(f"found a tensor of {form}, expected {expected}")
     return saved.contiguous()
 
 
