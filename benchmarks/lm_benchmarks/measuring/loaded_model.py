@@ -197,7 +197,7 @@ def _is_between(file: str) -> bool:
 
 
 PLACES: Final = 20  # tokens or windows that are chosen: a break at 14 % of all is found in 95 %
-SUREST: Final = 5  # tokens with the highest scores, besides
+SUREST: Final = 3  # tokens with the highest scores, and as many that are most likely for so rare a word
 SURE: Final = 1e-6  # nats: a token that costs less has probability one
 Model = LanguageModel[Any]
 
@@ -222,14 +222,14 @@ class WatchedModel:
         """Watch a model; no place is later in its stream than the token number `deepest`."""
         self.streams, self.certain = streams, 0  # tokens of probability one
         self._model, self._deepest, self._generator = model, deepest, np.random.default_rng(seed)
-        self._random, self._surest = list[tuple[float, Place]](), list[tuple[float, Place]]()  # heaps
+        self._heaps = tuple(list[tuple[float, Place]]() for _ in range(3))
         self._first, self._rows, self._read = 0, 0, 0  # streams before the batch, in it, and their tokens
 
     @property
     def places(self) -> list[Place]:
-        """Random places and those of the highest scores, in turn."""
-        heaps = (sorted(heap, reverse=True) for heap in (self._surest, self._random))
-        return [entry[1] for pair in zip_longest(*heaps) for entry in pair if entry is not None]
+        """The most certain places and random ones, in turn."""
+        turns = zip_longest(*(sorted(heap, reverse=True) for heap in self._heaps))
+        return [entry[1] for turn in turns for entry in turn if entry is not None]
 
     def initial_state(self, batch_size: int) -> Any:  # noqa: ANN401 - each model has its own state
         """The start of `batch_size` texts."""
@@ -240,26 +240,26 @@ class WatchedModel:
         """Score tokens; see `LanguageModel`."""
         scores, after = self._model(tokens, state)
         if scores.shape == tokens.shape:  # else the run ends with an error
-            self._watch(scores.detach().cpu().double(), state)
+            self._watch(tokens.cpu(), scores.detach().cpu().double(), state)
         self._read += tokens.shape[1]
         return scores, after
 
-    def _watch(self, scores: Tensor, state: Any) -> None:  # noqa: ANN401
+    def _watch(self, tokens: Tensor, scores: Tensor, state: Any) -> None:  # noqa: ANN401
         numbers = torch.arange(self._read, self._read + scores.shape[1])
         streams = self.streams[self._first : self._first + self._rows]
         is_token = numbers < torch.tensor([len(stream) for stream in streams])[:, None]  # else padding
         self.certain += int((is_token & (scores > -SURE)).sum())
         chance = torch.from_numpy(self._generator.random(tuple(scores.shape)))
-        for heap, most, keys in (
-            (self._random, PLACES, chance),
-            (self._surest, SUREST, scores + 1e-9 * chance),  # among equal ones chance decides
-        ):
+        surest = scores + 1e-9 * chance  # among equal ones chance decides
+        gains = surest + (tokens + 1).log()  # a word of rank r is as likely as 1 / r
+        counts = (SUREST, SUREST, PLACES)
+        for heap, most, keys in zip(self._heaps, counts, (surest, gains, chance), strict=True):
             keys = keys.masked_fill(~is_token | (numbers > self._deepest), -torch.inf).flatten()
             highest = keys.topk(min(most, len(keys)))
             for key, number in zip(highest.values.tolist(), highest.indices.tolist(), strict=True):
                 if key > (heap[0][0] if len(heap) == most else -torch.inf):
                     row, column = divmod(number, scores.shape[1])
-                    read, kind = self._read, heap is self._random
+                    read, kind = self._read, heap is self._heaps[-1]
                     place = Place(self._first + row, read + column, kind, read, _row(state, row))
                     (heapq.heapreplace if len(heap) == most else heapq.heappush)(heap, (key, place))
 

@@ -62,7 +62,7 @@ def long(inputs):
 def test_models_of_ours_keep_the_laws(inputs, long, name):
     findings = Checks(open_model(name, inputs)).of_texts(texts_of(long))
     assert findings == dict.fromkeys(LAWS, "")
-    assert findings.tried == Tried(seed=1, places=PLACES, unit="chunks", surest=SUREST)
+    assert findings.tried == Tried(seed=1, places=PLACES, unit="chunks", surest=2 * SUREST)
     raise_if_broken(findings)
 
 
@@ -193,6 +193,9 @@ EXCESSES = {
     "late in the text": lambda scores, state, words, draws: scores + math.log(1.5) * (state >= 14_000),
     "of rare words": lambda scores, state, words, draws: (
         scores + math.log(2) * (words > 2000) * (state > 400)
+    ),
+    "nearly certain of some tokens": lambda scores, state, words, draws: torch.where(
+        draws[state] > 0.02, scores, math.log(0.9)
     ),
     "certain of few tokens": lambda scores, state, words, draws: scores * (draws[state] > 0.001),
     "certain of the word that comes, but not if it is asked alone": lambda scores, state, words, draws: (
