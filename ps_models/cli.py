@@ -20,7 +20,7 @@ from ps_models.hyperparameters import PRECISIONS
 from ps_models.processor import use_processor
 from ps_models.signature import CONTEXTS
 from wikitext_builder.article import SPLITS
-from wikitext_builder.charts import ENDINGS
+from wikitext_builder.charts import PICTURE_ENDINGS
 from wikitext_builder.cli.command_line import (
     ANY,
     COUNT,
@@ -38,7 +38,7 @@ from wikitext_builder.cli.command_line import (
     version_option,
 )
 from wikitext_builder.dataset.vocabulary import EOS
-from wikitext_builder.progress import shown_progress
+from wikitext_builder.progress import show_progress
 from wikitext_builder.tables import spelled_out
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
@@ -151,7 +151,7 @@ def train(
         max_seconds=None if max_minutes is None else max_minutes * 60,
     )
     try:
-        with shown_progress() as progress:
+        with show_progress() as progress:
             run = pm.train(**options, limits=limits, progress=progress)
     except pm.StoppedError:
         if os.environ.get("RANK", "0") == "0":
@@ -174,7 +174,7 @@ def train(
 @json_option
 def evaluate(*, as_json: bool, **options: Any) -> None:
     """Measure the perplexity of CHECKPOINT on a split of DATA, each token once, with a signature."""
-    with shown_progress() as progress:
+    with show_progress() as progress:
         evaluation = pm.evaluate(**options, progress=progress)
     score = evaluation.score
     if as_json:
@@ -205,7 +205,7 @@ def generate(**options: Any) -> None:
 @commands.command()
 @click.argument("model", type=ANY, metavar="CHECKPOINT")
 @click.argument("data", type=ANY)
-@click.option("--out", type=OUTPUT_FILE, required=True, help=f"Page, .html, or picture, {ENDINGS}.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help=f"Page, .html, or picture, {PICTURE_ENDINGS}.")
 @split_option("valid")
 @click.option(
     "--start",
@@ -225,7 +225,7 @@ def explain(*, out: Path, **options: Any) -> None:
 
     The picture shows a sentence with its window.
     """
-    with shown_progress() as progress:
+    with show_progress() as progress:
         pm.explain(out=out, progress=progress, **options)
     click.echo(out)
 
@@ -236,7 +236,7 @@ def explain(*, out: Path, **options: Any) -> None:
 @click.argument("data", type=ANY)
 @split_option("test")
 @click.option("--buckets", default=10, type=COUNT, help="Maximum number of groups of words.")
-@click.option("--figure", type=OUTPUT_FILE, help=f"Also draw the comparison: {ENDINGS}.")
+@click.option("--figure", type=OUTPUT_FILE, help=f"Also draw the comparison: {PICTURE_ENDINGS}.")
 @device_option
 @json_option
 def compare_by_frequency(*, as_json: bool, **options: Any) -> None:

@@ -22,7 +22,7 @@ from ps_models.errors import ModelError
 from ps_models.hyperparameters import TrainingConfig
 from ps_models.models import MODELS
 from ps_models.training.optimizers import options_of
-from wikitext_builder.errors import nearest
+from wikitext_builder.errors import did_you_mean
 
 FOLDER: Final = Path(__file__).parent / "presets"
 Table = Mapping[str, Any]
@@ -121,8 +121,8 @@ def kind_of(model: str | ModelKind) -> ModelKind:
         return model
     if model not in MODELS:
         raise ModelError(
-            f"{model}: no such model{nearest(model, MODELS)}; expected one of {', '.join(MODELS)}, or your"
-            " own class, such as my_model.py:GPT"
+            f"{model}: no such model{did_you_mean(model, MODELS)}; expected one of {', '.join(MODELS)}, or"
+            " your own class, such as my_model.py:GPT"
         )
     config, make = MODELS[model]
     return ModelKind(name=model, config=config, make=make, presets=PRESETS[model])
@@ -135,7 +135,8 @@ def preset_of(kind: ModelKind, name: str | None) -> Preset:
     if name not in kind.presets:
         names = ", ".join(kind.presets) or "none: presets of your own class are in a TOML file beside it"
         raise ModelError(
-            f"{name}: no such preset of {kind.name}{nearest(name, kind.presets)}; its presets are {names}"
+            f"{name}: no such preset of {kind.name}{did_you_mean(name, kind.presets)}; its presets"
+            f" are {names}"
         )
     return kind.presets[name]
 

@@ -27,7 +27,7 @@ from wikitext_builder.article import SPLITS
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.stats import describe
 from wikitext_builder.stats.portrait import COLUMNS
-from wikitext_builder.webpages import LIMIT, render
+from wikitext_builder.webpages import MAX_PAGE_BYTES, render
 
 VOCABULARY = Vocabulary(("<unk>", "<eos>", *(f"{NASTY}{n}" for n in range(600))))
 FRAME = pd.DataFrame(
@@ -178,7 +178,7 @@ def test_a_page_of_too_many_words_says_how_many_fit(tmp_path: Path) -> None:
     assert not out.exists()
     fit = int(re.findall(r"\d+", str(error.value))[-1])
     replace(found, predictions=found.predictions[:fit]).save(out)
-    assert 0.8 * LIMIT < out.stat().st_size <= LIMIT
+    assert 0.8 * MAX_PAGE_BYTES < out.stat().st_size <= MAX_PAGE_BYTES
 
 
 @pytest.mark.slow
@@ -189,4 +189,4 @@ def test_no_page_of_real_data_is_over_a_megabyte(tmp_path: Path) -> None:
     explanation(500).save(tmp_path / "explain.html")  # as many as without --words
     sizes = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
     assert len(sizes) == 3
-    assert max(sizes.values()) <= LIMIT, sizes
+    assert max(sizes.values()) <= MAX_PAGE_BYTES, sizes

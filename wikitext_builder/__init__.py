@@ -1,7 +1,7 @@
 """Regenerates the WikiText datasets from Wikipedia.
 
-The names below are the library; each command of `wikitext-builder` is one call to it. Modules are imported
-when first used.
+The names below are the library's interface; each command of `wikitext-builder` calls one of them. Modules are
+imported when first used.
 
 >>> import wikitext_builder as wb
 >>> wb.tokenize("It's 1,500 km.")

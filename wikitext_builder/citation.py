@@ -1,4 +1,4 @@
-"""BibTeX: what to cite, in `references.bib`, and the entry of a dataset that was built here."""
+"""Returns BibTeX: the works to cite, from `references.bib`, and the entry of a dataset built here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cite() -> str:
 
 
 def dataset_entry(manifest: Manifest, newest: str) -> str:
-    """The BibTeX entry of a dataset built here; `newest` is the time of its last revision, or empty."""
+    """Return the BibTeX entry of a dataset built here; `newest` is the time of its newest revision, or ""."""
     recipe, version = manifest.recipe, _plain(manifest.versions.get("wikitext-builder", "unknown"))
     language, source = _plain(recipe.language), _plain(manifest.source)[:8]
     signature = f"recipe:{recipe.name}|language:{language}|source:{source}|version:{version}"
@@ -39,12 +39,12 @@ def dataset_entry(manifest: Manifest, newest: str) -> str:
 
 
 def _tex(text: str) -> str:
-    """Text of names, numbers and signatures; braces are the caller's own."""
+    """Escape text for BibTeX; braces are left to the caller."""
     for character in "&%$#_":
         text = text.replace(character, f"\\{character}")
     return text.replace("~", r"\textasciitilde{}").replace("|", r"\textbar{}")
 
 
 def _plain(text: str) -> str:
-    """A value of a manifest without what means something to BibTeX."""
+    """Replace characters that have a meaning in BibTeX, in a value of a manifest."""
     return re.sub(r"[^\w.+-]+", "-", text, flags=re.ASCII)

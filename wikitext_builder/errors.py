@@ -1,4 +1,4 @@
-"""Errors: a run cannot continue, or one page is left out."""
+"""Defines the errors: one ends the run, the other rejects a page."""
 
 from __future__ import annotations
 
@@ -7,46 +7,48 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import urlsplit
 
-# What Python, torch and others say in an error.
-SHORT_MEMORY: Final = re.compile(
+# How Python, torch and other libraries say that memory ran out.
+OUT_OF_MEMORY: Final = re.compile(
     "can't start new thread|can't allocate memory|Failed to alloc|(not enough|out of) memory"
 )
-UNANSWERED: Final = "unanswered"  # the reason of a page of which a wiki said nothing: the next run asks again
-# Not from the middle of a word, and with few kinds: else a long word would take quadratic time.
-BEGIN: Final = r"(?<![\w.+-])(?:[\w.+-]++:){1,4}+//"
-# Up to the quote that stands before it; else to a space or the next of several, as in
+UNANSWERED: Final = "unanswered"  # rejection reason: the wiki gave no answer; the next run asks again
+# Begins at a word and has few schemes, because a long word would otherwise take quadratic time.
+URL_BEGIN: Final = r"(?<![\w.+-])(?:[\w.+-]++:){1,4}+//"
+# A quoted URL ends at its quote, another at a space or at the next URL of a list, as in
 # `mix:completions:http://…,completions:http://…`.
-ADDRESS: Final = re.compile(
-    rf"""(?<='){BEGIN}[^'\s]*|(?<="){BEGIN}[^"\s]*|(?<!['"]){BEGIN}(?:(?!,{BEGIN})\S)*"""
+URL: Final = re.compile(
+    rf"""(?<='){URL_BEGIN}[^'\s]*|(?<="){URL_BEGIN}[^"\s]*|(?<!['"]){URL_BEGIN}(?:(?!,{URL_BEGIN})\S)*"""
 )
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
-    """What an error says of a name that is none: `; did you mean X?`, or nothing if none is similar.
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return the part of an error that suggests a similar name; "" if no name is similar.
 
-    >>> nearest("octopus", ["Octopus", "Oak"]), nearest("kn5", ["kn-5", "unigram"]), nearest("x", ["kn-5"])
-    ("; did you mean 'Octopus'?", "; did you mean 'kn-5'?", '')
+    >>> did_you_mean("octopus", ["Octopus", "Oak"]), did_you_mean("kn5", ["kn-5", "unigram"])
+    ("; did you mean 'Octopus'?", "; did you mean 'kn-5'?")
+    >>> did_you_mean("x", ["kn-5"])
+    ''
     """
-    from difflib import get_close_matches  # here, because most runs never need it
+    from difflib import get_close_matches  # imported here because most runs never need it
 
-    folded = {one.casefold(): one for one in names}
-    near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
-    return f"; did you mean {folded[near[0]]!r}?" if near else ""
+    by_casefold = {candidate.casefold(): candidate for candidate in names}
+    similar = get_close_matches(name.casefold(), by_casefold, n=1, cutoff=0.6)
+    return f"; did you mean {by_casefold[similar[0]]!r}?" if similar else ""
 
 
 class ToolkitError(Exception):
     """The run cannot continue, and the user can do something about it.
 
-    The message says what was found, what was expected and what to do. It names options and commands as one
-    types them (`--as-of`, `wikitext-builder status`): in Python, `--as-of` is the argument `as_of`. A command
-    line prints it and exits with status 1. Each package raises a class of its own.
+    The message says what was found, what was expected and what to do. It names options and commands as users
+    type them (`--as-of`, `wikitext-builder status`): in Python, `--as-of` is the argument `as_of`. A command
+    line prints it and exits with status 1. Each package raises its own subclass.
 
     >>> print(ToolkitError("http://me:secret@host/v1?key=secret refused it"))
     http://host/v1 refused it
     """
 
     def __str__(self) -> str:
-        """The message, whose addresses have no users, passwords and keys."""
+        """Return the message, whose URLs have no users, passwords and keys."""
         return without_secrets(super().__str__())
 
 
@@ -55,7 +57,7 @@ class BuilderError(ToolkitError):
 
 
 class RejectedError(Exception):
-    """One page is left out; the run continues with the next one.
+    """A page is rejected; the run continues with the next page.
 
     Attributes:
         reason: A short fixed word to count by, such as `too-large` or `deleted`.
@@ -69,9 +71,9 @@ class RejectedError(Exception):
 
 
 def reject(*faults: tuple[str, object, str]) -> None:
-    """Raise for the first fault that is there: its reason, whether it is there, and what was found."""
-    for reason, is_there, detail in faults:
-        if is_there:
+    """Raise `RejectedError` for the first true fault: its reason, its condition and its detail."""
+    for reason, is_true, detail in faults:
+        if is_true:
             raise RejectedError(reason, detail)
 
 
@@ -86,14 +88,14 @@ def is_short_memory(error: BaseException) -> bool:
     >>> is_short_memory(ZstdError("cannot compress: Allocation error : not enough memory"))
     True
     """
-    return isinstance(error, MemoryError) or SHORT_MEMORY.search(str(error)) is not None
+    return isinstance(error, MemoryError) or OUT_OF_MEMORY.search(str(error)) is not None
 
 
-# --- addresses, which may be shown, logged and kept without users, passwords and keys
+# --- URLs, which are shown, logged and stored only without users, passwords and keys
 
 
 def without_secrets(text: str) -> str:
-    """A text whose addresses have no user, password, query or fragment.
+    """Return a text without the user, password, query and fragment of its URLs.
 
     >>> without_secrets("completions:http://me:p@ss@host:80/v1?api-key=SECRET is busy")
     'completions:http://host:80/v1 is busy'
@@ -102,15 +104,15 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("http://me:it's@host/v1"), without_secrets("http://me:a/b@host"), without_secrets("s3://")
     ('http://host/v1', 'http://…', 's3://')
     """
-    return ADDRESS.sub(_public, text)
+    return URL.sub(_public_url, text)
 
 
-def _public(address: re.Match[str]) -> str:
-    kinds, slashes, rest = address[0].partition("//")
+def _public_url(url: re.Match[str]) -> str:
+    schemes, slashes, rest = url[0].partition("//")
     try:
         parts = urlsplit(slashes + rest)
         if "@" in parts.path:
-            _ = parts.port  # a password with a slash looks like one, and is no number
-    except ValueError:  # no address: nobody knows what of it is secret
-        return f"{kinds}//…"
-    return f"{kinds}//{parts.netloc.rpartition('@')[2]}{parts.path}"
+            _ = parts.port  # raises if it is not a number: a password with a slash is read as host and port
+    except ValueError:  # not a URL, so any part of it can be secret
+        return f"{schemes}//…"
+    return f"{schemes}//{parts.netloc.rpartition('@')[2]}{parts.path}"

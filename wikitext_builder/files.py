@@ -1,4 +1,4 @@
-"""Files that are complete or absent, whenever a program ends, and what identifies them: SHA-256."""
+"""Writes files that are complete or absent whenever the program ends, and identifies files by SHA-256."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO
 
-UNDECIDING = ("cli", "sample", "stats", "webpages")  # rooms that change no dataset
-CODE = (".py", ".tsv", ".toml", ".txt", ".jinja")  # endings of files that decide
+ROOMS_NOT_HASHED = ("cli", "sample", "stats", "webpages")  # rooms that do not affect the bytes of a dataset
+CODE_ENDINGS = (".py", ".tsv", ".toml", ".txt", ".jinja")
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of the bytes of a file, hexadecimal; the file is read in pieces."""
+    """Return the SHA-256 of a file, hexadecimal; the file is read in chunks."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def lines_sha256(lines: Iterable[str]) -> str:
-    r"""SHA-256 over lines in UTF-8, each with a newline, hexadecimal.
+    r"""Return the SHA-256 of lines in UTF-8, each with a newline, hexadecimal.
 
     >>> lines_sha256(["abc"])[:12]
     'edeaaff3f177'
@@ -37,29 +37,29 @@ def lines_sha256(lines: Iterable[str]) -> str:
 
 @cache
 def code_hash(*packages: str) -> str:
-    """What the code and tables of packages are: 16 hexadecimal digits of SHA-256.
+    """Return 16 hexadecimal digits of the SHA-256 of the code and tables of packages.
 
-    Without packages, what decides the bytes of a dataset: all files of this one. The files of rooms that only
-    show and compare never count.
+    Without packages, the hash is of this package, which decides the bytes of datasets. The rooms that only
+    show and compare are never hashed.
     """
     lines = []
     for package in packages or (__package__,):
         folder = Path(str(import_module(package).__file__)).parent
-        files = [path for path in folder.rglob("*") if path.suffix in CODE]
+        files = [path for path in folder.rglob("*") if path.suffix in CODE_ENDINGS]
         names = sorted(path.relative_to(folder).as_posix() for path in files)
-        deciding = [name for name in names if name.partition("/")[0] not in UNDECIDING]
-        lines += [f"{name} {file_sha256(folder / name)}" for name in deciding]
+        hashed = [name for name in names if name.partition("/")[0] not in ROOMS_NOT_HASHED]
+        lines += [f"{name} {file_sha256(folder / name)}" for name in hashed]
     return lines_sha256(lines)[:16]
 
 
 @contextmanager
 def new_file(path: str | Path) -> Iterator[IO[bytes]]:
-    """Open a file for writing. A reader sees all of it after the block, or nothing if the block fails.
+    """Open a file for writing. Readers see all of it after the block, or nothing if the block fails.
 
-    What was there before gives the new file its permissions.
+    The new file gets the permissions of the file that it replaces.
     """
     path = Path(path)
-    part = path.with_name(f".{secrets.token_hex(8)}.part")  # the name with an ending could be too long
+    part = path.with_name(f".{secrets.token_hex(8)}.part")  # the file's name plus an ending could be too long
     try:
         with part.open("xb") as file:
             if path.is_file():

@@ -1,4 +1,4 @@
-"""Front doors: a package hands out names of its modules, and imports a module when its name is first used."""
+"""Lets a package export names of its modules, and import each module when one of its names is first used."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 
 def lazy_names(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
-    """A `__getattr__`, a `__dir__` and an `__all__` for a package's `__init__`.
+    """Return a `__getattr__`, a `__dir__` and an `__all__` for a package's `__init__`.
 
-    The names are those that the file imports as themselves (`import name as name`), where type checkers and
-    editors also find them: there is no second list. Under `if TYPE_CHECKING:` their modules are imported when
-    a name is first used. Reading them takes less than a millisecond.
+    The names are those that the file imports as `import name as name`, where type checkers and editors also
+    find them, so there is no second list. The imports stand under `if TYPE_CHECKING:`, so a module is
+    imported only when one of its names is first used. Reading the names takes less than a millisecond.
     """
     modules = {
         alias.name: str(node.module)
@@ -28,13 +28,13 @@ def lazy_names(package: str, file: str) -> tuple[Callable[[str], object], Callab
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
         value: object = getattr(importlib.import_module(modules[name]), name)
-        setattr(sys.modules[package], name, value)  # later uses find it without this function
+        setattr(sys.modules[package], name, value)  # later uses do not call this function
         return value
 
     def names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *modules})
 
-    # Constants, classes, functions.
+    # In this order: constants, classes, functions.
     public = sorted(
         {"__version__", *modules}, key=lambda name: (not name.isupper(), not name[0].isupper(), name)
     )

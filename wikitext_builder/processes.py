@@ -1,4 +1,4 @@
-"""Where the tasks of a build run: in this process, or in a pool of processes that may die without harm."""
+"""Runs the tasks of a build in this process, or in a pool whose processes may die without harm."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from wikitext_builder.errors import BuilderError, RejectedError
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-MAX_BROKEN_POOLS = 5  # a worker that dies so often dies because of its task, not by chance
-# After the limit the signal comes again and again: an error that is raised in a `__del__` or in a callback of
+MAX_BROKEN_POOLS = 5  # a worker that dies this often dies because of its task, not by chance
+# After the limit the signal is repeated, because an error that is raised in a `__del__` or in a callback of
 # the garbage collector is lost.
-SECONDS_AGAIN = 1.0
-# The last resort for a page: extraction itself refuses by structure, which does not depend on a machine's
+SECONDS_BETWEEN_SIGNALS = 1.0
+# The last resort for a page: extraction itself rejects by structure, which does not depend on a machine's
 # speed.
 SECONDS_PER_PAGE = 10.0
 SAFE_PATH = "PYTHONSAFEPATH"
-AHEAD = 4  # tasks given to each worker: enough to keep it busy while a slow one is waited for
+TASKS_PER_WORKER = 4  # submitted at once: enough to keep workers busy while the oldest task is slow
 
 
 def cores() -> int:
-    """How many cores this process may use: a container or `taskset` can give fewer than the machine has."""
+    """Return how many cores this process may use; a container or `taskset` can allow fewer than exist."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 class Runner(Protocol):
-    """Runs functions over tasks; a build knows nothing else about where they run."""
+    """Runs functions over tasks; a build does not know where they run."""
 
     def map(
         self, function: Callable[..., Result], tasks: Iterable[Task], *shared: object
@@ -50,9 +50,9 @@ class Runner(Protocol):
         does not fill the memory.
 
         Args:
-            function: Top-level and pure: a task whose worker dies is done again.
+            function: A pure top-level function: a task whose worker dies is run again.
             tasks: Values that can be pickled.
-            shared: What all tasks need; a worker on another machine gets it once.
+            shared: Further arguments for all tasks; a worker on another machine gets them once.
         """
         ...
 
@@ -70,7 +70,7 @@ class Serial:
 class ProcessPool(AbstractContextManager["ProcessPool"]):
     """Runs tasks in processes of this machine.
 
-    A worker that dies (killed, out of memory) breaks the pool; a new one does the missing tasks.
+    A worker that dies (killed, out of memory) breaks the pool; a new pool runs the unfinished tasks.
     """
 
     def __init__(self, workers: int) -> None:
@@ -85,16 +85,16 @@ class ProcessPool(AbstractContextManager["ProcessPool"]):
     ) -> Iterator[Result]:
         """Yield the results, see `Runner`."""
         waiting = iter(tasks)
-        begun: deque[Task] = deque()  # tasks whose results were not yielded
+        begun: deque[Task] = deque()  # tasks whose results are not yielded yet
         for _ in range(MAX_BROKEN_POOLS):
             futures: deque[Future[Result]] = deque()  # of the first tasks in `begun`
             try:
                 while True:
-                    begun.extend(islice(waiting, AHEAD * self._workers - len(begun)))
+                    begun.extend(islice(waiting, TASKS_PER_WORKER * self._workers - len(begun)))
                     if not begun:
                         return
                     for task in islice(begun, len(futures), None):
-                        with _safe_path():  # a process can begin here
+                        with _safe_path():  # a submission can start a process
                             futures.append(self._open().submit(function, task, *shared))
                     result = futures[0].result()
                     futures.popleft()
@@ -106,13 +106,13 @@ class ProcessPool(AbstractContextManager["ProcessPool"]):
                 for future in futures:
                     future.cancel()
         raise BuilderError(
-            f"worker processes died {MAX_BROKEN_POOLS} times, and {len(begun)} or more tasks are not done;"
+            f"worker processes died {MAX_BROKEN_POOLS} times, and at least {len(begun)} tasks are not done;"
             " memory may be short: try fewer --workers and run it again to resume"
         )
 
     def _open(self) -> ProcessPoolExecutor:
         if self._pool is None:
-            # spawn: a forked child inherits the locks of threads that it does not have.
+            # spawn, because a forked child inherits the locks of threads that it does not have.
             context = multiprocessing.get_context("spawn")
             with _safe_path():
                 self._pool = ProcessPoolExecutor(self._workers, mp_context=context, initializer=_begin_worker)
@@ -126,19 +126,19 @@ class ProcessPool(AbstractContextManager["ProcessPool"]):
 
 @contextmanager
 def _safe_path() -> Iterator[None]:
-    """Let new processes find modules where this one did: they would look in the current folder first.
+    """Stop new processes from importing modules from the current folder, where they would look first.
 
-    It can be a stranger's dataset, with a file called `multiprocessing.py`.
+    The folder can be a stranger's dataset, with a file called `multiprocessing.py`.
     """
-    before = os.environ.get(SAFE_PATH)
+    previous = os.environ.get(SAFE_PATH)
     os.environ[SAFE_PATH] = "1"
     try:
         yield
     finally:
-        if before is None:
+        if previous is None:
             del os.environ[SAFE_PATH]
         else:
-            os.environ[SAFE_PATH] = before
+            os.environ[SAFE_PATH] = previous
 
 
 def _begin_worker() -> None:
@@ -146,19 +146,19 @@ def _begin_worker() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+        threading.Thread(target=_exit_after_parent, args=(parent.sentinel,), daemon=True).start()
 
 
-def _end_with(sentinel: int) -> None:
+def _exit_after_parent(sentinel: int) -> None:
     wait_for_sentinel([sentinel])
     os._exit(1)
 
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Stop what takes longer, by SIGPROF; it works only in the main thread, and not inside a C function.
+    """Stop a block that takes longer, by SIGPROF; only in the main thread, and not inside a C function.
 
-    The seconds are of processor time, not of the clock: a dataset must not depend on how busy the machine is.
+    The limit is in processor time, not clock time: a dataset must not depend on how busy the machine is.
 
     Raises:
         RejectedError: `too-slow`.
@@ -170,15 +170,15 @@ def time_limit(seconds: float) -> Iterator[None]:
     def cut_off(_signal: int, _frame: FrameType | None) -> None:
         raise RejectedError("too-slow", f"took longer than {seconds:g} s; expected a fraction of a second")
 
-    before: Any = signal.signal(signal.SIGPROF, cut_off)
-    outer, _ = signal.setitimer(signal.ITIMER_PROF, seconds, SECONDS_AGAIN)
+    previous_handler: Any = signal.signal(signal.SIGPROF, cut_off)
+    outer_seconds, _ = signal.setitimer(signal.ITIMER_PROF, seconds, SECONDS_BETWEEN_SIGNALS)
     try:
         yield
     finally:
-        left, _ = signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-        rest = outer - (seconds - left)
-        if outer and rest > 0:  # a limit around this one continues, or is over
-            signal.setitimer(signal.ITIMER_PROF, rest, SECONDS_AGAIN)
-        elif outer:
+        seconds_left, _ = signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, previous_handler)
+        outer_left = outer_seconds - (seconds - seconds_left)
+        if outer_seconds and outer_left > 0:  # an enclosing limit continues, or is exceeded
+            signal.setitimer(signal.ITIMER_PROF, outer_left, SECONDS_BETWEEN_SIGNALS)
+        elif outer_seconds:
             signal.raise_signal(signal.SIGPROF)

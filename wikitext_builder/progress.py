@@ -1,8 +1,8 @@
-"""What commands print besides results: progress, and with --verbose each step.
+"""Prints progress and log lines, for all three command lines.
 
-Progress is bars with the remaining time on a terminal, lines elsewhere. The library logs with Python's
-`logging`, under the names of the packages; a program that uses it decides what becomes of that. The commands
-decide here, for all three command lines.
+Progress is bars with the remaining time on a terminal, and lines elsewhere. The library logs with Python's
+`logging`, under the names of the packages, so a program that uses the library decides what is printed.
+Commands print warnings, and with --verbose every step.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from rich.progress import Progress as RichProgress
 
 from wikitext_builder.tables import spelled_out
 
-CONNECTING = "connecting"  # the stage of a fetch before the first answer
+CONNECTING = "connecting"  # the stage of a fetch before the wiki's first answer
 PACKAGES = ("wikitext_builder", "ps_models", "lm_benchmarks")
-SECONDS_BETWEEN_LINES = 10.0  # of a stage, if there is no terminal
+SECONDS_BETWEEN_LINES = 10.0  # of a stage, without a terminal
 
 
 class Progress(Protocol):
-    """Long functions call it as they proceed; a stage ends when done equals total."""
+    """Receives reports of long functions; a stage ends when done equals total."""
 
     def __call__(self, stage: str, done: int, total: int | None, note: str = "") -> None:
-        """Report.
+        """Report how far a stage is.
 
         Args:
             stage: A few words; a new stage starts a new bar.
             done: The number of items that are done.
-            total: The number of all items; None if it is not known yet.
+            total: The number of all items; None if unknown.
             note: Counts to show, such as `3 rejected`.
         """
         ...
 
 
 def no_progress(stage: str, done: int, total: int | None, note: str = "") -> None:
-    """Reports nothing."""
+    """Ignore reports."""
 
 
 class WaitingProgress:
-    """Passes reports on; while the wiki makes us wait, repeats the last one with the reason as its note."""
+    """Forwards reports; while the wiki makes us wait, repeats the last report with the reason as its note."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -55,7 +55,7 @@ class WaitingProgress:
         self._waits_to_connect = False
 
     def __call__(self, stage: str, done: int, total: int | None, note: str = "") -> None:
-        """Pass a report on."""
+        """Forward a report."""
         if self._waits_to_connect:
             self._progress(CONNECTING, 1, 1)
             self._waits_to_connect = False
@@ -63,13 +63,13 @@ class WaitingProgress:
         self._progress(stage, done, total, note)
 
     def wait(self, why: str) -> None:
-        """Report a wait; called from any thread. Before the first report it is a stage of its own."""
+        """Report a wait, from any thread. Before the first report, the wait is a stage."""
         self._waits_to_connect = self._last[0] == CONNECTING
         self._progress(*self._last, why)
 
 
 def duration(seconds: float) -> str:
-    """A time in the unit that fits.
+    """Return a time in the unit that fits.
 
     >>> duration(0.2), duration(75), duration(3_000), duration(100_000)
     ('1 s', '75 s', '50 minutes', '28 hours')
@@ -79,13 +79,13 @@ def duration(seconds: float) -> str:
 
 
 @contextmanager
-def shown_progress(stream: TextIO | None = None) -> Iterator[Progress]:
-    """Show a bar per stage on a terminal; elsewhere lines at its start, every ten seconds, and at its end.
+def show_progress(stream: TextIO | None = None) -> Iterator[Progress]:
+    """Show a bar per stage on a terminal; elsewhere a line at its start, every ten seconds, and at its end.
 
-    A report that only brings a note, such as why the wiki makes us wait, is a line of its own. With --quiet,
+    A report that changes only the note, such as why the wiki makes us wait, is also a line. With --quiet,
     nothing is shown.
     """
-    stream = stream or sys.stderr  # what it is now, not what it was when this module was imported
+    stream = stream or sys.stderr  # not a default, which would be the stderr of when this module was imported
     if is_quiet():
         yield no_progress
     elif stream.isatty():
@@ -106,33 +106,33 @@ def _bars(console: Console) -> Iterator[Progress]:
     )
     with RichProgress(*columns, console=console) as bars:
         tasks: dict[str, TaskID] = {}
-        last: dict[str, int] = {}
+        last_done: dict[str, int] = {}
 
         def report(stage: str, done: int, total: int | None, note: str = "") -> None:
             if stage not in tasks:
                 tasks[stage] = bars.add_task(stage, total=total, note=note)
-            elif done < last[stage]:  # it starts again, as validation does after each epoch
+            elif done < last_done[stage]:  # the stage starts again, like validation after each epoch
                 bars.reset(tasks[stage], total=total)
-            last[stage] = done
+            last_done[stage] = done
             bars.update(tasks[stage], completed=done, total=total, note=note)
 
         yield report
 
 
 def _lines(stream: TextIO, clock: Callable[[], float]) -> Progress:
-    last: dict[str, tuple[float, int]] = {}  # by stage: when its last line was, and its last report
+    last: dict[str, tuple[float, int]] = {}  # by stage: time of its last line, `done` of its last report
 
     def report(stage: str, done: int, total: int | None, note: str = "") -> None:
         now = clock()
-        then, before = last.get(stage, (-math.inf, -1))
-        is_only_a_note = bool(note) and before == done
-        if done == total or done < before or is_only_a_note or now - then >= SECONDS_BETWEEN_LINES:
-            then = now
+        last_time, last_done = last.get(stage, (-math.inf, -1))
+        has_new_note = bool(note) and last_done == done
+        if done == total or done < last_done or has_new_note or now - last_time >= SECONDS_BETWEEN_LINES:
+            last_time = now
             count = f"{done:,}" if total is None else f"{done:,}/{total:,}"
-            # In one call, so that reports of several threads do not share a line.
+            # One call, so that reports of several threads do not share a line.
             stream.write(f"{stage}: {count}{', ' if note else ''}{note}\n")
             stream.flush()
-        last[stage] = then, done
+        last[stage] = last_time, done
 
     return report
 
@@ -141,7 +141,7 @@ def _lines(stream: TextIO, clock: Callable[[], float]) -> Progress:
 
 
 class _LogLines(logging.Handler):
-    """Prints each record as a line on stderr, above the bars if there are some."""
+    """Prints each log record as a line on stderr, above the bars if there are any."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print a record."""
@@ -149,7 +149,7 @@ class _LogLines(logging.Handler):
 
 
 def set_verbosity(verbose: bool | None) -> None:
-    """Say what goes to stderr: True: also each step, False: only errors, None: progress."""
+    """Set what goes to stderr: True: every step too; None: progress and warnings; False: only errors."""
     level = {True: logging.INFO, None: logging.WARNING, False: logging.ERROR}[verbose]
     for name in PACKAGES:
         logger = logging.getLogger(name)
@@ -159,5 +159,5 @@ def set_verbosity(verbose: bool | None) -> None:
 
 
 def is_quiet() -> bool:
-    """Returns True if only results and errors are printed."""
+    """Return True if only results and errors are printed."""
     return not logging.getLogger(PACKAGES[0]).isEnabledFor(logging.WARNING)

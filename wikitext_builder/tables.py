@@ -1,4 +1,4 @@
-"""Tables of rows as CSV and as aligned text."""
+"""Formats tables as CSV and as aligned text, and makes foreign text safe to print."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Final
 
 
 def csv_text(rows: Iterable[Mapping[str, object]]) -> str:
-    r"""Rows as CSV with a head: all columns in the order in which they first occur, lines that end in `\n`.
+    r"""Return rows as CSV with a header: columns in the order of first occurrence, lines that end in `\n`.
 
-    Numbers are not rounded. What is missing or None is empty, and a list is its parts, separated by spaces. A
-    text that a spreadsheet would compute gets an apostrophe, and characters that steer a terminal or turn the
-    direction of text are spelled out: names can be a stranger's.
+    Numbers are not rounded. Missing values and None are empty, and spaces separate the items of a list. Names
+    can be a stranger's: a text that a spreadsheet would compute gets an apostrophe, and characters that
+    control a terminal or the direction of text are escaped.
 
     >>> csv_text([{"a": 1.5, "b": "x, y"}, {"a": None, "c": ("p", "q")}])
     'a,b,c\n1.5,"x, y",\n,,p q\n'
@@ -31,8 +31,10 @@ def csv_text(rows: Iterable[Mapping[str, object]]) -> str:
     return text.getvalue()
 
 
-STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-FORMULA: Final = ("=", "+", "-", "@", "\t")
+CONTROL_CHARACTERS: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t")
 NUMBER: Final = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
 
 
@@ -41,20 +43,20 @@ def _cell(value: object) -> object:
     if not isinstance(text, str):
         return text
     text = spelled_out(text)
-    return f"'{text}" if text[:1] in FORMULA and not NUMBER.fullmatch(text) else text
+    return f"'{text}" if text[:1] in FORMULA_STARTS and not NUMBER.fullmatch(text) else text
 
 
 def spelled_out(text: str) -> str:
-    r"""A text with its control characters, and those that turn the direction of text, as escapes.
+    r"""Escape the characters of a text that control a terminal or the direction of text.
 
     >>> spelled_out("a\x1b[2J\u202eb\n")
     'a\\x1b[2J\\u202eb\n'
     """
-    return STEERING.sub(lambda match: ascii(match[0])[1:-1], text)
+    return CONTROL_CHARACTERS.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def one_line(text: str) -> str:
-    r"""A text, perhaps a stranger's, without line ends and characters that steer a terminal.
+    r"""Return a text, perhaps a stranger's, without line breaks and with its control characters escaped.
 
     >>> one_line("a model\nof 2 lines\x1b[2J")
     'a model of 2 lines\\x1b[2J'
@@ -63,12 +65,12 @@ def one_line(text: str) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
-    """Lines of text with two spaces between columns: those of `left` to the left, the others to the right.
+    """Return lines with two spaces between columns; columns in `left` are aligned left, the rest right.
 
     >>> aligned([("", "words"), ("train", "9"), ("test", "12")])
     ['       words', 'train      9', 'test      12']
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    justify = [str.ljust if place in left else str.rjust for place in range(len(widths))]
-    lines = (zip(justify, row, widths, strict=True) for row in rows)
-    return ["  ".join(do(cell, width) for do, cell, width in line).rstrip() for line in lines]
+    justifiers = [str.ljust if place in left else str.rjust for place in range(len(widths))]
+    lines = (zip(justifiers, row, widths, strict=True) for row in rows)
+    return ["  ".join(justify(cell, width) for justify, cell, width in line).rstrip() for line in lines]

@@ -11,7 +11,7 @@ import click
 
 from wikitext_builder.article import SECTIONS
 from wikitext_builder.cli.command_line import FILE, SECTIONS_HELP, json_option, listed, run
-from wikitext_builder.progress import shown_progress
+from wikitext_builder.progress import show_progress
 
 if TYPE_CHECKING:
     from extraction_eval.measure import Evaluation
@@ -41,7 +41,7 @@ def evaluate(pages: tuple[Path, ...], worst: int, as_json: bool, **options: Any)
     """
     from extraction_eval.measure import measure
 
-    with shown_progress() as progress:
+    with show_progress() as progress:
         found = measure(pages, progress=progress, **options)
     if as_json:
         click.echo(json.dumps(found.record(worst), ensure_ascii=False))

@@ -34,7 +34,7 @@ from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.progress import Progress, no_progress
-from wikitext_builder.webpages import ENDINGS, LIMIT, render
+from wikitext_builder.webpages import MAX_PAGE_BYTES, PAGE_ENDINGS, render
 
 DIGITS = 4  # of a displayed probability
 
@@ -160,8 +160,8 @@ class Explanation:
             summary += f", and {self.vocabulary_score.perplexity:.1f} by its vocabulary part alone"
         title, signature = f"How {model} predicts {self.data}, {self.split}", str(self.signature)
         text = page(title, f"{summary}.", signature, self.predictions, self.vocabulary, self.originals)
-        if (size := len(text.encode())) > LIMIT:
-            fitting = int(0.95 * len(self.predictions) * LIMIT / size)  # not all of a page is words
+        if (size := len(text.encode())) > MAX_PAGE_BYTES:
+            fitting = int(0.95 * len(self.predictions) * MAX_PAGE_BYTES / size)  # not all of a page is words
             raise ModelError(f"--words {len(self.predictions)}: a page has room for {fitting} of them")
         path.write_text(text, encoding="utf-8")
 
@@ -253,6 +253,6 @@ def _originals(
 
 
 def _is_picture(out: Path) -> bool:
-    if (ending := out.suffix.lower()) not in (*ENDINGS, *PICTURES):
-        raise ModelError(f"{out}: expected a name that ends in {', '.join((*ENDINGS, *PICTURES))}")
+    if (ending := out.suffix.lower()) not in (*PAGE_ENDINGS, *PICTURES):
+        raise ModelError(f"{out}: expected a name that ends in {', '.join((*PAGE_ENDINGS, *PICTURES))}")
     return ending in PICTURES

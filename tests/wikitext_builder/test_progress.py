@@ -11,7 +11,7 @@ from io import StringIO
 
 import pytest
 
-from wikitext_builder.progress import SECONDS_BETWEEN_LINES, _lines, set_verbosity, shown_progress
+from wikitext_builder.progress import SECONDS_BETWEEN_LINES, _lines, set_verbosity, show_progress
 
 
 def test_a_file_gets_a_line_at_the_start_each_ten_seconds_for_a_note_and_at_the_end() -> None:
@@ -40,7 +40,7 @@ def test_an_unknown_total_is_not_reported_and_who_wants_it_quiet_gets_nothing(
 ) -> None:
     stream = StringIO()
     set_verbosity(False if quiet else None)
-    with shown_progress(stream) as report:
+    with show_progress(stream) as report:
         report("listing", 7, None)
         report("listing", 9, None)
         report("fetching", 0, 0)
@@ -72,7 +72,7 @@ def test_a_terminal_gets_bars_with_counts_and_time() -> None:
     with (
         on_terminal() as (end, pieces),
         os.fdopen(end, "w") as terminal,
-        shown_progress(terminal) as report,
+        show_progress(terminal) as report,
     ):
         for done in range(0, 41, 10):
             report("extract", done, 40, "3 [rejected] pages")

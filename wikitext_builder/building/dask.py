@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeVar, cast
 
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.processes import AHEAD, ProcessPool, Runner, Serial, cores
+from wikitext_builder.processes import TASKS_PER_WORKER, ProcessPool, Runner, Serial, cores
 
 LOG = logging.getLogger(__name__)
 Task = TypeVar("Task")
@@ -102,7 +102,7 @@ class Cluster(AbstractContextManager["Cluster"]):
                 self._client.wait_for_workers(1)
                 # Not to all at once: workers take it from one another, those too that join later.
                 sent = self._client.scatter(list(shared), hash=False) if shared else ()
-                ahead = max(LEAST_AHEAD, AHEAD * sum(self._client.nthreads().values()))
+                ahead = max(LEAST_AHEAD, TASKS_PER_WORKER * sum(self._client.nthreads().values()))
                 try:
                     while True:
                         begun.extend(islice(waiting, ahead - len(begun)))

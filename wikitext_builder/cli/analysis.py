@@ -11,7 +11,7 @@ import click
 
 import wikitext_builder as wb
 from wikitext_builder.article import SPLITS
-from wikitext_builder.charts import ENDINGS
+from wikitext_builder.charts import PICTURE_ENDINGS
 from wikitext_builder.cli.command_line import (
     ANY,
     COUNT,
@@ -23,7 +23,7 @@ from wikitext_builder.cli.command_line import (
     csv_option,
     json_option,
 )
-from wikitext_builder.progress import shown_progress
+from wikitext_builder.progress import show_progress
 from wikitext_builder.tables import csv_text, spelled_out
 
 name_option = click.option(
@@ -82,7 +82,7 @@ def plot() -> None:
 
 @plot.command("zipf", short_help="Word frequency against rank")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
-@click.option("--out", type=OUTPUT_FILE, required=True, help=f"File to write: {ENDINGS}.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help=f"File to write: {PICTURE_ENDINGS}.")
 @name_option
 def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...]) -> None:
     """Plot word frequency against rank in train, a curve per dataset."""
@@ -91,7 +91,7 @@ def plot_zipf(directories: tuple[Path, ...], out: Path, names: tuple[str, ...]) 
 
 @plot.command("window", short_help="How often a word occurs among the last L words")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
-@click.option("--out", type=OUTPUT_FILE, required=True, help=f"File to write: {ENDINGS}.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help=f"File to write: {PICTURE_ENDINGS}.")
 @click.option("--split", type=click.Choice(SPLITS), default="train", help="Split to read.")
 @click.option("--longest", type=WholeRange(1, 10**6), default=500, help="The largest L, in words.")
 @name_option
@@ -103,7 +103,7 @@ def plot_window(directories: tuple[Path, ...], **options: Any) -> None:
 @plot.command("statistic", short_help="A statistic of the portrait")
 @click.argument("measure")
 @click.argument("directories", nargs=-1, required=True, type=FOLDER)
-@click.option("--out", type=OUTPUT_FILE, required=True, help=f"File to write: {ENDINGS}.")
+@click.option("--out", type=OUTPUT_FILE, required=True, help=f"File to write: {PICTURE_ENDINGS}.")
 @name_option
 @raw_option
 def plot_statistic(measure: str, directories: tuple[Path, ...], **options: Any) -> None:
@@ -156,7 +156,7 @@ def overlap(
     """
     from wikitext_builder.stats.overlap import as_rows, as_text, unread_text
 
-    with shown_progress() as progress:
+    with show_progress() as progress:
         result = wb.overlap(dataset, against=against or None, progress=progress, **options)
     if as_json:
         click.echo(json.dumps(asdict(result), ensure_ascii=False))

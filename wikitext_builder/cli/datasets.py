@@ -37,7 +37,7 @@ from wikitext_builder.cli.command_line import (
 )
 from wikitext_builder.dataset.recipes import RECIPES, SOURCES
 from wikitext_builder.errors import BuilderError
-from wikitext_builder.progress import is_quiet, shown_progress
+from wikitext_builder.progress import is_quiet, show_progress
 from wikitext_builder.sample import SAMPLE_DUMP
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def build(recipe: str, store_path: Path, out: Path, as_json: bool, **options: An
     the others; both have the same 60 articles each in valid and test. `live` makes only a test set, of all
     pages. Or it is the manifest.json of a dataset, to build that one again, with its lock file.
     """
-    with shown_progress() as progress:
+    with show_progress() as progress:
         report = wb.build(recipe, store_path, out, progress=progress, **options)
     for warning in report.warnings:
         click.echo(warning, err=True)

@@ -29,7 +29,7 @@ from wikitext_builder.cli.command_line import (
     stored_language_option,
 )
 from wikitext_builder.errors import UNANSWERED, BuilderError
-from wikitext_builder.progress import duration, shown_progress
+from wikitext_builder.progress import duration, show_progress
 from wikitext_builder.tables import one_line
 from wikitext_builder.wiki.languages import language_of
 
@@ -87,7 +87,7 @@ SELECT_HELP = (
 @json_option
 def fetch(store_path: Path, as_json: bool, **options: Any) -> None:
     """Fetch Good and Featured articles from the Wikipedia API into a store."""
-    with shown_progress() as progress:
+    with show_progress() as progress:
         report = wb.fetch(store_path, progress=progress, **options)
     if as_json:
         parts: dict[str, Any] = {"fetch": report.pages, "expand": report.expansions, "rendered": report.html}
@@ -167,7 +167,7 @@ def import_(
     Keeps Good and Featured articles, all templates in a dump, and the HTML in a snapshot.
     """
     options["keep"] = "all" if everything else "marked"
-    with shown_progress() as progress:
+    with show_progress() as progress:
         report = wb.import_dump(store_path, *dumps, progress=progress, **options)
     if as_json:
         click.echo(json.dumps(asdict(report)))

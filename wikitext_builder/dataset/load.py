@@ -15,7 +15,7 @@ import msgspec
 from wikitext_builder.article import SPLITS, Article, heading_level
 from wikitext_builder.dataset.manifest import Manifest, read_articles, read_lines, read_manifest
 from wikitext_builder.dataset.vocabulary import EOS, Vocabulary
-from wikitext_builder.errors import BuilderError, nearest
+from wikitext_builder.errors import BuilderError, did_you_mean
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.store.lock import article_url
 from wikitext_builder.tables import one_line
@@ -292,7 +292,7 @@ def load(path: str | Path) -> Dataset:
     if not path.exists():
         beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
         raise BuilderError(
-            f"{path}: there is no such folder or file{nearest(path.name, beside)}; expected a dataset"
+            f"{path}: there is no such folder or file{did_you_mean(path.name, beside)}; expected a dataset"
         )
     expected = ", ".join(pattern.format(split="train") for pattern in LAYOUTS.values())
     raise BuilderError(

@@ -22,7 +22,7 @@ from wikitext_builder.stats.portrait import (
 )
 from wikitext_builder.stats.statistics import to_records
 from wikitext_builder.tables import csv_text
-from wikitext_builder.webpages import ENDINGS, render
+from wikitext_builder.webpages import PAGE_ENDINGS, render
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ def describe(*directories: str | Path, out: str | Path, names: Sequence[str] = (
         BuilderError: There is no dataset, a file cannot be read, or the suffix is another.
     """
     out = Path(out)
-    if out.suffix.lower() not in ENDINGS:
+    if out.suffix.lower() not in PAGE_ENDINGS:
         raise BuilderError(f"{out}: expected a name that ends in .html")
     datasets = load_named(directories, names)
     table = portrait(datasets, raw=raw)
@@ -101,7 +101,7 @@ def charts(one: Statistic, table: pd.DataFrame) -> dict[str, Chart]:
             y_label=first.label + unit,
             log_x=one.axes in ("x", "xy"),
             log_y=one.axes == "xy",
-            alike=len(parts),
+            curves_per_color=len(parts),
         )
         if chart:
             drawn[first.name] = chart

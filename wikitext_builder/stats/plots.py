@@ -96,7 +96,7 @@ def plot_window(
             curves[label] = list(enumerate(shares, start=1))
     title, x_label = "Words among the last L words", "L, words back"
     return line_chart(
-        title, curves, x_label=x_label, y_label="share of words among the last L", alike=2
+        title, curves, x_label=x_label, y_label="share of words among the last L", curves_per_color=2
     ).save(out)
 
 

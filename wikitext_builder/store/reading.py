@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from wikitext_builder.article import Page
-from wikitext_builder.errors import BuilderError, nearest
+from wikitext_builder.errors import BuilderError, did_you_mean
 from wikitext_builder.store.schema import Row, sha1_of
 from wikitext_builder.store.store import LATEST, Store
 from wikitext_builder.wiki.dates import parse_date
@@ -178,7 +178,7 @@ def read_page(
             first = title[:1].casefold()
             alike = (name for name in revisions if name.casefold().startswith(first))
             raise BuilderError(
-                f"{store}: no article {title!r} of {language}{nearest(title, alike)}; write the title as"
+                f"{store}: no article {title!r} of {language}{did_you_mean(title, alike)}; write the title as"
                 " Wikipedia does, `wikitext-builder lock` lists the titles of a store"
             )
         return next(stored_pages(opened, language, [revisions[title]], html=html))

@@ -29,7 +29,7 @@ from lm_benchmarks.records import finite
 from ps_models.cli import context_option, precision_option, split_option
 from wikitext_builder.article import SPLITS
 from wikitext_builder.cli.command_line import ANY, COUNT, OUTPUT_FILE, WholeRange, json_option
-from wikitext_builder.progress import shown_progress
+from wikitext_builder.progress import show_progress
 
 if TYPE_CHECKING:
     from lm_benchmarks import Result
@@ -105,7 +105,7 @@ def run(*, models: tuple[str, ...], as_json: bool, **options: Any) -> None:
 @json_option
 def check(*, model: str, as_json: bool, **options: Any) -> None:
     """Check that MODEL satisfies the invariants of a language model; exit status 1 if it violates one."""
-    with shown_progress() as progress:
+    with show_progress() as progress:
         findings = lb.check(model, progress=progress, **options)
     if as_json:
         click.echo(json.dumps(findings))
@@ -169,7 +169,7 @@ def conventions(*, form: str, out: Path | None, **options: Any) -> None:
     """
     if out and out.is_file() and out.suffix != ENDING_OF[form]:  # perhaps the model, or its text
         raise HarnessError(f"--out: {out} is there, and no {ENDING_OF[form]} file; choose another")
-    with shown_progress() as progress:
+    with show_progress() as progress:
         found = lb.measure_conventions(command=(PROGRAM, *sys.argv[1:]), progress=progress, **options)
     table = lb.write_conventions(found, form)
     if out is None:
@@ -192,7 +192,7 @@ def conventions(*, form: str, out: Path | None, **options: Any) -> None:
 @json_option
 def contamination(*, as_json: bool, **options: Any) -> None:
     """Compare MODEL on similar articles from before and after a date: has it read the earlier ones?"""
-    with shown_progress() as progress:
+    with show_progress() as progress:
         found = lb.contamination(progress=progress, **options)
     if as_json:
         facts = {"difference": found.difference, "is_found": found.is_found, "verdict": found.verdict}

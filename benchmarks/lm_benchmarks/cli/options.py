@@ -12,7 +12,7 @@ import click
 from lm_benchmarks.choices import LEVEL, OPTIONS, ModelOption
 from ps_models.errors import needed_packages
 from wikitext_builder.cli.command_line import ANY, Decorated, RealRange, WholeRange
-from wikitext_builder.progress import Progress, shown_progress
+from wikitext_builder.progress import Progress, show_progress
 
 PROGRAM: Final = "lm-benchmarks"
 KEPT_IN: Final = {"run": "results", "conventions": "results"}  # options, by command
@@ -49,7 +49,7 @@ class Bars(ExitStack):
     def __call__(self, stage: str, done: int, total: int | None, note: str = "") -> None:
         """Report; see `Progress`."""
         if self._report is None:
-            self._report = self.enter_context(shown_progress())
+            self._report = self.enter_context(show_progress())
         self._report(stage, done, total, note)
 
     def close(self) -> None:

@@ -46,7 +46,7 @@ from wikitext_builder.dataset.load import Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import Vocabulary
-from wikitext_builder.errors import nearest, without_secrets
+from wikitext_builder.errors import did_you_mean, without_secrets
 from wikitext_builder.files import file_sha256
 from wikitext_builder.tables import one_line
 
@@ -81,7 +81,7 @@ def _opened(specification: str, inputs: Inputs) -> LoadedModel:
     if colon and kind.replace(".", "").isidentifier() and rest.isidentifier():
         return _users(kind, rest, inputs)
     raise HarnessError(
-        f"{specification}: no such model{nearest(specification, NAMES)}; expected one of"
+        f"{specification}: no such model{did_you_mean(specification, NAMES)}; expected one of"
         f" {', '.join(NAMES)}; a checkpoint;"
         f" {', '.join(f'{name}:…' for name in KINDS)}; or module:function; run"
         " `lm-benchmarks list` for what each one is"

@@ -49,7 +49,7 @@ def test_ticks_of_a_perplexity_are_not_doubled():
 def test_each_of_many_curves_looks_different_and_a_fit_has_the_colour_of_its_data():
     for alike, count in ((1, 18), (2, 12), (3, 18)):
         many = {f"{n}": [(1.0, n + 1.0), (2.0, n)] for n in range(count)}
-        svg = line_chart("t", many, x_label="x", y_label="y", alike=alike)
+        svg = line_chart("t", many, x_label="x", y_label="y", curves_per_color=alike)
         looks = re.findall(r'<g class="curve"><title>[^<]*</title>\s*<path d="[^"]+"([^>]*)/>', svg)
         assert len(set(looks)) == count
         colors = [re.findall(' stroke="([^"]+)"', look) for look in looks]
