@@ -1,7 +1,7 @@
 """Real pages and real template calls: markup left in lines, and how many calls equal Wikipedia's text.
 
-The bounds were measured over the shared pages on 2026-11-20, those of calls on 2026-11-28: since then calls alone
-in their paragraph count, if they have a value.
+The bounds were measured over the shared pages on 2026-11-20, those of calls on 2026-11-28: since then calls
+alone in their paragraph count, if they have a value.
 """
 
 import re
