@@ -1,12 +1,16 @@
-"""Small inputs that failed on pages that nobody here had seen, and those of public bug reports."""
+"""Small inputs that failed on pages that nobody here had seen, and those of public bug reports; the pages."""
 
 import ast
+import bz2
 import json
+from collections import Counter
 
 import pytest
+from extraction_eval import seen
 
 from tests.conftest import data
 from wikitext_builder.article import Article, Page
+from wikitext_builder.dumps.xml_dump import read_pages
 from wikitext_builder.extraction.page import extract
 
 # A citation alone in an item is a source: docs/decisions.md.
@@ -48,3 +52,27 @@ def test_what_was_reported_is_right_or_counted(number):
             options = {str(option.arg): ast.literal_eval(option.value) for option in call.keywords}
             article = extract(ast.literal_eval(call.args[0]), **options)
             assert shown(article) == row["want"] or (number == "114" and article.left_out == (row["input"],))
+
+
+# Words of legends of tables and of citations alone in an item, which go on purpose: of one page.
+ON_PURPOSE = 22
+
+
+def test_words_that_wikitext_loses_are_few_in_english_and_counted_everywhere(monkeypatch):
+    """Compared with the words that a reader of the HTML of the same revision sees; counts are estimates."""
+    totals, lost = Counter[str](), Counter[str]()
+    uncounted = []
+    for file in sorted(data("pages-unseen/html").glob("*.html.bz2")):
+        name = file.name.removesuffix(".html.bz2")
+        language = name.partition("-")[0]
+        (dumped,) = read_pages(data(f"pages-unseen/{name}.xml.bz2"))
+        assert isinstance(dumped.content, Page)
+        article = extract(dumped.content, language=language)
+        monkeypatch.setattr(seen, "extract_rendered", lambda *_, shown=article, **__: shown)
+        page = seen.difference(name, bz2.decompress(file.read_bytes()).decode(), language)
+        count = sum(len(run.split()) for _, run in page.lost)
+        totals[language] += page.words
+        lost[language] += count
+        uncounted += [(name, page.lost)] if count > 1.1 * sum(article.lost) + ON_PURPOSE else []
+    assert uncounted == []
+    assert 1e4 * lost["en"] / totals["en"] <= 20
