@@ -144,7 +144,7 @@ def _place_words(words: Sequence[str]) -> list[PlacedWord]:
 
 
 def _draw_attention(axes: Axes, placed: Sequence[PlacedWord], place: int, prediction: Prediction) -> None:
-    """A box around a word, and a bar under each word that the pointer looked at."""
+    """Draw a box around a word, and a bar under each word that the pointer looked at."""
     _add_box(axes, placed[place], 1.5, fill=False, lw=1)
     total = sum(share for _, share in prediction.attention)
     for back, share in prediction.attention:

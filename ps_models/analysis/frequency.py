@@ -202,7 +202,7 @@ class FrequencyComparison:
         return short if short[0] != short[1] else (first, second)
 
     def fields(self) -> dict[str, Any]:
-        """The comparison as JSON values."""
+        """Return the comparison as JSON values."""
         pointer = self.pointer
         return {
             "first": self.names[0],
