@@ -30,6 +30,6 @@ def test_examples_of_the_network_run_in_order(wiki: Wiki, tmp_path: Path, name: 
         found = run(changed, tmp_path)
         assert found.returncode == 0, f"{changed}\n{found.stderr}"
         done.append(verb)
-    assert done[:2] == ["fetch", "status"]
-    assert done.count("build") >= 2
+    assert done[0] == "fetch"
+    assert "build" in done
     assert len(list(tmp_path.glob("*/manifest.json"))) == done.count("build")

@@ -168,8 +168,8 @@ def warnings_of(plan: Plan, splits: Mapping[str, SplitCounts]) -> Iterator[str]:
     expects_html = missing < pages or not plan.language.is_english
     if plan.recipe.source == "rendered" and missing and expects_html:
         yield (
-            f"{missing:,} of {pages:,} pages have no HTML to read, so their lines come from wikitext;"
-            " `fetch --rendered` or an HTML snapshot brings it"
+            f"{missing:,} of {pages:,} pages have no HTML in the store or the lock file, so their lines come"
+            " from wikitext; `fetch --rendered` or an HTML snapshot brings it"
         )
     if plan.other_html:
         yield (
