@@ -20,7 +20,7 @@ from ps_models.errors import ModelError
 from ps_models.language_model import AnyState, LanguageModel, State
 from ps_models.processor import fitted_threads
 from ps_models.signature import CONTEXTS, Score
-from wikitext_builder.dataset.load import FILE, Dataset
+from wikitext_builder.dataset.load import SINGLE_FILE, Dataset
 from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 from wikitext_builder.progress import Progress, no_progress
@@ -174,7 +174,7 @@ def read_up_to(model: nn.Module, tokens: Tensor, device: torch.device | str = "c
 
 def train_counts(dataset: Dataset, vocabulary: Vocabulary) -> Tensor | None:
     """Count each word in train, (vocabulary,); None if there is no train file."""
-    if dataset.layout == FILE or "train" not in dataset.files:
+    if dataset.layout == SINGLE_FILE or "train" not in dataset.files:
         return None
     total = torch.zeros(len(vocabulary), dtype=torch.int64)
     for word, count in Counter(read_tokens(dataset.file("train"))).items():

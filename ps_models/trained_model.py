@@ -30,7 +30,7 @@ from ps_models.training.checkpoint import (
     load_weights,
     read_checkpoint,
 )
-from wikitext_builder.dataset.load import FILE, Dataset
+from wikitext_builder.dataset.load import SINGLE_FILE, Dataset
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
 from wikitext_builder.progress import Progress, no_progress
@@ -105,7 +105,7 @@ def loaded_model(source: Source, device: str) -> TrainedModel:
 def open_data(data: str | Path, checkpoint: Checkpoint) -> Dataset:
     """Open a dataset for a trained model; if it has a train file, its vocabulary must be the model's."""
     dataset = load_dataset(data)
-    if dataset.layout != FILE and "train" in dataset.files:
+    if dataset.layout != SINGLE_FILE and "train" in dataset.files:
         check_vocabulary(checkpoint, dataset.vocabulary, str(data))
     return dataset
 
@@ -175,7 +175,7 @@ def checkpoint_signature(
     extra = {"code": checkpoint.source_sha256[:8]} if checkpoint.source_sha256 else {}
     return Signature(
         data=hashed_name(dataset.name, dataset.file(split)),
-        split=split if dataset.layout != FILE else FILE,
+        split=split if dataset.layout != SINGLE_FILE else SINGLE_FILE,
         vocabulary=f"{len(checkpoint.vocabulary)}+{vocabulary_hash(checkpoint.vocabulary)[:8]}",
         eos="yes",
         context=context,

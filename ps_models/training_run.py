@@ -21,7 +21,7 @@ from ps_models.signature import Score
 from ps_models.training.checkpoint import LAST, Checkpoint, check_vocabulary, read_checkpoint
 from ps_models.training.logs import events_to
 from ps_models.training.loop import RunLimits, TrainingData, run_training
-from wikitext_builder.dataset.load import FILE
+from wikitext_builder.dataset.load import SINGLE_FILE
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.files import file_sha256
 from wikitext_builder.progress import Progress, no_progress
@@ -127,7 +127,7 @@ def _read_inputs(
 ) -> tuple[TrainingData, Any, TrainingConfig]:
     """Read the texts of a run and its configurations; the data hold a checkpoint without weights."""
     dataset = load_dataset(data)
-    if dataset.layout == FILE:
+    if dataset.layout == SINGLE_FILE:
         raise ModelError(f"{data}: a single file; expected a folder with train and valid files to train on")
     hashes = {f"{split}_sha256": file_sha256(dataset.file(split)) for split in ("train", "valid")}
     words = dataset.vocabulary

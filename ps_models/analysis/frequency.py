@@ -22,7 +22,7 @@ from ps_models.scoring import evaluating, token_nats, train_counts
 from ps_models.signature import Score, Signature
 from ps_models.trained_model import Source, checkpoint_signature, loaded_model, open_data
 from wikitext_builder.charts import expect_picture, write_picture
-from wikitext_builder.dataset.load import FILE
+from wikitext_builder.dataset.load import SINGLE_FILE
 from wikitext_builder.dataset.load import load as load_dataset
 
 PREDICTIONS_AT_ONCE = 64  # bounds memory: (predictions x window) numbers
@@ -249,7 +249,7 @@ def compare(
         expect_picture(Path(figure), ModelError)
     nats, scores, signatures = [], [], []
     dataset = load_dataset(data)
-    if dataset.layout == FILE:
+    if dataset.layout == SINGLE_FILE:
         raise ModelError(f"{data}: a single file; expected a folder with a train file, to count its words")
     dataset.file("train")  # if it is missing, raise now, not after the models have read the text
     for source in (first, second):

@@ -30,7 +30,7 @@ from wikitext_builder.building.plan import (
 )
 from wikitext_builder.building.texts import vocabulary_of, write_raw, write_tokens
 from wikitext_builder.dataset.counts import SplitCounts
-from wikitext_builder.dataset.manifest import CROISSANT, Manifest, entry_of, write_manifest
+from wikitext_builder.dataset.manifest import CROISSANT, Manifest, file_entry, write_manifest
 from wikitext_builder.dataset.recipes import Recipe
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.processes import Runner, Serial
@@ -184,10 +184,10 @@ def _finish(
         sources=sources,
         vocabulary=vocabulary,
         splits=dict(splits),
-        files={path.relative_to(dataset).as_posix(): entry_of(path) for path in paths},
+        files={path.relative_to(dataset).as_posix(): file_entry(path) for path in paths},
     )
     write_croissant(dataset, plan, manifest, days)
-    manifest = replace(manifest, files=manifest.files | {CROISSANT: entry_of(dataset / CROISSANT)})
+    manifest = replace(manifest, files=manifest.files | {CROISSANT: file_entry(dataset / CROISSANT)})
     write_manifest(dataset, manifest)
     sync(dataset)
     dataset.rename(plan.out)

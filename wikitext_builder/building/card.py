@@ -15,7 +15,7 @@ from jinja2 import Environment, StrictUndefined
 
 from wikitext_builder.article import Article
 from wikitext_builder.building.plan import Plan
-from wikitext_builder.dataset.counts import STATISTICS, SplitCounts, figures
+from wikitext_builder.dataset.counts import STATISTICS, SplitCounts, statistics_of
 from wikitext_builder.dataset.manifest import CARD
 from wikitext_builder.extraction.macros.parser_functions import call_name
 from wikitext_builder.extraction.markers import ITEM, SENTENCE
@@ -24,8 +24,9 @@ from wikitext_builder.store.lock import ATTRIBUTION, LOCK, lock_lines
 from wikitext_builder.store.schema import Rejected, Revision
 
 LICENCE: Final = "LICENSE"
-# Terms of Use of the Wikimedia Foundation of this day, https://foundation.wikimedia.org/wiki/Policy:Terms_of_Use;
-# announced in https://signpost.news/2023-06-19/News_and_notes.
+# Terms of Use of the Wikimedia Foundation of this day,
+# https://foundation.wikimedia.org/wiki/Policy:Terms_of_Use; announced in
+# https://signpost.news/2023-06-19/News_and_notes.
 SINCE_4: Final = "2023-06-07"  # revisions of that day and later are under CC BY-SA 4.0, older ones under 3.0
 ADDRESS: Final = "https://creativecommons.org/licenses/by-sa/{}/"
 GFDL: Final = "https://www.gnu.org/licenses/fdl-1.3.html"
@@ -89,7 +90,7 @@ def write_card(
 ) -> None:
     """Write the dataset card, README.md, whose head the `datasets` library reads."""
     names = plan.recipe.splits
-    columns = [figures(splits[name], vocabulary) for name in names]
+    columns = [statistics_of(splits[name], vocabulary) for name in names]
     labelled = {one.card: (key, one) for key, one in STATISTICS.items() if one.card}
     text = render(
         "card.md.jinja",

@@ -15,8 +15,8 @@ from wikitext_builder import __version__
 from wikitext_builder.dataset.manifest import (
     Manifest,
     compared_files,
-    manifest_at,
     read_manifest,
+    read_manifest_file,
     unnamed_files,
 )
 from wikitext_builder.dataset.recipes import RECIPES, Recipe
@@ -158,7 +158,7 @@ def _manifest_of(recipe: str | Path | Recipe) -> Manifest | None:
     """The manifest of a dataset to build again, if that is what a recipe names."""
     if isinstance(recipe, Recipe) or recipe in RECIPES or not Path(recipe).is_file():
         return None
-    return manifest_at(Path(recipe))
+    return read_manifest_file(Path(recipe))
 
 
 def _recipe_of(recipe: str | Path | Recipe) -> Recipe:

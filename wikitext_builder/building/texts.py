@@ -19,7 +19,7 @@ from wikitext_builder.building.card import LeftOutCalls, add_left_out, left_out_
 from wikitext_builder.building.exports import TABLES, ParquetFiles
 from wikitext_builder.building.extracting import Extracted, articles_in
 from wikitext_builder.building.plan import Plan
-from wikitext_builder.dataset.counts import NOTHING, SplitCounts
+from wikitext_builder.dataset.counts import EMPTY_COUNTS, SplitCounts
 from wikitext_builder.dataset.load import ARTICLES, PlainArticle
 from wikitext_builder.dataset.manifest import file_line
 from wikitext_builder.dataset.vocabulary import UNK, Vocabulary
@@ -59,7 +59,7 @@ class Counted:
 
     words: Counter[str] = field(default_factory=Counter)  # of train
     types: dict[str, set[str]] = field(default_factory=lambda: {"valid": set(), "test": set()})
-    splits: dict[str, SplitCounts] = field(default_factory=lambda: dict.fromkeys(SPLITS, NOTHING))
+    splits: dict[str, SplitCounts] = field(default_factory=lambda: dict.fromkeys(SPLITS, EMPTY_COUNTS))
     left_out: dict[str, LeftOutCalls] = field(default_factory=dict)  # by the name of the template
     expanded: int = 0  # template calls with a text from the store's templates
     plain_words: int = 0  # tokens of letters and digits
@@ -80,7 +80,7 @@ class Counted:
         words = [word for line in article.lines for word in line.split()]
         (self.words if split == "train" else self.types[split]).update(words)
         lines = len(article.lines)
-        self.splits[split] += replace(NOTHING, articles=1, lines=lines, tokens=lines + len(words))
+        self.splits[split] += replace(EMPTY_COUNTS, articles=1, lines=lines, tokens=lines + len(words))
         add_left_out(self.left_out, left_out_of(article))
         self.expanded += article.expanded
         self.plain_words += sum(map(str.isalnum, words))

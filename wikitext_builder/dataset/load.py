@@ -1,4 +1,4 @@
-"""Finished datasets: ours, the official WikiText files, the Penn Treebank, or any file of tokens."""
+"""Opens finished datasets: ours, the official WikiText files, the Penn Treebank, or any file of tokens."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from wikitext_builder.store.lock import article_url
 from wikitext_builder.tables import one_line
 from wikitext_builder.wiki.languages import Language
 
-ARTICLES: Final = "articles"  # the folder; its files are named by their splits
-BATCH: Final = 64  # rows that are read at a time
+ARTICLES: Final = "articles"  # the folder of exported articles; its files are named by their splits
+ROWS_PER_BATCH: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +30,13 @@ class Section:
     """A section of an article, without its sub-sections, which follow it."""
 
     heading: str
-    level: int  # 1: the beginning of the article, under its title; 2 and more as in wikitext
-    text: str  # its paragraphs, one per line
+    level: int  # 1: the lead of the article, under its title; 2 and more as in wikitext
+    text: str  # paragraphs, one per line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainArticle:
-    """An article as plain text: a row of the export.
+    """An article as plain text: a row of the export of articles.
 
     The text has the lines of the raw file before tokenization, except that a paragraph with formulas is one
     line and that each formula is LaTeX between dollar signs.
@@ -46,21 +46,21 @@ class PlainArticle:
     page_id: int
     revision_id: int
     timestamp: str  # of the revision, ISO 8601 in UTC
-    created: str | None = None  # the page's first revision; None: not known
+    created: str | None = None  # time of the page's first revision; None if unknown
     url: str  # of the revision; its history names the authors
-    wikidata_id: str | None  # Q1490; None if it is not known
-    categories: tuple[str, ...]  # that the page names itself, not those that its templates add
-    quality: str  # featured, good, or empty for neither, as the page's text says
+    wikidata_id: str | None  # such as Q1490; None if unknown
+    categories: tuple[str, ...]  # that the page's wikitext names, without those of its templates
+    quality: str  # `featured`, `good`, or empty if neither, according to the page's text
     sections: tuple[Section, ...]
-    formulas: tuple[str, ...]  # LaTeX of each formula of the text, in order; empty if it is not known
+    formulas: tuple[str, ...]  # LaTeX of each formula in the text, in order; empty if unknown
     left_out: tuple[str, ...]  # names of the templates whose text is missing, one per call
-    text: str  # all of it: the title, headings and paragraphs, one per line
+    text: str  # the whole article: title, headings and paragraphs, one per line
 
     @classmethod
     def of(cls, article: Article, language: str | Language, created: str = "") -> PlainArticle:
-        """The plain text of an extracted article of the Wikipedia of a language.
+        """Return the plain text of an extracted article of a language's Wikipedia.
 
-        `created` is the date of its creation; empty if it is not known.
+        `created` is the time of the page's first revision; empty if unknown.
         """
         return cls(
             title=article.title,
@@ -80,18 +80,21 @@ class PlainArticle:
 
 
 def sections_of(lines: Sequence[str]) -> tuple[Section, ...]:
-    """The sections of plain lines, which begin with a title."""
-    found: list[tuple[str, int, list[str]]] = []
+    """Return the sections of plain lines, which begin with a title."""
+    sections: list[tuple[str, int, list[str]]] = []
     for line in lines:
         if level := heading_level(line):
-            found.append((line[level:-level].strip(), level, []))
-        elif line and found:
-            found[-1][2].append(line)
-    return tuple(Section(heading=name, level=level, text="\n".join(parts)) for name, level, parts in found)
+            sections.append((line[level:-level].strip(), level, []))
+        elif line and sections:
+            sections[-1][2].append(line)
+    return tuple(
+        Section(heading=heading, level=level, text="\n".join(paragraphs))
+        for heading, level, paragraphs in sections
+    )
 
 
 def read_plain_articles(directory: Path, split: str) -> Iterator[PlainArticle]:
-    """The exported articles of a split, in the order of the dataset, one at a time."""
+    """Yield the exported articles of a split, in the order of the dataset."""
     paths = sorted((directory / ARTICLES).glob(f"{split}-*.parquet"))
     if not paths:
         raise BuilderError(f"{directory}: no {ARTICLES}/{split}-*.parquet; build the dataset with --articles")
@@ -103,13 +106,13 @@ def read_plain_articles(directory: Path, split: str) -> Iterator[PlainArticle]:
 
 
 def parquet_rows(path: Path) -> Iterator[object]:
-    """The rows of a Parquet file; ValueError: it is damaged."""
-    import pyarrow as pa  # here, because the import is slow
+    """Yield the rows of a Parquet file; ValueError: the file is damaged."""
+    import pyarrow as pa  # imported here, because the import is slow
     import pyarrow.parquet as pq
 
     try:
-        with path.open("rb") as file, pq.ParquetFile(file) as table:  # Arrow takes only paths in UTF-8
-            for batch in table.iter_batches(batch_size=BATCH):
+        with path.open("rb") as file, pq.ParquetFile(file) as table:  # Arrow opens only paths in UTF-8
+            for batch in table.iter_batches(batch_size=ROWS_PER_BATCH):
                 yield from batch.to_pylist()
     except pa.ArrowException as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
@@ -119,19 +122,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WIKITEXT: Final = "WikiText"
-LAYOUTS: Final = {  # names of the files; the first layout of which a folder has a file is taken
+LAYOUTS: Final = {  # names of the files; a folder has the first layout of which it has a file
     WIKITEXT: "wiki.{split}.tokens",
     "Penn Treebank": "ptb.{split}.txt",
     "plain": "{split}.txt",
 }
-FILE: Final = "file"  # the layout of a single file, which is all three splits
-# Folders of official files, which have no manifest.
+SINGLE_FILE: Final = "file"  # the layout of one file that serves as all three splits
+# Titles by the folder's name, because official files have no manifest.
 OFFICIAL_NAMES: Final = {"wikitext-2": "WikiText-2", "wikitext-103": "WikiText-103", "ptb": "Penn Treebank"}
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetArticle:
-    """An article of a dataset; or a whole file if it has no articles, as in the Penn Treebank."""
+    """An article of a dataset, or a whole file without articles, such as one of the Penn Treebank."""
 
     title: str  # empty if the file has no articles
     lines: tuple[str, ...]  # tokens separated by spaces; blank lines are empty strings
@@ -143,13 +146,13 @@ class DatasetArticle:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The words, with `<eos>` after each line, blank ones included."""
+        """The words, with `<eos>` after each line, even a blank one."""
         return tuple(token for line in self.lines for token in (*line.split(), EOS))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    r"""A dataset on disk, read lazily; splits are streamed.
+    r"""A dataset on disk, which is read only as needed; splits are streamed.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -163,20 +166,20 @@ class Dataset:
 
     path: Path  # the folder, or the file
     layout: str  # a key of `LAYOUTS`, or "file"
-    files: dict[str, Path]  # of tokens, by split; only those that are there
+    files: dict[str, Path]  # token files by split; only those that exist
 
     @property
     def name(self) -> str:
         """The folder's name, or the file's without its suffix; `?` for bytes that are not UTF-8."""
-        return printable(self.path.stem if self.layout == FILE else self.path.resolve().name)
+        return printable(self.path.stem if self.layout == SINGLE_FILE else self.path.resolve().name)
 
     def unfit(self, what: str) -> BuilderError:
-        """The error that its files do not fit together."""
+        """Return the error for files that do not fit together."""
         return BuilderError(f"{self.path}: {what}; see `wikitext-builder verify`")
 
     @property
     def title(self) -> str:
-        """The name in tables: the paper's for official datasets, the recipe's for ours.
+        """The name in tables: the paper's of official datasets, the recipe's of ours.
 
         >>> Dataset(path=Path("data/wikitext-2"), layout="WikiText", files={}).title
         'WikiText-2'
@@ -191,14 +194,14 @@ class Dataset:
         Raises:
             BuilderError: The manifest is damaged or of another format.
         """
-        return None if self.layout == FILE else read_manifest(self.path)
+        return None if self.layout == SINGLE_FILE else read_manifest(self.path)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The words of train: `<unk>`, `<eos>`, then by falling frequency.
 
         Raises:
-            BuilderError: There is no train file, or it cannot be read.
+            BuilderError: The train file is missing or cannot be read.
         """
         return Vocabulary.of_file(self.file("train"))
 
@@ -210,7 +213,7 @@ class Dataset:
             raw: The text before rare words became `<unk>`.
 
         Raises:
-            BuilderError: There is no such file.
+            BuilderError: The file is missing.
         """
         if split not in self.files:
             raise BuilderError(f"{self.name}: no {split} file; found {', '.join(self.files) or 'none'}")
@@ -222,25 +225,25 @@ class Dataset:
         return path.with_suffix(".raw")
 
     def has_raw(self, split: str) -> bool:
-        """Return True if there is a split's text before rare words became `<unk>`."""
+        """Return True if the dataset has a split's text before rare words became `<unk>`."""
         return self.layout == WIKITEXT and self.file(split).with_suffix(".raw").is_file()
 
     def lines(self, split: str, *, raw: bool = False) -> Iterator[str]:
         """Yield the lines of a split: tokens separated by spaces; a blank line is an empty string.
 
-        The files of WikiText must have its exact format. Of any other text, the tokens of a line are what
-        `str.split` gives, joined by one space: bits per byte count these lines, each with a newline.
+        Files of WikiText must have its exact format. The lines of any other text are the tokens of
+        `str.split`, joined by one space: bits per byte count these lines, each with a newline.
 
         Raises:
-            BuilderError: The file is missing or not of the format.
+            BuilderError: The file is missing or has another format.
         """
         return read_lines(self.file(split, raw=raw), strict=self.layout == WIKITEXT)
 
     def articles(self, split: str, *, raw: bool = False) -> Iterator[DatasetArticle]:
-        """Yield the articles of a split, in order; a text without articles is one with an empty title.
+        """Yield the articles of a split, in order; a text without articles is one article without a title.
 
         Raises:
-            BuilderError: The file is missing or not of the format.
+            BuilderError: The file is missing or has another format.
         """
         if _have_articles(self.lines(split, raw=raw)):
             for lines in read_articles(self.file(split, raw=raw), strict=self.layout == WIKITEXT):
@@ -252,7 +255,7 @@ class Dataset:
         """Yield the articles of a split as plain text with page metadata, in order.
 
         Raises:
-            BuilderError: The dataset was built without `articles`, or the files are damaged.
+            BuilderError: The dataset was built without `articles`, or a file is damaged.
         """
         return read_plain_articles(self.path, split)
 
@@ -260,14 +263,14 @@ class Dataset:
         """Return a row per article: `split`, `title`, `text` (its lines), counts of `paragraphs`, `tokens`.
 
         Raises:
-            BuilderError: A file is not of the format, or `raw` and there is no raw file.
+            BuilderError: A file has another format, or a raw file is missing.
         """
         import pandas as pd
 
         rows = [
-            (split, one.title, "\n".join(one.lines), len(one.paragraphs), len(one.tokens))
+            (split, article.title, "\n".join(article.lines), len(article.paragraphs), len(article.tokens))
             for split in self.files
-            for one in self.articles(split, raw=raw)
+            for article in self.articles(split, raw=raw)
         ]
         return pd.DataFrame(rows, columns=["split", "title", "text", "paragraphs", "tokens"])
 
@@ -277,22 +280,22 @@ def load(path: str | Path) -> Dataset:
 
     Args:
         path: A folder that was built here, or one with `wiki.train.tokens`, `ptb.train.txt` or `train.txt`
-            (or valid, test); or a single file of tokens, which is then all three splits.
+            (or valid, test); or a file of tokens, which then serves as all three splits.
 
     Raises:
-        BuilderError: There is none.
+        BuilderError: The path has no dataset.
     """
     path = Path(path)
     if path.is_file():
-        return Dataset(path=path, layout=FILE, files=dict.fromkeys(SPLITS, path))
+        return Dataset(path=path, layout=SINGLE_FILE, files=dict.fromkeys(SPLITS, path))
     for layout, pattern in LAYOUTS.items():
         paths = {split: path / pattern.format(split=split) for split in SPLITS}
         if files := {split: file for split, file in paths.items() if file.is_file()}:
             return Dataset(path=path, layout=layout, files=files)
     if not path.exists():
-        beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+        siblings = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
         raise BuilderError(
-            f"{path}: there is no such folder or file{did_you_mean(path.name, beside)}; expected a dataset"
+            f"{path}: there is no such folder or file{did_you_mean(path.name, siblings)}; expected a dataset"
         )
     expected = ", ".join(pattern.format(split="train") for pattern in LAYOUTS.values())
     raise BuilderError(
@@ -304,17 +307,17 @@ def load(path: str | Path) -> Dataset:
 def load_named(directories: Sequence[str | Path], names: Sequence[str] = ()) -> dict[str, Dataset]:
     """Open datasets under distinct names, for tables and plots that compare them.
 
-    The default names are titles, such as WikiText-2; datasets with the same title, which may differ in case,
-    are named by the ends of their paths that differ, such as `2016/wikitext-2` and `today/wikitext-2`.
+    The default names are titles, such as WikiText-2; datasets whose titles are equal except for case are
+    named by the ends of their paths that differ, such as `2016/wikitext-2` and `today/wikitext-2`.
 
     Args:
-        directories: Folders; a single file of tokens has no splits to compare and is refused.
+        directories: Folders; a file of tokens is refused, because it has no splits to compare.
         names: One per folder, or none.
 
     Raises:
         BuilderError: A folder has no dataset or is given twice, or the names do not fit the folders.
     """
-    paths = [Path(one) for one in directories]
+    paths = [Path(directory) for directory in directories]
     if not paths:
         raise BuilderError("DIRECTORIES: expected at least one dataset")
     if files := [path for path in paths if path.is_file()]:
@@ -322,45 +325,50 @@ def load_named(directories: Sequence[str | Path], names: Sequence[str] = ()) -> 
     datasets = [load(path) for path in paths]
     if names and len(names) != len(paths):
         raise BuilderError(f"--name: {len(names)} for {len(paths)} datasets; give one per dataset, or none")
-    chosen = list(map(printable, names or _distinct_names(datasets)))
-    if twice := [name for name, times in Counter(chosen).items() if times > 1]:
+    labels = list(map(printable, names or _distinct_names(datasets)))
+    if duplicates := [label for label, count in Counter(labels).items() if count > 1]:
         raise BuilderError(
-            f"two datasets have the name {twice[0]!r}; give each folder once, or a different --name for each"
+            f"two datasets have the name {duplicates[0]!r}; give each folder once, or a different --name for"
+            " each"
         )
-    return dict(zip(chosen, datasets, strict=True))
+    return dict(zip(labels, datasets, strict=True))
 
 
-PAIR: Final = " | "  # between the names of two datasets that are compared
+NAME_SEPARATOR: Final = " | "  # between the names of two compared datasets
 
 
 def printable(path: str | Path) -> str:
-    r"""A path or a name as one line, with `?` for bytes that are not UTF-8, and without `PAIR`.
+    r"""Return a path or a name as one line, with `?` for bytes that are not UTF-8, without `NAME_SEPARATOR`.
 
     >>> printable("old | new\x1b\udcff")
     'old / new\\x1b?'
     """
-    return one_line(str(path).encode(errors="replace").decode()).replace(PAIR, " / ")
+    return one_line(str(path).encode(errors="replace").decode()).replace(NAME_SEPARATOR, " / ")
 
 
 def _distinct_names(datasets: Sequence[Dataset]) -> list[str]:
-    """The titles; for those that occur twice the shortest ends of their paths that differ."""
-    titles = [one.title.casefold() for one in datasets]
-    paths = [one.path.resolve().parts for one in datasets]
-    deepest = max(map(len, paths))
+    """Return the titles, or for equal titles the shortest ends of their paths that differ."""
+    titles = [dataset.title.casefold() for dataset in datasets]
+    paths = [dataset.path.resolve().parts for dataset in datasets]
+    max_depth = max(map(len, paths))
 
     def name(index: int) -> str:
-        same = [path for path, title in zip(paths, titles, strict=True) if title == titles[index]]
-        if len(same) == 1:
+        same_title = [path for path, title in zip(paths, titles, strict=True) if title == titles[index]]
+        if len(same_title) == 1:
             return datasets[index].title
-        lengths = (
-            n for n in range(1, deepest) if len({str(path[-n:]).casefold() for path in same}) == len(same)
+        depths = (
+            depth
+            for depth in range(1, max_depth)
+            if len({str(path[-depth:]).casefold() for path in same_title}) == len(same_title)
         )
-        return str(Path(*paths[index][-next(lengths, deepest) :]))
+        return str(Path(*paths[index][-next(depths, max_depth) :]))
 
     return [name(index) for index in range(len(datasets))]
 
 
 def _have_articles(lines: Iterator[str]) -> bool:
-    """Whether lines begin as WikiText's do: a blank line, a title, a blank line."""
-    first = list(islice(lines, 3))
-    return len(first) == 3 and not first[0] and not first[2] and first[1].startswith("= ")
+    """Return True if lines begin like WikiText: a blank line, a title, a blank line."""
+    match list(islice(lines, 3)):
+        case ["", title, ""]:
+            return title.startswith("= ")
+    return False

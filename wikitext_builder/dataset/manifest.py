@@ -1,11 +1,11 @@
-"""The text files of a dataset, and its manifest: its recipe and inputs, its counts, the hash of each file.
+"""Reads and writes a dataset's text files and its manifest: recipe, inputs, counts, and hashes of files.
 
 A line of a text file is a space, tokens separated by spaces, a space and a newline; a blank line is a space
 and a newline. An article is its title (a heading of level 1 with a blank line on both sides), then headings
 (blank lines on both sides) and paragraphs, then a blank line. The official files have this format:
 `docs/format.md`.
 
-A manifest is also what builds the dataset again, from the revisions of its lock file.
+With a manifest and its lock file, the dataset can be built again from the same revisions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TITLE = re.compile(r"= (?!= ).*\S =")
 
 
 def file_line(line: str) -> str:
-    r"""A line as written to a file.
+    r"""Return a line as a file has it.
 
     >>> file_line("= Title ="), file_line("")
     (' = Title = \n', ' \n')
@@ -41,10 +41,10 @@ def file_line(line: str) -> str:
 
 
 def read_lines(path: Path, *, strict: bool = True) -> Iterator[str]:
-    """The lines of a file without their outer spaces: the inverse of `file_line`.
+    """Yield the lines of a file without their outer spaces: the inverse of `file_line`.
 
-    With `strict` false, any text is read: the tokens of a line are what `str.split` gives, joined by one
-    space. White space around and between tokens is then neither kept nor counted.
+    Without `strict`, the file can be any text: the tokens of a line are those of `str.split`, joined by one
+    space, so other white space around and between tokens is lost.
     """
     if not strict:
         yield from map(" ".join, read_token_lines(path))
@@ -66,13 +66,13 @@ def read_lines(path: Path, *, strict: bool = True) -> Iterator[str]:
 
 
 def read_articles(path: Path, *, strict: bool = True) -> Iterator[tuple[str, ...]]:
-    """The articles of a file, each as its lines, blank ones included; `strict` as in `read_lines`.
+    """Yield the lines of each article of a file, including blank lines; `strict` as in `read_lines`.
 
     An article begins with a blank line, a title and a blank line. A title alone is not enough: some
     paragraphs of the official files look like one, but have no blank lines around them.
     """
     article: list[str] = []
-    window: list[str] = []  # the last three lines, which belong to this article or begin the next one
+    window: list[str] = []  # the last three lines: of this article, or the beginning of the next one
     for line in read_lines(path, strict=strict):
         window.append(line)
         if len(window) < 3:
@@ -94,7 +94,7 @@ def read_articles(path: Path, *, strict: bool = True) -> Iterator[tuple[str, ...
 
 
 def read_tokens(path: Path) -> Iterator[str]:
-    """The tokens of a file, with `<eos>` after each line, blank ones included: the paper counts them so."""
+    """Yield the tokens of a file, with `<eos>` after each line, even a blank one, as the paper counts."""
     return chain.from_iterable((*line, EOS) for line in read_token_lines(path))
 
 
@@ -102,8 +102,8 @@ MANIFEST = "manifest.json"
 MANIFEST_FORMAT = 1
 CARD: Final = "README.md"
 CROISSANT: Final = "croissant.json"
-# Patterns of the files that a manifest names.
-NAMED: Final = ("articles/**/*", "parquet/**/*", "wiki.*", ATTRIBUTION, LOCK, CARD, CROISSANT, "LICENSE")
+# Patterns of the files that programs read, and that a manifest therefore names.
+PATTERNS: Final = ("articles/**/*", "parquet/**/*", "wiki.*", ATTRIBUTION, LOCK, CARD, CROISSANT, "LICENSE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,15 +116,15 @@ class FileEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a dataset is. It is written last: a dataset that has a manifest is complete."""
+    """Describes a dataset. It is written last, so a dataset with a manifest is complete."""
 
     recipe: Recipe
-    as_of: str  # templates were taken up to this time; empty: the newest ones
-    given: dict[str, tuple[int, ...]]  # page ids of the splits that were given instead of chosen
-    source: str  # sha256 over everything that decides the bytes: the recipe, pages, templates, and the code
+    as_of: str  # templates are as of this time; empty: the newest ones
+    given: dict[str, tuple[int, ...]]  # page ids of splits that were given, not drawn
+    source: str  # sha256 of everything that decides the bytes: recipe, pages, templates and code
     versions: dict[str, str]  # of the packages that decide the bytes
-    sources: dict[str, int]  # how many articles were made from HTML, and how many from wikitext
-    vocabulary: int  # types, <unk> and <eos> included
+    sources: dict[str, int]  # articles by what they were made from: HTML, wikitext
+    vocabulary: int  # types, including <unk> and <eos>
     splits: dict[str, SplitCounts]
     files: dict[str, FileEntry]
     format: int = MANIFEST_FORMAT
@@ -137,13 +137,13 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(directory: Path) -> Manifest | None:
-    """The manifest of a dataset; None if there is none."""
+    """Read the manifest of a dataset; None if it has none."""
     path = directory / MANIFEST
-    return manifest_at(path) if path.is_file() else None
+    return read_manifest_file(path) if path.is_file() else None
 
 
-def manifest_at(path: Path) -> Manifest:
-    """The manifest in a file."""
+def read_manifest_file(path: Path) -> Manifest:
+    """Read a manifest file."""
     try:
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
     except (OSError, ValueError, RecursionError, BuilderError) as error:
@@ -166,18 +166,18 @@ def _not_a_manifest(path: Path, found: str) -> BuilderError:
 
 
 def compared_files(directory: Path, manifest: Manifest) -> Iterator[tuple[str, FileEntry, FileEntry | None]]:
-    """Each file of a manifest: its name, its entry, and the entry of the file found; None if missing."""
+    """Yield each file of a manifest: its name, its entry, and the entry of the file on disk, if any."""
     for name, expected in manifest.files.items():
         path = directory / name
-        yield name, expected, entry_of(path) if path.is_file() else None
+        yield name, expected, file_entry(path) if path.is_file() else None
 
 
 def unnamed_files(directory: Path, manifest: Manifest) -> list[str]:
-    """The files of a dataset that its manifest does not name: readers take them too, and no hash is known."""
-    there = (path for pattern in NAMED for path in directory.glob(pattern) if path.is_file())
-    return sorted({path.relative_to(directory).as_posix() for path in there} - manifest.files.keys())
+    """Return the files that the manifest does not name: programs read them too, and no hash checks them."""
+    paths = (path for pattern in PATTERNS for path in directory.glob(pattern) if path.is_file())
+    return sorted({path.relative_to(directory).as_posix() for path in paths} - manifest.files.keys())
 
 
-def entry_of(path: Path) -> FileEntry:
-    """Hash and size of a file."""
+def file_entry(path: Path) -> FileEntry:
+    """Return the hash and size of a file."""
     return FileEntry(sha256=file_sha256(path), bytes=path.stat().st_size)

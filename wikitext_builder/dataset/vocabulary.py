@@ -1,4 +1,4 @@
-"""The vocabulary of a dataset: the frequent words of train, and what replaces the others."""
+"""Defines the vocabulary of a dataset: the frequent words of train; `<unk>` replaces all others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from wikitext_builder.errors import BuilderError
 
 UNK = "<unk>"  # any word that is not in the vocabulary
-EOS = "<eos>"  # the end of a line, blank ones included
+EOS = "<eos>"  # the end of a line, even of a blank one
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Vocabulary:
 
     @classmethod
     def of_counts(cls, counts: Mapping[str, int], *, min_count: int = 3) -> Vocabulary:
-        """The vocabulary of a text, from the count of each token of raw train, without `<eos>`.
+        """Return the vocabulary of raw train, from the count of each token, without `<eos>`.
 
-        A type must occur `min_count` times: 3 in the paper, section 4.3.
+        A type must occur at least `min_count` times: 3 in the paper, section 4.3.
         """
         frequent = [
             token for token, count in counts.items() if count >= min_count and token not in (UNK, EOS)
@@ -44,7 +44,7 @@ class Vocabulary:
 
     @classmethod
     def of_file(cls, train: Path) -> Vocabulary:
-        """The vocabulary of a train file, in which rare words are replaced already."""
+        """Return the vocabulary of a train file whose rare words are replaced already."""
         counts = Counter(chain.from_iterable(read_token_lines(train)))
         return cls.of_counts(counts, min_count=1)
 
@@ -55,22 +55,22 @@ class Vocabulary:
         return token in self.ids
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
-        """The ids of tokens; unknown tokens have the id of `<unk>`, 0."""
+        """Return the ids of tokens; unknown tokens get the id of `<unk>`, 0."""
         ids = self.ids
         return [ids.get(token, 0) for token in tokens]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """The tokens of ids; IndexError: the vocabulary does not have one."""
+        """Return the tokens of ids; IndexError: an id is not in the vocabulary."""
         return [self.tokens[index] for index in ids]
 
     def without_rare(self, line: str) -> str:
-        """A line of tokens, with `<unk>` for each one that is not in the vocabulary."""
+        """Replace each token of a line that is not in the vocabulary by `<unk>`."""
         ids = self.ids
         return " ".join([token if token in ids else UNK for token in line.split()])
 
 
 def read_token_lines(path: Path) -> Iterator[list[str]]:
-    """The tokens of each line of a file: WikiText, or any text with tokens separated by spaces."""
+    """Yield the tokens of each line of a file: WikiText, or any text with tokens separated by spaces."""
     try:
         with path.open(encoding="utf-8", newline="\n") as file:
             for line in file:

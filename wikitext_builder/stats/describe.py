@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from wikitext_builder.charts import Chart, expect_picture, line_chart
-from wikitext_builder.dataset.load import PAIR, load_named, printable
+from wikitext_builder.dataset.load import NAME_SEPARATOR, load_named, printable
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.stats.portrait import (
     ALL,
@@ -110,7 +110,7 @@ def charts(one: Statistic, table: pd.DataFrame) -> dict[str, Chart]:
 
 def page(table: pd.DataFrame, words: str) -> str:
     """The HTML of a portrait; `words` are those of a command that draws one of its charts alone."""
-    corpora = [corpus for corpus in dict.fromkeys(table["corpus"]) if PAIR not in corpus]
+    corpora = [corpus for corpus in dict.fromkeys(table["corpus"]) if NAME_SEPARATOR not in corpus]
     *others, last = corpora
     listed = " and ".join(filter(None, (", ".join(others), last)))
     shown = table.assign(value=[float(f"{value:.{DIGITS}g}") for value in table["value"]])

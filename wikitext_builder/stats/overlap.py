@@ -16,7 +16,7 @@ from typing import Final, NoReturn
 import numpy as np
 
 from wikitext_builder.article import SPLITS
-from wikitext_builder.dataset.load import FILE, LAYOUTS, Dataset, load
+from wikitext_builder.dataset.load import LAYOUTS, SINGLE_FILE, Dataset, load
 from wikitext_builder.dumps.decompress import DumpFile, decompressed
 from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.progress import Progress, no_progress
@@ -151,7 +151,7 @@ def _article_overlap(
 
 def _usual_splits(dataset: Dataset) -> list[str]:
     """Valid and test; of a dataset that has neither, train; a file of tokens is one text."""
-    if dataset.layout == FILE:
+    if dataset.layout == SINGLE_FILE:
         return ["test"]
     return [split for split in dataset.files if split != "train"] or ["train"]
 
@@ -161,7 +161,7 @@ def _usual_splits(dataset: Dataset) -> list[str]:
 
 def _train_of(dataset: Dataset) -> dict[Path, Iterator[str]]:
     """A dataset's own train, which its other splits are compared with."""
-    if dataset.layout == FILE or "train" not in dataset.files:
+    if dataset.layout == SINGLE_FILE or "train" not in dataset.files:
         raise BuilderError(f"{dataset.path}: has no train to compare with; name other text with --against")
     is_raw = dataset.has_raw("train")
     return {dataset.file("train", raw=is_raw): _text_of_dataset(dataset, ["train"])}

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import rankdata
 
-from wikitext_builder.dataset.load import PAIR, Dataset
+from wikitext_builder.dataset.load import NAME_SEPARATOR, Dataset
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.stats.tail import Curve, Measured
 from wikitext_builder.stats.text import Places, Text, Words, read_texts
@@ -113,7 +113,7 @@ def portrait(
         for other, words in first.items():
             for one in chosen:
                 if one.group == COMPARE:
-                    corpus = f"{other}{PAIR}{name}"
+                    corpus = f"{other}{NAME_SEPARATOR}{name}"
                     rows += ((corpus, text.split, *cells) for cells in one.of(words, own))
         first = first or {name: own}
     if not rows:

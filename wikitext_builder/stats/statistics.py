@@ -20,7 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from wikitext_builder.dataset.counts import NOTHING, STATISTICS, count, figures
+from wikitext_builder.dataset.counts import EMPTY_COUNTS, STATISTICS, count, statistics_of
 from wikitext_builder.dataset.load import load_named
 from wikitext_builder.tables import aligned
 
@@ -81,11 +81,11 @@ def corpus_statistics(name: str, splits: Mapping[str, Path], *, title: str | Non
     totals = {split: found for split, (found, _) in counted.items()}
     vocabulary = totals["train"].types if "train" in totals else None
     types = len(set().union(*(counts for _, counts in counted.values())))
-    totals[ALL] = replace(sum(totals.values(), NOTHING), types=types)
+    totals[ALL] = replace(sum(totals.values(), EMPTY_COUNTS), types=types)
     published = PUBLISHED.get(title or name, {})
     rows, dtypes = [], dict[str, str]()
     for split, text in totals.items():
-        ours = figures(text, vocabulary)
+        ours = statistics_of(text, vocabulary)
         paper = published.get(split, {})
         note = published.get("note", "") if paper.get("tokens") == text.tokens + 1 else ""
         beside = {f"paper_{key}": paper.get(key) for key in PAPER}

@@ -1,1 +1,1 @@
-"""From text to tokens, and back."""
+"""Turns text into tokens, and tokens back into text."""

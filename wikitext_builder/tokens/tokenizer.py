@@ -1,16 +1,16 @@
-"""Moses tokens with numbers split: the tokenization of the official WikiText files, byte for byte.
+"""Splits text into the tokens of the official WikiText files: Moses' tokens, with numbers split.
 
 The recipe: Moses' `tokenizer.perl -l LANGUAGE -a -no-escape`, as it was between May 2015 and February 2016,
 on a whole paragraph; then `< formula >` becomes `<formula>` again; then the commas and dots of numbers become
 `@,@` and `@.@`.
 
-Nearly every rule of Moses looks at one word between two spaces, so the tokens of each word are remembered; a
-word of letters alone is its own token. Many lines share one pass: the words with anything but letters are cut
-out of the text, the new ones among them get their tokens together, and the text is joined again.
+Nearly every rule of Moses looks at one word between two spaces, so the tokens of each word are cached; a word
+of letters alone is one token. A pass takes many lines: words that contain anything but letters are cut out of
+the text, those without cached tokens are tokenized together, and the text is joined again.
 
-Control characters, which clean text does not contain, carry the rest: a comma or an apostrophe at the start
-or the end of a line adds a mark to its word, two words separated by `' '` count as one word, and a final dot
-that depends on the next word is a mark in the tokens of its word.
+Control characters, which clean text does not contain, mark the exceptions: a comma or an apostrophe at the
+start or the end of a line adds a mark to its word, two words separated by `' '` count as one word, and a
+final dot that depends on the next word is a mark in the tokens of its word.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ import regex
 from wikitext_builder.article import Article
 from wikitext_builder.wiki.languages import LANGUAGES, language_of
 
-# Marks in words: the word has no space before it, or none after it, or is two words.
+# Marks in words: no space before the word, no space after it, two words in one.
 FIRST, LAST, GLUE = "\x00", "\x01", "\x02"
-# Marks in tokens: a dot that stays on its word if a small letter follows. The second character means that
+# Marks in tokens: a dot that stays on its word if a lower-case letter follows. A second character means that
 # it also stays before a digit, or that the word is a number, whose dot becomes `@.@`.
 DOT, OF_NUMERIC_PREFIX, OF_NUMBER = "\x03", "\x04", "\x05"
 
-BLOCK_LINES: Final = 256  # lines of one pass; more are not faster
-REMEMBERED: Final = 1 << 21  # characters of remembered words; beyond, all are forgotten
+LINES_PER_PASS: Final = 256  # more are not faster
+MAX_CACHED_CHARACTERS: Final = 1 << 21  # of the words; beyond, the cache is emptied
 
-EDGES: Final = (",", "'")  # Moses' rules for them need a character on both sides
+EDGE_MARKS: Final = (",", "'")  # Moses' rules for these need a character on both sides
 LETTERS: Final = "".join(filter(str.isalpha, map(chr, range(0x530))))  # Latin, Greek and Cyrillic
 NOT_ONLY_LETTERS: Final = re.compile(f"( [{LETTERS}]*+[^{LETTERS} \n][^ \n]*)")
-"""A word that can have several tokens, and the space before it. Most words of other scripts match too."""
+"""A word that can have several tokens, with the space before it; words of other scripts mostly match too."""
 
 # Perl's \p{IsAlnum} is Alphabetic and Nd, Han and Kana included, unlike the table of sacremoses. The Unicode
 # version of `regex` decides: between 14 and 17 some 40 combining marks (U+0363 and on) became Alphabetic.
 SYMBOL: Final = regex.compile(r"([^\p{Alphabetic}\p{Nd}\s.'`,\-])")
 HYPHEN: Final = regex.compile(r"([\p{Alphabetic}\p{Nd}])-(?=[\p{Alphabetic}\p{Nd}])")
-# The same where marks (viramas, nuktas) and the two joiners belong to their word.
+# The same for languages whose marks (viramas, nuktas) and joiners belong to their word.
 SYMBOL_NOT_MARK: Final = regex.compile(r"([^\p{Alphabetic}\p{Nd}\p{M}\u200C\u200D\s.'`,\-])")
 HYPHEN_OF_MARKS: Final = regex.compile(r"([\p{Alphabetic}\p{Nd}\p{M}])-(?=[\p{Alphabetic}\p{Nd}])")
 DOTS: Final = regex.compile(r"(\.{2,})")
@@ -62,7 +62,7 @@ ENGLISH: Final[tuple[Rule, ...]] = (  # contractions are split to the right: Don
     (regex.compile(r"(\p{Alphabetic})'(\p{Alphabetic})"), r"\1 '\2"),
     (regex.compile(r"(\p{N})'(s)"), r"\1 '\2"),
 )
-FRENCH_AND_ITALIAN: Final[tuple[Rule, ...]] = (  # to the left: l' état
+FRENCH_AND_ITALIAN: Final[tuple[Rule, ...]] = (  # contractions are split to the left: l' état
     (regex.compile(r"(\P{Alphabetic})'(\P{Alphabetic})"), r"\1 ' \2"),
     (regex.compile(r"(\P{Alphabetic})'(\p{Alphabetic})"), r"\1 ' \2"),
     (regex.compile(r"(\p{Alphabetic})'(\P{Alphabetic})"), r"\1 ' \2"),
@@ -80,46 +80,48 @@ PENDING_DOT: Final = re.compile(f"{DOT}([{OF_NUMERIC_PREFIX}{OF_NUMBER}]?)(?=(?:
 
 JUNK: Final = re.compile(r"[\x00-\x08\x0e-\x1f]+")  # Moses deletes \000-\037 except Perl's \s
 SPACE: Final = re.compile(r"\s+")
-# Visible marks (U+0600, U+06DD) stay, and U+FEFF, which is a token 36 times in WikiText-2's train file.
+# Visible marks (U+0600, U+06DD) are kept, and U+FEFF, which is a token 36 times in WikiText-2's train file.
 INVISIBLE: Final = regex.compile(r"(?V1)[\p{Cf}--\p{Prepended_Concatenation_Mark}--\uFEFF]+")
 NOT_JOINERS: Final = regex.compile(r"(?V1)[\p{Cf}--\p{Prepended_Concatenation_Mark}--[\uFEFF\u200C\u200D]]+")
 MANY_MARKS: Final = regex.compile(r"(?V1)[\P{ccc=0}\u0F73\u0F75\u0F81]{32,}")
 
 
 def keeps_joiners(language: str) -> bool:
-    """True if marks and joiners (U+200C, U+200D) belong to their word.
+    """Return True if marks and joiners (U+200C, U+200D) belong to their word.
 
-    Languages with a table of ours are as they always were, and English as the official files.
+    In the languages of `languages.toml` they do not, as in the official English files.
 
     >>> keeps_joiners("fa"), keeps_joiners("simple")
     (True, False)
     """
-    return TABLES.get(language, language) not in LANGUAGES
+    return MOSES_CODES.get(language, language) not in LANGUAGES
 
 
 class Tokenizer:
-    """The tokenizer of one language, with its memory of words.
+    """Tokenizes one language, and caches the tokens of words.
 
     Raises:
-        BuilderError: It is neither a language of Moses nor one of Wikipedia.
+        BuilderError: The language is neither one of Moses nor one of Wikipedia.
     """
 
     def __init__(self, language: str) -> None:
         self._prefixes, self._numeric_prefixes = _nonbreaking_prefixes(language)
-        self._apostrophes = APOSTROPHES.get(TABLES.get(language, language), OTHER_APOSTROPHES)
-        self._whole = keeps_joiners(language)
-        self._symbol, self._hyphen = (SYMBOL_NOT_MARK, HYPHEN_OF_MARKS) if self._whole else (SYMBOL, HYPHEN)
+        self._apostrophes = APOSTROPHES.get(MOSES_CODES.get(language, language), OTHER_APOSTROPHES)
+        keeps_marks = keeps_joiners(language)
+        self._symbol, self._hyphen = (SYMBOL_NOT_MARK, HYPHEN_OF_MARKS) if keeps_marks else (SYMBOL, HYPHEN)
+        self._invisible = NOT_JOINERS if keeps_marks else INVISIBLE
         self._tokens_of: dict[str, str] = {}  # words and tokens, each after a space
-        self._remembered = 0  # characters of these words
+        self._cached_characters = 0  # of these words
 
     def tokenize_lines(self, lines: Sequence[str]) -> list[str]:
         """Return the tokens of each line; see the function `tokenize_line`."""
-        starts = range(0, len(lines), BLOCK_LINES)
-        return [line for start in starts for line in self._tokenize_block(lines[start : start + BLOCK_LINES])]
+        starts = range(0, len(lines), LINES_PER_PASS)
+        passes = (self._tokenize_pass(lines[start : start + LINES_PER_PASS]) for start in starts)
+        return [line for tokenized in passes for line in tokenized]
 
-    def _tokenize_block(self, lines: Sequence[str]) -> list[str]:
-        if self._remembered > REMEMBERED:
-            self._tokens_of, self._remembered = {}, 0
+    def _tokenize_pass(self, lines: Sequence[str]) -> list[str]:
+        if self._cached_characters > MAX_CACHED_CHARACTERS:
+            self._tokens_of, self._cached_characters = {}, 0
         text = "\n ".join(["", *map(self._spaced, lines)])
         parts = NOT_ONLY_LETTERS.split(text)
         words = parts[1::2]
@@ -130,36 +132,36 @@ class Tokenizer:
         return PENDING_DOT.sub(_settle_dot, text).replace("< formula >", "<formula>").split("\n")
 
     def _spaced(self, line: str) -> str:
-        """Return a clean line with one space between words; marks are where Moses' rules lack one."""
+        """Return a clean line with one space between words, and marks where Moses' rules need them."""
         if not line.isprintable() or not (line.isascii() or unicodedata.is_normalized("NFC", line)):
-            line = _clean(line, NOT_JOINERS if self._whole else INVISIBLE)
+            line = _clean(line, self._invisible)
         if "  " in line or line[:1] == " " or line[-1:] == " ":
             line = " ".join(line.split())
-        # A comma before a space is always a token; to split it here leaves fewer words to learn.
+        # A comma before a space is always a token; splitting it here leaves fewer words to cache.
         line = line.replace(", ", " , ").replace("  ,", " ,").removeprefix(" ")
         if "' '" in line:
             line = line.replace("' '", f"'{GLUE}'").replace("' '", f"'{GLUE}'")
-        before = FIRST if line.startswith(EDGES) else ""
-        return f"{before}{line}{LAST}" if line.endswith(EDGES) else before + line
+        before = FIRST if line.startswith(EDGE_MARKS) else ""
+        return f"{before}{line}{LAST}" if line.endswith(EDGE_MARKS) else before + line
 
     def _learn(self, words: set[str]) -> None:
-        """Remember the tokens of words; both are after a space."""
+        """Cache the tokens of words; words and tokens begin with a space."""
         at_edges = [word for word in words if word[1] == FIRST or word[-1] == LAST]
         for word in at_edges:
             self._tokens_of[word] = self._tokens(f"{word} ".replace(f" {FIRST}", "").replace(f"{LAST} ", ""))
-        others = list(words.difference(at_edges))
+        inner = list(words.difference(at_edges))
         # No rule looks beyond the space on either side of a word.
-        tokens = self._tokens(" \n".join(others) + " ").split(" \n") if others else []
-        self._tokens_of.update(zip(others, tokens, strict=True))
-        self._remembered += sum(map(len, words))
+        tokens = self._tokens(" \n".join(inner) + " ").split(" \n") if inner else []
+        self._tokens_of.update(zip(inner, tokens, strict=True))
+        self._cached_characters += sum(map(len, words))
 
     def _tokens(self, words: str) -> str:
-        """The tokens of words, after a space."""
+        """Return the tokens of words, each token after a space."""
         spaced = SPACES.sub(" ", self._space(words)).strip(" ")
         return FINAL_DOT_OR_NUMBER.sub(self._finish_token, f" {spaced}")
 
     def _space(self, text: str) -> str:
-        """Words with the spaces that Moses' rules add, except those before final dots."""
+        """Add the spaces of Moses' rules, except those before final dots."""
         text = self._symbol.sub(r" \1 ", text.replace(GLUE, " "))
         if "-" in text:
             text = self._hyphen.sub(r"\1 @-@ ", text)
@@ -170,12 +172,12 @@ class Tokenizer:
         if "'" in text:
             for pattern, spaced in self._apostrophes:
                 text = pattern.sub(spaced, text)
-        return TRAILING_DOT_APOSTROPHE.sub(" . '", text)  # only at a line's end: else a space is last
+        return TRAILING_DOT_APOSTROPHE.sub(" . '", text)  # only at a line's end: other texts end in a space
 
     def _finish_token(self, match: re.Match[str]) -> str:
-        """The token with its number and its final dot split, or the dot marked if the next word decides."""
+        """Split the number and final dot of a token; a dot that depends on the next word becomes a mark."""
         token, prefix = match[1], match[1][:-1]
-        if token[-1] != "." or not prefix.strip("."):  # no dot, or nothing but dots
+        if token[-1] != "." or not prefix.strip("."):  # no final dot, or only dots
             return f" {_split_number(token)}"
         if prefix in self._numeric_prefixes:
             return f" {prefix}{DOT}{OF_NUMERIC_PREFIX}"
@@ -185,7 +187,7 @@ class Tokenizer:
 
 
 def _settle_dot(pending: re.Match[str]) -> str:
-    """The final dot of a word, on the word or as its own token, decided by the next word."""
+    """Return the final dot of a word, on the word or as a separate token; the next word decides."""
     kind, following = pending[1], pending[2] or ""
     if following.islower():
         return " @.@ " if kind == OF_NUMBER else "."
@@ -193,7 +195,7 @@ def _settle_dot(pending: re.Match[str]) -> str:
 
 
 def _split_number(token: str) -> str:
-    """The token with its commas and dots as `@,@` and `@.@` if it is a number; otherwise unchanged.
+    """Return a number with its commas and dots as `@,@` and `@.@`; any other token unchanged.
 
     >>> _split_number("1,500"), _split_number("1."), _split_number("12.2M")
     ('1 @,@ 500', '1 @.@ ', '12.2M')
@@ -202,35 +204,35 @@ def _split_number(token: str) -> str:
 
 
 def _clean(line: str, invisible: regex.Pattern[str]) -> str:
-    """The line in NFC with plain spaces, without control characters and invisible ones."""
+    """Return a line in NFC with plain spaces, without control characters and invisible characters."""
     line = SPACE.sub(" ", JUNK.sub("", line))
     return unicodedata.normalize("NFC", MANY_MARKS.sub(sort_marks, invisible.sub("", line)))
 
 
 def sort_marks(marks: regex.Match[str]) -> str:
-    """A long run of combining marks in canonical order; `unicodedata` takes quadratic time for it."""
+    """Sort a long run of combining marks canonically, for which `unicodedata` takes quadratic time."""
     parts = "".join(unicodedata.normalize("NFD", mark) for mark in marks[0])
     return "".join(sorted(parts, key=unicodedata.combining))
 
 
-# Codes of Wikipedias by those of sacremoses' tables, where these differ.
-TABLES: Final = {"simple": "en", "zh-yue": "yue", "zh-classical": "zh", "tet": "tdt"}
+# Codes of Wikipedias whose code in sacremoses' tables differs.
+MOSES_CODES: Final = {"simple": "en", "zh-yue": "yue", "zh-classical": "zh", "tet": "tdt"}
 
 
 def _nonbreaking_prefixes(language: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Moses' words that keep their dot, and those that only keep it before a digit, from sacremoses' tables.
+    """Return Moses' words that keep their dot, and those that keep it only before a digit.
 
-    A language without a table gets the English one, as in Moses.
+    They stand in sacremoses' tables. A language without a table gets the English one, as in Moses.
 
     Raises:
-        BuilderError: It is neither a language of Moses nor one of Wikipedia.
+        BuilderError: The language is neither one of Moses nor one of Wikipedia.
     """
-    from sacremoses.corpus import NonbreakingPrefixes  # here, because it takes 0.4 s
+    from sacremoses.corpus import NonbreakingPrefixes  # imported here, because it takes 0.4 s
 
     tables = NonbreakingPrefixes()
-    code = TABLES.get(language, language)
+    code = MOSES_CODES.get(language, language)
     if code not in tables.available_langs.values():
-        language_of(code)  # an unknown one is refused
+        language_of(code)  # refuses an unknown language
         code = "en"
     lines = frozenset(tables.words(code))
     numeric = frozenset(line.removesuffix(NUMERIC_ONLY) for line in lines if line.endswith(NUMERIC_ONLY))
@@ -239,21 +241,21 @@ def _nonbreaking_prefixes(language: str) -> tuple[frozenset[str], frozenset[str]
 
 @cache
 def tokenizer(language: str) -> Tokenizer:
-    """The tokenizer of a language, made once per process."""
+    """Return the tokenizer of a language, which is created once per process."""
     return Tokenizer(language)
 
 
 def tokenize_line(line: str, language: str = "en") -> str:
-    """The tokens of a line, as in an official raw file between the first and the last space of the line.
+    """Return the tokens of a line, as in an official raw file without the line's first and last space.
 
     After a number that ends in a separator there is a double space, or a space at the end of the line, as in
     the official files. Spaces of all kinds become one space; invisible characters (ZWSP, soft hyphen, marks
     of direction) are removed; the text becomes NFC.
 
-    Moses turns the word DOTMULTI into a dot: here it stays. `@-@` in a text becomes `@ - @`, as in Moses, so
-    it does not look like a split hyphen. As in the official files, marks that are not Alphabetic, such as
-    viramas, are tokens of their own in English and the other languages of `languages.toml`; in all others,
-    such as Hindi, they and the two joiners belong to their word.
+    Moses turns the word DOTMULTI into a dot; here it is kept. `@-@` in a text becomes `@ - @`, as in Moses,
+    so it does not look like a split hyphen. As in the official files, marks that are not Alphabetic, such as
+    viramas, are separate tokens in English and the other languages of `languages.toml`; in all others, such
+    as Hindi, they and the two joiners belong to their word.
 
     >>> tokenize_line("Don't, 1,500.")
     "Don 't , 1 @,@ 500 ."
@@ -266,16 +268,16 @@ def tokenize_line(line: str, language: str = "en") -> str:
 
 
 def tokenize_lines(lines: Sequence[str], language: str = "en") -> list[str]:
-    """Return the tokens of each line; see `tokenize_line`. Many lines together are faster than one by one."""
+    """Return the tokens of each line; see `tokenize_line`. Many lines in one call are faster."""
     return tokenizer(language).tokenize_lines(lines)
 
 
 def tokenize(text: str, language: str = "en") -> str:
-    r"""Return the official lines of a text, without the space that a file has on both sides of each.
+    r"""Return the tokens of a text, one line per line, without the outer spaces that a file has.
 
     Args:
-        text: One or more lines; each gives one line.
-        language: Code of the language; one that Moses has no rules for gets English prefixes.
+        text: One or more lines.
+        language: Code of the language; without a table of Moses it gets the English prefixes.
 
     >>> tokenize("Don't stop:\n1,500 guest-stars.")
     "Don 't stop :\n1 @,@ 500 guest @-@ stars ."
@@ -284,5 +286,5 @@ def tokenize(text: str, language: str = "en") -> str:
 
 
 def tokenize_article(article: Article, *, language: str = "en") -> Article:
-    """The article with the tokens of its lines in place of their text."""
+    """Return the article with its lines tokenized."""
     return replace(article, lines=tuple(tokenize_lines(article.lines, language)))

@@ -15,7 +15,7 @@ from wikitext_builder.dataset.counts import SplitCounts
 from wikitext_builder.dataset.manifest import (
     FileEntry,
     Manifest,
-    entry_of,
+    file_entry,
     read_manifest,
     write_manifest,
 )
@@ -100,7 +100,7 @@ def test_an_entry_is_the_sha256_that_other_programs_compute(tmp_path: Path) -> N
     (tmp_path / "abc").write_bytes(b"abc")
     # FIPS 180-2, appendix B.1
     expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    assert entry_of(tmp_path / "abc") == FileEntry(sha256=expected, bytes=3)
+    assert file_entry(tmp_path / "abc") == FileEntry(sha256=expected, bytes=3)
 
 
 @each("dataset", "place, value", "wrong values")

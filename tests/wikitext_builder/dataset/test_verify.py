@@ -13,7 +13,7 @@ import pytest
 from tests.cases import each
 from tests.conftest import data
 from tests.wikitext_builder.datasets import SPLITS, build, faults, verified
-from wikitext_builder.dataset.manifest import MANIFEST, entry_of
+from wikitext_builder.dataset.manifest import MANIFEST, file_entry
 from wikitext_builder.dataset.verify import verify
 
 
@@ -37,7 +37,7 @@ def forge(directory: Path, name: str, before: str, after: str, *, times: int = 1
     changed = re.sub(before, after, text, count=times, flags=re.MULTILINE)
     assert changed != text
     path.write_bytes(changed.encode())
-    entry = entry_of(path)
+    entry = file_entry(path)
     rewrite(directory, lambda m: m["files"][name].update(sha256=entry.sha256, bytes=entry.bytes))
 
 

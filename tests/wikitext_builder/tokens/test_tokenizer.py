@@ -22,7 +22,7 @@ from tests.wikitext_builder.extraction.pages import real_pages
 from wikitext_builder.article import Article
 from wikitext_builder.tokens.detokenizer import detokenize_line
 from wikitext_builder.tokens.tokenizer import (
-    REMEMBERED,
+    MAX_CACHED_CHARACTERS,
     Tokenizer,
     _nonbreaking_prefixes,
     tokenize,
@@ -279,7 +279,7 @@ def test_memory_is_bounded_and_forgotten_words_come_back() -> None:
     for start in range(0, 400_000, 1000):
         assert new.tokenize_lines([f"w{start}-x again-st"]) == [f"w{start} @-@ x again @-@ st"]
         new.tokenize_lines([f"w{number}-x" for number in range(start, start + 1000)])
-        assert sum(map(len, new._tokens_of)) <= REMEMBERED + 2**15
+        assert sum(map(len, new._tokens_of)) <= MAX_CACHED_CHARACTERS + 2**15
     assert len(new._tokens_of) < 400_000
 
 
