@@ -139,8 +139,8 @@ class TemplateReader:
     def name_of(self, name: str) -> str:
         """The name of the template that we know and that a name leads to; itself if there is none.
 
-        Capitals within a name count only if it has them in common with no template: the English Wikipedia
-        has redirects such as `ILL`.
+        If no template has the name as it is written, its capitals do not count: the English Wikipedia has
+        redirects such as `ILL`.
         """
         name = self.redirects.get(name, name)
         if self.macros is MACROS and self.macro(name) is None and not is_removed(name):

@@ -158,17 +158,17 @@ Macro = Callable[[Call], str | None]
 AnyMacro = TypeVar("AnyMacro", bound=Macro)
 
 DECLARED: dict[str, Macro] = {}  # by `macro`; `registry.MACROS` has those of the tables too
-READS: dict[str, frozenset[str] | None] = {}  # the parameters of each; None: all
+READS: dict[str, frozenset[str]] = {}  # the parameters that each of them reads
 SHARED: set[str] = set()  # names that the other Wikipedias have copied
 
 
-def macro(*names: str, reads: str | None, shared: bool = False) -> Callable[[AnyMacro], AnyMacro]:
+def macro(*names: str, reads: str, shared: bool = False) -> Callable[[AnyMacro], AnyMacro]:
     """Registers a macro under the names of its templates, each with a capital first letter.
 
     Args:
         names: The templates; other names of the same ones stand in `data/aliases.tsv`.
-        reads: The parameters that the macro reads, with bars between them; `*` is for all numbered ones. The
-            text of a call with another one is unknown. None: the template, as the macro, ignores others.
+        reads: The parameters that the macro reads, with bars between them: `*` is for all numbered ones, `**`
+            for all that there are. The text of a call with another one is unknown.
         shared: The other Wikipedias have copied the templates, and their text has no English words.
 
     Raises:
@@ -179,7 +179,7 @@ def macro(*names: str, reads: str | None, shared: bool = False) -> Callable[[Any
         if known := [name for name in names if name in DECLARED]:
             raise ValueError(f"two macros for {', '.join(known)}; expected one")
         DECLARED.update(dict.fromkeys(names, function))
-        READS.update(dict.fromkeys(names, None if reads is None else frozenset(reads.split("|"))))
+        READS.update(dict.fromkeys(names, frozenset(reads.split("|"))))
         if shared:
             SHARED.update(names)
         return function

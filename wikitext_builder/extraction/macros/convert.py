@@ -139,7 +139,7 @@ def _several(task: Task, output: Several, denominator: int) -> str | None:
     return _joined(task, texts, "out", named=named) + task.middle
 
 
-@macro("Convert", "Cvt", reads=None)
+@macro("Convert", "Cvt", reads="**")
 def convert(call: Call) -> str | None:
     """The text of a conversion; None where the module shows an error.
 

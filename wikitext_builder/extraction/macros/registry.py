@@ -157,13 +157,11 @@ def _declare_tables() -> None:
             now = pattern(written)
             DECLARED.update({name: _dated(family, now, DECLARED[name]) for name in names})
         else:
-            macro(*names, reads=None, shared=bool(shared))(pattern(written))
-        for name in names:
-            READS[name] = _read_by(written) if not family else _either(READS[name], _read_by(written))
+            macro(*names, reads="", shared=bool(shared))(pattern(written))
+        READS.update({name: READS[name] | _read_by(written) for name in names})
     for name, redirects, others, _source in read_table("aliases"):
         aliases = [alias for alias in (redirects + "|" + others).split("|") if alias]
-        macro(*aliases, reads=None, shared=name in SHARED)(DECLARED[name])
-        READS.update(dict.fromkeys(aliases, READS[name]))
+        macro(*aliases, reads="|".join(READS[name]), shared=name in SHARED)(DECLARED[name])
         REDIRECTS.update(dict.fromkeys(filter(None, redirects.split("|")), name))
         ALIASES.update(dict.fromkeys(aliases, name))
 
@@ -202,27 +200,21 @@ def _dated(family: str, now: Macro, then: Macro) -> Macro:
     return lambda call: (now if changed(call, family) else then)(call)
 
 
-def _read_by(written: str) -> frozenset[str] | None:
-    """The parameters that a text reads, with all numbers up to the last; None for one without words."""
+def _read_by(written: str) -> set[str]:
+    """The parameters that a text reads, with all numbers up to the last one; all if it has no words."""
     references = REFERENCE.findall(written)
     if not references and not re.search(r"\w", written):
-        return None
+        return {"**"}
     names = [name for cell, _ in references for name in re.split(r"[|+]", cell)]
-    read = {one for name in names for one in PAGE_READS.get(name, (name,))}
+    read = {parameter for name in names for parameter in PAGE_READS.get(name, (name,))}
     last = max((int(name) for name in read if name.isdecimal()), default=0)
-    return frozenset(read).union(map(str, range(1, last)))
-
-
-def _either(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
-    return None if one is None or other is None else one | other
+    return read | set(map(str, range(1, last)))
 
 
 @lru_cache(maxsize=2**12)
-def parameters(name: str) -> frozenset[str] | None:
-    """The parameters that a macro reads and those that are harmless; None: it knows all."""
-    if (reads := READS[name]) is None:
-        return None
-    return reads.union(HARMLESS["*"], HARMLESS.get(name, ()), HARMLESS.get(ALIASES.get(name, ""), ()))
+def _parameters(name: str) -> frozenset[str]:
+    """The parameters that a macro reads, and those that are harmless."""
+    return READS[name].union(HARMLESS["*"], HARMLESS.get(name, ()), HARMLESS.get(ALIASES.get(name, ""), ()))
 
 
 def is_read(name: str, arguments: Mapping[str, str]) -> bool:
@@ -231,14 +223,11 @@ def is_read(name: str, arguments: Mapping[str, str]) -> bool:
     >>> is_read("Circa", {"1": "1600", "lk": "no"}), is_read("Circa", {"1": "1600", "era": "BC"})
     (True, False)
     """
-    known = parameters(name)
-    if known is None or arguments.keys() <= known:
+    read = _parameters(name)
+    if arguments.keys() <= read or "**" in read:
         return True
-    all_numbers = "*" in known
-    return all(
-        key in known or (all_numbers and key.isdecimal()) or not value.strip()
-        for key, value in arguments.items()
-    )
+    given = [key for key, value in arguments.items() if key not in read and value.strip()]
+    return not given or ("*" in read and all(map(str.isdecimal, given)))
 
 
 PATTERNS: list[tuple[list[str], str, str]] = []  # names, text and source of each row of patterns
@@ -301,14 +290,15 @@ def _is_removed(name: str) -> bool:
 
 @cache
 def folded_names() -> dict[str, str]:
-    """Names that we know by what they are without capitals; none that several templates share.
+    """Names that we know by what they are without capitals; no abbreviations, and none of two templates.
 
-    >>> folded_names()["ill"], folded_names()["citation needed span"], "au" in folded_names()
-    ('Ill', 'Citation needed span', False)
+    >>> folded_names()["ill"], "ss" in folded_names(), "mrt station" in folded_names()
+    ('Ill', False, False)
     """
     names: dict[str, set[str]] = {}
     for name in (*MACROS, *REMOVED):
-        names.setdefault(name.casefold(), set()).add(name)
+        if not name[1:].isupper():
+            names.setdefault(name.casefold(), set()).add(name)
     macros = {folded: {MACROS.get(name) for name in alike} for folded, alike in names.items()}
     return {folded: min(alike) for folded, alike in names.items() if len(macros[folded]) == 1}
 
