@@ -334,7 +334,8 @@ def list_sections(found: Sequence[Block], named: Set[int] = frozenset(), *, mark
     gone = {number for number in names if number >= tail or kinds[number] != PROSE}
     gone |= {number for number in every if marked and kinds[number] in {CITED, REFERENCES}}
     gone |= {number for number in every[tail:] if number > first or kinds[number] in {REFERENCES, SOURCES}}
-    before = next((number for number in reversed(every[tail:first]) if number not in gone), first)
+    texts = (number for number in reversed(every[tail:first]) if number not in gone and kinds[number])
+    before = next(texts, first)
     if before < first < len(kinds) and kinds[before] == LINKS and _words(sections[before]) <= LINK_WORDS:
         gone.add(before)
     following = below = 0  # the level of the next heading that stays, and of the next one

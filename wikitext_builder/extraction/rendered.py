@@ -22,7 +22,14 @@ from wikitext_builder.extraction.macros import words
 from wikitext_builder.extraction.macros.registry import is_removed
 from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut, formula
 from wikitext_builder.extraction.markup import BLOCKS, HIDDEN
-from wikitext_builder.extraction.page import CONVERTED, PREFERRED, check_choices, choose_variant, lay_out
+from wikitext_builder.extraction.page import (
+    CONVERTED,
+    NESTED,
+    PREFERRED,
+    check_choices,
+    choose_variant,
+    lay_out,
+)
 from wikitext_builder.extraction.trim import CONTROLS, POINTS, REMOVED_TAGS, close_gap
 from wikitext_builder.limits import HTML_BYTES, HTML_DEPTH
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
@@ -49,7 +56,6 @@ PLAIN, LINK, EXTERNAL, CITATION, PICTURE = 1, 2, 4, 8, 16
 AROUND = " \t\n\xa0.,;"
 WORD = re.compile(r"[^\W\d_]{3}")  # in superscript brackets: a note of editors, as in `[citation needed]`
 DASHES = ("–", "—", "―")  # a paragraph after a quotation that begins with one names its author
-TAG = re.compile(r"<[^<>]*>")
 EXTENSION, TRANSCLUSION = "mw:Extension/", "mw:Transclusion"  # what an element is of, in Parsoid's `typeof`
 TARGET = re.compile(r'"wt":\s*"([^"|{}\\<]+)')  # the name of a template, in Parsoid's `data-mw`
 NOT_THERE = re.compile(r" \([^()]*\)$")  # of the title of a red link: `Template:A (page does not exist)`
@@ -101,9 +107,11 @@ def extract_rendered(
 
 
 def split_rendered_blocks(
-    page_html: str, names: Language = LANGUAGES["en"], left_out: LeftOut | None = None
+    page_html: str, names: Language = LANGUAGES["en"], left_out: LeftOut | None = None, *, nested: int = 0
 ) -> list[Block]:
     """Return the headings and paragraphs of rendered HTML, in order; `left_out` gets missing templates.
+
+    `nested` is how deep the HTML is inside of rules for scripts.
 
     >>> found = split_rendered_blocks("<h2>A</h2><ul><li>b<ul><li>c</li></ul></li></ul>")
     >>> [(one.level, one.text) for one in found]
@@ -116,7 +124,7 @@ def split_rendered_blocks(
     if not text.strip():
         return []
     root = next((one for one in ROOTS if re.search(ROOT.format(*one), page_html)), None)
-    walker = _Walker(root, names, left_out or LeftOut())
+    walker = _Walker(root, names, LeftOut() if left_out is None else left_out, nested)
     target: Any = walker  # lxml's types only describe targets for XML
     parser = etree.HTMLParser(target=target, encoding="utf-8", huge_tree=True)
     for start in range(0, len(text), PIECE):
@@ -128,10 +136,11 @@ def split_rendered_blocks(
 class _Walker:
     """Receives tags and texts in order, and joins the texts that stay into blocks."""
 
-    def __init__(self, root: tuple[str, str] | None, names: Language, left_out: LeftOut) -> None:
+    def __init__(self, root: tuple[str, str] | None, names: Language, left_out: LeftOut, nested: int) -> None:
         self.root = root
         self.names = names
         self.left_out = left_out
+        self.nested = nested
         self.outside = 1 if root else 0  # 0 inside the root, otherwise 1
         self.found: list[Block] = []
         self.pieces: list[str] = []
@@ -192,7 +201,9 @@ class _Walker:
         elif tag == "sup":
             self.raised = self.depth, len(self.pieces)
         if mark is None and "data-mw-variant" in attributes:
-            self.variant = self.depth, len(self.pieces), _variant(attributes["data-mw-variant"])
+            chosen = _variant(attributes["data-mw-variant"]) if self.nested < NESTED else ""
+            found = split_rendered_blocks(chosen, self.names, self.left_out, nested=self.nested + 1)
+            self.variant = self.depth, len(self.pieces), " ".join(block.text for block in found)
 
     def end(self, tag: str) -> None:
         """Close an element."""
@@ -342,16 +353,19 @@ class _Walker:
 
 
 def _variant(data: str) -> str:
-    """Return the text that Parsoid's `data-mw-variant` has for an empty element; empty if it is no such data.
+    """Return the HTML that Parsoid's `data-mw-variant` has for an empty element; empty if it is no such data.
 
     >>> _variant('{"twoway": [{"l": "zh-tw", "t": "電腦"}, {"l": "zh-cn", "t": "<b>电脑</b>"}]}')
-    '电脑'
+    '<b>电脑</b>'
     """
     try:
         rule = json.loads(data)
-        texts = {text["l"]: text["t"] for way in ("twoway", "oneway") for text in rule.get(way, ())}
-        chosen = next((texts[code] for code in (*PREFERRED, *texts) if code in texts), "")
-        return TAG.sub("", next((rule[flag]["t"] for flag in ("disabled", "filter") if flag in rule), chosen))
+        ways = [text for way in ("twoway", "oneway") for text in rule.get(way, ())]
+        texts = {text["l"]: text["t"] for text in reversed(ways)}  # the first one of a script
+        chosen = next(
+            (texts[code] for code in (*PREFERRED, *(text["l"] for text in ways)) if code in texts), ""
+        )
+        return str(next((rule[flag]["t"] for flag in ("disabled", "filter") if flag in rule), chosen))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return ""
 
