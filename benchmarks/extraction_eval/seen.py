@@ -143,12 +143,9 @@ def _kind(element: HtmlElement) -> str:
         return kinds[0]
     if element.tag == "sup" and IN_BRACKETS.fullmatch(element.text_content()):
         return "notes of editors"
-    before = element.getprevious()
-    if (
-        before is not None
-        and before.tag == "blockquote"
-        and element.text_content().lstrip()[:1] in {"–", "—"}
-    ):
+    before, text = element.getprevious(), element.text_content().lstrip()
+    is_after = before is not None and before.tag == "blockquote"
+    if is_after and text[:1] in {"–", "—"} and not text.lstrip("–— \xa0")[:1].islower():
         return "authors of quotations"
     return "boxes" if element.get("id") == "coordinates" else KIND_OF_ROLE.get(element.get("role", ""), "")
 

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from lxml import etree
 
@@ -55,7 +55,10 @@ LISTEN = re.compile(rf"\([\s{GONE}]*listen[\s{GONE}]*\)|ⓘ")  # links to sounds
 PLAIN, LINK, EXTERNAL, CITATION, PICTURE = 1, 2, 4, 8, 16
 AROUND = " \t\n\xa0.,;"
 WORD = re.compile(r"[^\W\d_]{3}")  # in superscript brackets: a note of editors, as in `[citation needed]`
-DASHES = ("–", "—", "―")  # a paragraph after a quotation that begins with one names its author
+DASHES = (
+    "–—― \xa0"  # a short paragraph after a quotation that begins with them and a capital names its author
+)
+AUTHOR: Final = 200  # characters at most
 EXTENSION, TRANSCLUSION = "mw:Extension/", "mw:Transclusion"  # what an element is of, in Parsoid's `typeof`
 TARGET = re.compile(r'"wt":\s*"([^"|{}\\<]+)')  # the name of a template, in Parsoid's `data-mw`
 NOT_THERE = re.compile(r" \([^()]*\)$")  # of the title of a red link: `Template:A (page does not exist)`
@@ -342,7 +345,7 @@ class _Walker:
             return
         elif self.items and kinds & ~PICTURE == CITATION:
             self.found.append(Block(text="", listed=True, source=True))
-        elif self.quoted == len(self.found) > 0 and text.lstrip().startswith(DASHES):
+        elif self.quoted == len(self.found) > 0 and _names_author(text.strip()):
             self.quoted = 0
         else:
             source = kinds & (CITATION | EXTERNAL) > 0 and (self.items > 0 or not kinds & PLAIN)
@@ -350,6 +353,16 @@ class _Walker:
                 if kept := line.strip().lstrip(": "):
                     block = Block(text=kept, listed=self.items > 0, source=source, linked=kinds == LINK)
                     self.found.append(block)
+
+
+def _names_author(paragraph: str) -> bool:
+    """Return True if a paragraph can name the author of the quotation before it.
+
+    >>> _names_author("— Ana Muster, 1999"), _names_author("— wrote Ana Muster.")
+    (True, False)
+    """
+    name = paragraph.lstrip(DASHES)
+    return len(name) < len(paragraph) <= AUTHOR and not name[:1].islower()
 
 
 def _variant(data: str) -> str:
