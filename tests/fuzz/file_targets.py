@@ -14,7 +14,7 @@ from wikitext_builder.dataset.manifest import read_manifest
 from wikitext_builder.dataset.verify import verify
 from wikitext_builder.dumps.importing import import_dump
 from wikitext_builder.progress import no_progress
-from wikitext_builder.stats.overlap import _Reader, _text_of_file
+from wikitext_builder.stats.overlap import _text_of_file, _TextReader
 from wikitext_builder.store.lock import language_in_lock, read_attribution, read_lock, read_titles
 from wikitext_builder.store.reading import status_of, stored_pages
 from wikitext_builder.store.store import Store
@@ -70,7 +70,7 @@ def _dataset(content: bytes) -> str:
 
 def _other(content: bytes) -> str:
     """Text to compare with."""
-    path, reader = written("other/a.txt", content), _Reader(no_progress)
+    path, reader = written("other/a.txt", content), _TextReader(no_progress)
     return f"{[*reader.read(path, _text_of_file(path))]} {reader.unread}"
 
 

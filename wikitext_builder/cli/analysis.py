@@ -165,7 +165,7 @@ def overlap(
         if result.unread:
             click.echo(spelled_out(unread_text(result)), err=True)
     else:
-        click.echo(as_text(result, most=most), nl=False)
+        click.echo(as_text(result, max_articles=most), nl=False)
 
 
 COMMANDS = (stats, describe, plot, overlap)

@@ -1,1 +1,1 @@
-"""What is measured of a corpus, and its plots."""
+"""Measures and plots corpora, and compares them with other text."""

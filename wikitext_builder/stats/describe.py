@@ -1,4 +1,4 @@
-"""The portrait of datasets as one page that loads nothing, and its charts as files."""
+"""Writes the portrait of datasets as one self-contained page, and its charts as files."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from wikitext_builder.webpages import PAGE_ENDINGS, render
 if TYPE_CHECKING:
     import pandas as pd
 
-DIGITS: Final = 6  # of a number in the data of a page
-POINTS: Final = 60  # rows of a curve's table
+CSV_DIGITS: Final = 6  # of a number in the CSV of a page
+MAX_CURVE_ROWS: Final = 60  # of a curve's table
 
 
 def describe(*directories: str | Path, out: str | Path, names: Sequence[str] = (), raw: bool = False) -> Path:
@@ -41,15 +41,16 @@ def describe(*directories: str | Path, out: str | Path, names: Sequence[str] = (
         raw: Measure the text before rare words became `<unk>`.
 
     Raises:
-        BuilderError: There is no dataset, a file cannot be read, or the suffix is another.
+        BuilderError: A dataset does not exist, a file cannot be read, or `out` has another ending.
     """
     out = Path(out)
     if out.suffix.lower() not in PAGE_ENDINGS:
         raise BuilderError(f"{out}: expected a name that ends in .html")
     datasets = load_named(directories, names)
     table = portrait(datasets, raw=raw)
-    words = [*map(printable, directories), *(word for name in names for word in ("--name", printable(name)))]
-    out.write_text(page(table, shlex.join(words + ["--raw"] * raw)), encoding="utf-8")
+    name_options = (word for name in names for word in ("--name", printable(name)))
+    arguments = [*map(printable, directories), *name_options, *["--raw"] * raw]
+    out.write_text(page(table, shlex.join(arguments)), encoding="utf-8")
     return out
 
 
@@ -59,48 +60,48 @@ def plot_statistic(
     """Draw a statistic of the portrait, a curve per dataset; return its path.
 
     Args:
-        measure: Its name, such as `heaps`, for its first chart, or a part: `out_of_vocabulary.by_size`.
+        measure: A statistic, such as `heaps`, for its first chart; or a part: `out_of_vocabulary.by_size`.
         directories: See `describe`.
         out: The file to write, ending in .png, .svg or .pdf.
         names: Names for the datasets, in order; default: see `load_named`.
         raw: Measure the text before rare words became `<unk>`.
 
     Raises:
-        BuilderError: There is no dataset, no such statistic or no curve of it, or the suffix is another.
+        BuilderError: A dataset or statistic does not exist or has no curve, or `out` has another ending.
     """
     expect_picture(out := Path(out), BuilderError)
     key, _, part = measure.partition(".")
     datasets = load_named(directories, names)
-    one, *_ = chosen_statistics([key])
-    drawn = charts(one, portrait(datasets, [key], raw=raw)) if key != ALL else {}
+    statistic, *_ = chosen_statistics([key])
+    drawn = charts(statistic, portrait(datasets, [key], raw=raw)) if key != ALL else {}
     if not drawn or (part and part not in drawn):
         parts = ", ".join(f"{key}.{name}" for name in drawn) or "a statistic with a curve, such as heaps"
         raise BuilderError(f"{measure}: nothing to draw; expected {parts}")
     return drawn[part or next(iter(drawn))].save(out)
 
 
-def charts(one: Statistic, table: pd.DataFrame) -> dict[str, Chart]:
-    """The charts of a statistic by the first part of each; parts over the same axes share one."""
+def charts(statistic: Statistic, table: pd.DataFrame) -> dict[str, Chart]:
+    """Return the charts of a statistic by their first part; parts with the same axes share a chart."""
     drawn = dict[str, Chart]()
-    curves = [part for part in one.parts if part.x] if one.axes else []
-    for axes in dict.fromkeys((part.x, part.unit) for part in curves):
-        parts = {f"{one.key}.{part.name}": part for part in curves if (part.x, part.unit) == axes}
-        own = dict[str, list[tuple[float, float]]]()
+    curve_parts = [part for part in statistic.parts if part.x] if statistic.axes else []
+    for axes in dict.fromkeys((part.x, part.unit) for part in curve_parts):
+        parts = {f"{statistic.key}.{part.name}": part for part in curve_parts if (part.x, part.unit) == axes}
+        curves = dict[str, list[tuple[float, float]]]()
         rows = table[table["statistic"].isin(parts)]
-        for (corpus, name), every in rows.groupby(["corpus", "statistic"], sort=False):
-            split = min(every["split"], key=lambda split: (split != one.shown, split))
-            points = every[every["split"] == split]
+        for (corpus, name), part_rows in rows.groupby(["corpus", "statistic"], sort=False):
+            split = min(part_rows["split"], key=lambda split: (split != statistic.chart_split, split))
+            points = part_rows[part_rows["split"] == split]
             label = f"{corpus}, {split}" + (f": {parts[str(name)].label}" if len(parts) > 1 else "")
-            own[label] = list(zip(points["x"].astype(float), points["value"], strict=True))
+            curves[label] = list(zip(points["x"].astype(float), points["value"], strict=True))
         first = next(iter(parts.values()))
         unit = f" ({first.unit})" if first.unit not in ("", "share", first.label) else ""
         chart = line_chart(
-            f"{one.title}: {first.label} by {first.x}",
-            own,
+            f"{statistic.title}: {first.label} by {first.x}",
+            curves,
             x_label=first.x,
             y_label=first.label + unit,
-            log_x=one.axes in ("x", "xy"),
-            log_y=one.axes == "xy",
+            log_x=statistic.axes in ("x", "xy"),
+            log_y=statistic.axes == "xy",
             curves_per_color=len(parts),
         )
         if chart:
@@ -108,32 +109,37 @@ def charts(one: Statistic, table: pd.DataFrame) -> dict[str, Chart]:
     return drawn
 
 
-def page(table: pd.DataFrame, words: str) -> str:
-    """The HTML of a portrait; `words` are those of a command that draws one of its charts alone."""
+def page(table: pd.DataFrame, arguments: str) -> str:
+    """Return the HTML of a portrait; `arguments` are those of a command that draws one of its charts."""
     corpora = [corpus for corpus in dict.fromkeys(table["corpus"]) if NAME_SEPARATOR not in corpus]
-    *others, last = corpora
-    listed = " and ".join(filter(None, (", ".join(others), last)))
-    shown = table.assign(value=[float(f"{value:.{DIGITS}g}") for value in table["value"]])
+    *first, last = corpora
+    listed = " and ".join(filter(None, (", ".join(first), last)))
+    rounded = table.assign(value=[float(f"{value:.{CSV_DIGITS}g}") for value in table["value"]])
     return render(
         Path(__file__).with_name("describe.html"),
-        title=f"{listed} compared" if others else f"Portrait of {listed}",
+        title=f"{listed} compared" if first else f"Portrait of {listed}",
         corpora=corpora,
-        words=words,
-        groups=[(title, [_section(one, table) for one in found]) for title, found in groups_of(table)],
+        arguments=arguments,
+        groups=[
+            (title, [_section(statistic, table) for statistic in statistics])
+            for title, statistics in groups_of(table)
+        ],
         not_measured=registry()["not_measured"],
-        csv=base64.b64encode(csv_text(to_records(shown)).encode()).decode(),
+        csv=base64.b64encode(csv_text(to_records(rounded)).encode()).decode(),
     )
 
 
-def _section(one: Statistic, table: pd.DataFrame) -> tuple[Statistic, dict[str, Chart], list[object]]:
-    """A statistic, its charts, and its tables with their headings."""
+def _section(
+    statistic: Statistic, table: pd.DataFrame
+) -> tuple[Statistic, dict[str, Chart], list[tuple[str, pd.DataFrame]]]:
+    """Return a statistic, its charts, and its tables with their headings."""
     import pandas as pd
 
-    columns, (parts,) = tables_of([one], table, POINTS)
-    tables = list[object]()
+    columns, (parts,) = tables_of([statistic], table, MAX_CURVE_ROWS)
+    tables = list[tuple[str, pd.DataFrame]]()
     for part, lines in parts:
         head = part.x if part else "measure"
         heading = part.label + f" by {part.x}" * (part.label != part.x) if part else ""
-        cells = [[name.removeprefix(f"{head} "), *others] for name, *others in lines]
+        cells = [[name.removeprefix(f"{head} "), *values] for name, *values in lines]
         tables.append((heading, pd.DataFrame(cells, columns=[head, *map(", ".join, columns)])))
-    return one, charts(one, table), tables
+    return statistic, charts(statistic, table), tables

@@ -1,4 +1,4 @@
-"""Plots of a dataset's words: Zipf's curve, and how often a word is among the last L words."""
+"""Plots the words of datasets: Zipf's curve, and how often a word is among the last L words."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from wikitext_builder.dataset.manifest import read_tokens
 from wikitext_builder.dataset.vocabulary import EOS, UNK
 from wikitext_builder.errors import BuilderError
 
-ZIPF_POINTS: Final = 400  # of a curve, evenly spaced in the logarithm; each is a rank with its own count
+ZIPF_POINTS: Final = 400  # ranks of a curve, evenly spaced in the logarithm
 
 
 def window_coverage(
     tokens: Iterable[str], longest: int = 500, *, without: Collection[str] = ()
 ) -> list[float]:
-    """The share of positions whose word is among the last L words, for each L from 1 to `longest`.
+    """Return the share of positions whose word is among the last L words, for each L from 1 to `longest`.
 
-    The paper chose the pointer's window by it (section 2.2): how frequently the word at position t appears
-    within the last L words. It reads the text, `<eos>` included, once; memory grows with the number of types.
-    Positions of words in `without` do not count; they still take their places in the window.
+    The paper chose the pointer's window by this share (section 2.2): how frequently the word at position t
+    appears within the last L words. The text, including `<eos>`, is read once; memory grows with the number
+    of types. Positions of words in `without` do not count, but still take places in the window.
 
     >>> window_coverage("a b a b b".split(), longest=2)
     [0.2, 0.6]
     """
-    last: dict[str, int] = {}
+    last_position: dict[str, int] = {}
     at_distance = [0] * (longest + 1)
-    asked = 0
+    positions = 0
     for position, token in enumerate(tokens):
         if token not in without:
-            asked += 1
-            seen = last.get(token)
-            if seen is not None and position - seen <= longest:
-                at_distance[position - seen] += 1
-        last[token] = position
-    return [found / asked if asked else 0.0 for found in accumulate(at_distance[1:])]
+            positions += 1
+            previous = last_position.get(token)
+            if previous is not None and position - previous <= longest:
+                at_distance[position - previous] += 1
+        last_position[token] = position
+    return [covered / positions if positions else 0.0 for covered in accumulate(at_distance[1:])]
 
 
 def plot_zipf(*directories: str | Path, out: str | Path, names: Sequence[str] = ()) -> Path:
@@ -51,7 +51,7 @@ def plot_zipf(*directories: str | Path, out: str | Path, names: Sequence[str] = 
         names: Names for the datasets, in order; default: see `load_named`.
 
     Raises:
-        BuilderError: There is no such dataset, no train file, no word, or the suffix is another.
+        BuilderError: A dataset does not exist, has no train file or no words, or `out` has another ending.
     """
     expect_picture(out := Path(out), BuilderError)
     curves = {}
@@ -71,8 +71,8 @@ def plot_window(
 ) -> Path:
     """Draw how often a word occurs among the last L words; return its path.
 
-    The paper used this plot to choose its window of 100 words. A second curve of each dataset, dashed, is
-    without `<unk>` and `<eos>`.
+    The paper used this plot to choose its window of 100 words. A second, dashed curve of each dataset leaves
+    out `<unk>` and `<eos>`.
 
     Args:
         directories: Datasets built here, or folders in the layout of WikiText or the Penn Treebank.
@@ -82,7 +82,7 @@ def plot_window(
         names: Names for the datasets, in order; default: see `load_named`.
 
     Raises:
-        BuilderError: There is no such dataset, no such split, `longest` is 0, or the suffix is another.
+        BuilderError: A dataset or split does not exist, `longest` is 0, or `out` has another ending.
     """
     expect_picture(out := Path(out), BuilderError)
     if longest < 1:
@@ -100,19 +100,19 @@ def plot_window(
     ).save(out)
 
 
-def _expect_words(name: str, there: bool) -> None:
+def _expect_words(name: str, has_words: bool) -> None:
     """Refuse a corpus without words."""
-    if not there:
+    if not has_words:
         raise BuilderError(f"{name}: no words to plot; give a file that is not empty")
 
 
 def rank_frequencies(name: str, counts: Mapping[str, int]) -> list[int]:
-    """The counts of a corpus, the largest first."""
+    """Return the counts of a corpus in falling order."""
     _expect_words(name, bool(counts))
     return sorted(counts.values(), reverse=True)
 
 
 def spaced_ranks(last: int) -> list[int]:
-    """Ranks from 1 to `last`, evenly spaced in the logarithm, without repeats."""
+    """Return distinct ranks from 1 to `last`, evenly spaced in the logarithm."""
     steps = ZIPF_POINTS - 1
     return sorted({round(last ** (step / steps)) for step in range(ZIPF_POINTS)})

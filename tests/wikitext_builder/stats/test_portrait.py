@@ -29,7 +29,7 @@ from wikitext_builder.dataset.load import load
 from wikitext_builder.dataset.vocabulary import UNK
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.stats import long_range, portrait, shape, statistics, tail
-from wikitext_builder.stats.text import Text, Words, read_texts
+from wikitext_builder.stats.text import Text, WordCounts, read_texts
 
 WORDS = ["a", "b", "c", "d", "e", UNK, ".", "="]
 lines = st.lists(st.lists(st.sampled_from(WORDS), max_size=12), min_size=1, max_size=20).filter(any)
@@ -66,12 +66,12 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text of several blocks has the gaps, repeats and n-grams of one block."""
     random = np.random.default_rng(3)
     lines = [[f"w{n}" for n in random.zipf(1.5, 50) % 200] for _ in range(40)] * 2
-    monkeypatch.setattr(shape, "REPEATED", 3)
+    monkeypatch.setattr(shape, "NGRAM_WORDS", 3)
     whole, split = text_of(lines), text_of(lines)
     expected = [whole.gaps.tolist(), shape.line_hashes(whole).tolist(), shape.repeats(whole)]
     expected.append(long_range.unseen_ngrams(text_of(lines[::-1], whole)))
-    monkeypatch.setattr("wikitext_builder.stats.text.BLOCK", 7)
-    monkeypatch.setattr(shape, "BLOCK", 7)
+    monkeypatch.setattr("wikitext_builder.stats.text.BLOCK_WORDS", 7)
+    monkeypatch.setattr(shape, "BLOCK_WORDS", 7)
     monkeypatch.setattr("wikitext_builder.stats.text.blocks.__defaults__", (7,))
     assert [split.gaps.tolist(), shape.line_hashes(split).tolist(), shape.repeats(split)] == expected[:3]
     assert long_range.unseen_ngrams(text_of(lines[::-1], split)) == expected[3]
@@ -96,7 +96,7 @@ def test_spectrum_and_diversity_follow_their_definition(lines: list[list[str]]) 
 def test_chance_of_missing_all_marked_ones(total: int, draw: st.DataObject) -> None:
     marked, draws = draw.draw(st.integers(0, total)), draw.draw(st.integers(0, total))
     expected = math.comb(total - marked, draws) / math.comb(total, draws)
-    assert tail.absent(total, np.array([marked]), draws)[0] == pytest.approx(expected)
+    assert tail.chance_of_absence(total, np.array([marked]), draws)[0] == pytest.approx(expected)
 
 
 def zipf_likelihood(frequencies: list[int], a: float, b: float) -> float:
@@ -140,7 +140,7 @@ def test_out_of_vocabulary_follows_its_definition(train: list[list[str]], test: 
 def test_types_of_the_first_words(lines: list[list[str]]) -> None:
     words = list(chain.from_iterable(lines))
     curve = tail.heaps(text_of(lines))["curve"]
-    assert curve == {n: len({*words[:n]}) for n in tail.spaced(len(words))}
+    assert curve == {n: len({*words[:n]}) for n in tail.round_numbers(len(words))}
 
 
 # Long range
@@ -323,7 +323,7 @@ def test_kinds_follow_their_definition(words: list[str]) -> None:
 
 def test_divergence_and_shared_words() -> None:
     first, second = text_of([[*"aab", UNK]]), text_of([[*"acc"]])
-    words = [Words(one.words, one.counts) for one in (first, second)]
+    words = [WordCounts(one.words, one.counts) for one in (first, second)]
     p, q = {"a": 2 / 3, "b": 1 / 3, "c": 0.0}, {"a": 1 / 3, "b": 0.0, "c": 2 / 3}
     shares = [(share, (p[word] + q[word]) / 2) for side in (p, q) for word, share in side.items() if share]
     bits = sum(share / 2 * math.log2(share / mean) for share, mean in shares)
@@ -335,15 +335,15 @@ def test_divergence_and_shared_words() -> None:
 
 
 def test_a_text_of_unknown_words_has_no_words_in_common() -> None:
-    words = [Words(one.words, one.counts) for one in (text_of([[UNK, UNK]]), text_of([["a"]]))]
+    words = [WordCounts(one.words, one.counts) for one in (text_of([[UNK, UNK]]), text_of([["a"]]))]
     for pair in (words, words[::-1]):
         assert portrait.divergence(*pair) == portrait.shared(*pair) == {}
 
 
 def test_words_that_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = text_of([[*"aaaabbc"]]), text_of([[*"aabbbbc"]])
-    monkeypatch.setattr(portrait, "OFTEN", 1)
-    moved = portrait.moved(*(Words(one.words, one.counts) for one in (first, second)))
+    monkeypatch.setattr(portrait, "MIN_OCCURRENCES", 1)
+    moved = portrait.moved(*(WordCounts(one.words, one.counts) for one in (first, second)))
     assert moved == {"rose": {"b": 1.0}, "fell": {"a": -1.0}}
 
 
