@@ -1,8 +1,8 @@
-"""The invariants of every language model; you can check your own models with them.
+"""Checks the invariants of language models, also of your own ones.
 
 `LanguageModel` and `StreamModel` state them. Scores are compared with a tolerance in nats, which can be
-smaller for a model in float64. An invariant is one function of a `Trial` that yields violations, and one
-entry of a table at the end. The benchmarks check the same invariants on the text of a run.
+smaller for a model in float64. An invariant is a function of a `Trial` that yields violations, and an entry
+of a table at the end. The benchmarks check the same invariants on the text of a run.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from torch import Tensor, nn
 from ps_models.language_model import LanguageModel, State, map_state, tensors_of
 
 ROWS, LENGTH = 3, 12  # of the random texts
-GROUP: Final = 256  # words per call when many are scored as the next one, or fewer:
-STATE: Final = 2**28  # bytes of all their states, which are large with a cache
-SUMS: Final = 1e-3  # that a sum of probabilities may be off by: models of low precision add in a high one
-ERRORS: Final = 5  # standard errors that an estimated sum may be too large by: by chance 1 of 3 million is
-COMPARED: Final = 64  # words whose scores one by one are compared with those of `next_log_probs`
+MAX_WORDS_PER_CALL: Final = 256  # that are scored as the next word
+MAX_STATE_BYTES: Final = 2**28  # of their states, which are large with a cache
+SUM_TOLERANCE: Final = 1e-3  # of sums of probabilities, which models of low precision compute in a high one
+MAX_STANDARD_ERRORS: Final = 5  # of an estimated sum above 1; chance exceeds them once in 3 million times
+COMPARED_WORDS: Final = 64  # words whose scores one by one are compared with those of `next_log_probs`
 CAUSES: Final = {
     "sum": ". Usual causes: the model reads the word that it predicts, or its scores are of no log_softmax"
 }
@@ -41,11 +41,11 @@ class Trial:
     tokens: Tensor  # the texts, (rows, time)
     vocab_size: int  # their ids are below it
     tolerance: float  # nats that scores may differ by
-    open_vocabulary: bool = False  # words outside the vocabulary have probability too
-    sizes: Sequence[int] = (1, 5)  # of chunks,
-    calls: int = 64  # at most so many of each size: each reads all weights of the softmax
-    times: Sequence[int] = range(1, LENGTH)  # from which tokens change
-    prefixes: Sequence[int] = (0, LENGTH)  # tokens before sums over words
+    open_vocabulary: bool = False  # words outside the vocabulary also have probability
+    sizes: Sequence[int] = (1, 5)  # of chunks
+    calls: int = 64  # per size, at most: each reads all weights of the softmax
+    times: Sequence[int] = range(1, LENGTH)  # from which on tokens change
+    prefixes: Sequence[int] = (0, LENGTH)  # numbers of tokens before sums over words
     words: Tensor | None = None  # over which probabilities are summed; None: the whole vocabulary
     drawn: Tensor | None = None  # words drawn from the others, with replacement, to estimate their sum
     chances: Tensor | None = None  # of each of these words to be drawn
@@ -58,20 +58,20 @@ class Trial:
         return self.scores(self.tokens)
 
     def call(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Call the model, and refuse what is no pair of scores and a state."""
-        found = self.model(tokens, state)
-        if not isinstance(found, (tuple, list)) or len(found) != 2 or not isinstance(found[0], Tensor):
-            kinds = [type(one).__name__ for one in found] if isinstance(found, (tuple, list)) else []
-            has = f" of {', '.join(kinds)}" if kinds else ""
+        """Call the model, and check that it returns a pair of scores and a state."""
+        result = self.model(tokens, state)
+        if not isinstance(result, (tuple, list)) or len(result) != 2 or not isinstance(result[0], Tensor):
+            kinds = [type(item).__name__ for item in result] if isinstance(result, (tuple, list)) else []
+            contents = f" of {', '.join(kinds)}" if kinds else ""
             raise BrokenLawError(
-                f"a call returned a {type(found).__name__}{has}; expected a"
+                f"a call returned a {type(result).__name__}{contents}; expected a"
                 " tuple of the scores, a Tensor (batch, time), and the state after the last token"
             )
-        scores, after = found
+        scores, after = result
         return scores, after
 
     def scores(self, tokens: Tensor, chunk: int | None = None) -> Tensor:
-        """The scores of texts, read in chunks, (rows, time)."""
+        """Score texts, read in chunks, (rows, time)."""
         state, parts = self.model.initial_state(len(tokens)), []
         for part in torch.split(tokens, chunk or tokens.shape[1], dim=1):
             scores, state = self.call(part, state)
@@ -79,36 +79,36 @@ class Trial:
         return torch.cat(parts, dim=1)
 
     def after(self, prefix: Tensor) -> Any:  # noqa: ANN401 - each model has its own state
-        """The state after a prefix of the texts."""
+        """Return the state after a prefix of the texts."""
         state = self.model.initial_state(len(prefix))
         return self.call(prefix, state)[1] if prefix.shape[1] else state
 
     def next_scores(self, state: State, words: Tensor) -> Tensor:
-        """The score of each word as the next one after the state of one text, (words,)."""
+        """Score each word as the next one after the state of a text, (words,)."""
         scores = []
-        for part in torch.split(words, min(GROUP, copies(state))):
+        for part in torch.split(words, min(MAX_WORDS_PER_CALL, copies(state))):
             rows = map_state(lambda tensor: tensor.repeat_interleave(len(part), 0), state)  # noqa: B023
             scores.append(self.call(part[:, None], rows)[0][:, 0])
         return torch.cat(scores)
 
     def every_score(self, state: State) -> Tensor | None:
-        """The scores of all words as the next one, from a model that gives them in one call."""
+        """Return the scores of all words as the next one, if the model gives them in one call, else None."""
         try:
-            found: Tensor = self.model.next_log_probs(state)[0]
+            scores: Tensor = self.model.next_log_probs(state)[0]
         except AttributeError as error:
-            if error.name == "next_log_probs":  # it cannot, or it is a mixture with a member that cannot
+            if error.name == "next_log_probs":  # the model lacks it, or a member of the mixture does
                 return None
             raise
-        shape, expected = tuple(found.shape), (self.vocab_size,)
+        shape, expected = tuple(scores.shape), (self.vocab_size,)
         if shape != expected and not self.open_vocabulary:  # or only some of its words are tried
             raise BrokenLawError(f"`next_log_probs` of one text has shape {shape}; expected {expected}")
-        return found if shape == expected else None
+        return scores if shape == expected else None
 
     def sum_breaks(self, scores: Tensor, after: int) -> str:
-        """What is wrong with the sum of the probabilities of words; "" if nothing is."""
+        """Return what is wrong with the sum of the probabilities of words; "" if nothing is."""
         total = float(scores.double().exp().sum())
         lowest = 1 if len(scores) == self.vocab_size and not self.open_vocabulary else 0
-        if lowest - min(self.tolerance, SUMS) <= total <= 1 + min(self.tolerance, SUMS):
+        if lowest - min(self.tolerance, SUM_TOLERANCE) <= total <= 1 + min(self.tolerance, SUM_TOLERANCE):
             return ""
         return f"the probabilities of {len(scores)} words sum to {total:.6f} after {after} tokens"
 
@@ -124,7 +124,7 @@ class Trial:
         return float(listed.double().exp().sum()) + mean, error
 
     def differ(self, found: Tensor, expected: Tensor, when: str) -> str:
-        """How scores differ; "" if they do not."""
+        """Return how scores differ; "" if they do not."""
         if found.shape != expected.shape:
             return f"found shape {tuple(found.shape)}, expected {tuple(expected.shape)} {when}"
         differences = found.double() - expected.double()
@@ -136,8 +136,9 @@ Law = Callable[[Trial], Iterator[str]]
 
 
 def copies(state: object) -> int:
-    """How many copies of a state fit into memory; at least one."""
-    return max(1, STATE // max(1, sum(each.numel() * each.element_size() for each in tensors_of(state))))
+    """Return how many copies of a state fit into `MAX_STATE_BYTES`; at least one."""
+    size = sum(tensor.numel() * tensor.element_size() for tensor in tensors_of(state))
+    return max(1, MAX_STATE_BYTES // max(1, size))
 
 
 def check_language_model(
@@ -204,23 +205,23 @@ def _raise_if_broken(laws: Mapping[str, Law], trial: Trial) -> None:
 
 def state_law(trial: Trial) -> Iterator[str]:
     """The first dimension of each tensor of a state is the batch, at the start of texts and after tokens."""
-    for rows in (2, 3):  # one size alone could be the number of layers
+    for rows in (2, 3):  # a single size could be the number of layers
         start = trial.model.initial_state(rows)
         yield _batch_first(start, rows, f"initial_state({rows}) returned")
         token = trial.tokens[:1, :1].repeat(rows, 1)
         yield _batch_first(trial.call(token, start)[1], rows, f"a call with {rows} texts returned")
 
 
-def _batch_first(state: object, rows: int, what: str) -> str:
-    """What of a state has another shape; "" if nothing has."""
+def _batch_first(state: object, rows: int, call: str) -> str:
+    """Return which tensor of a state has another shape; "" if none has."""
     try:
         map_state(lambda tensor: tensor, state)
     except TypeError as error:
-        return f"{what} something else: {error}"
+        return f"{call} something else: {error}"
     for tensor in tensors_of(state):
         if tensor.shape[:1] != (rows,):
             return (
-                f"{what} a tensor of shape {tuple(tensor.shape)}, expected ({rows}, …): the first dimension"
+                f"{call} a tensor of shape {tuple(tensor.shape)}, expected ({rows}, …): the first dimension"
                 " of each tensor of a state is the batch. If it is another one, as in torch.nn.GRU's (layers,"
                 " batch, hidden), transpose(0, 1) the state before you return it, and again when you get it"
             )
@@ -258,17 +259,17 @@ def chunks_law(trial: Trial) -> Iterator[str]:
     """Chunks of any size give the same scores."""
     for size in trial.sizes:
         end = size * trial.calls
-        found = trial.scores(trial.tokens[:, :end], size)
-        yield trial.differ(found, trial.whole[:, :end], f"in chunks of {size}")
+        scores = trial.scores(trial.tokens[:, :end], size)
+        yield trial.differ(scores, trial.whole[:, :end], f"in chunks of {size}")
 
 
 def future_law(trial: Trial) -> Iterator[str]:
     """Later words do not change scores."""
     for time in trial.times:
-        other = trial.tokens.clone()
-        other[:, time:] = (other[:, time:] + 1) % trial.vocab_size
+        changed = trial.tokens.clone()
+        changed[:, time:] = (changed[:, time:] + 1) % trial.vocab_size
         when = f"when words from token {time} on change"
-        yield trial.differ(trial.scores(other)[:, :time], trial.whole[:, :time], when)
+        yield trial.differ(trial.scores(changed)[:, :time], trial.whole[:, :time], when)
 
 
 def batch_law(trial: Trial) -> Iterator[str]:
@@ -276,8 +277,8 @@ def batch_law(trial: Trial) -> Iterator[str]:
     texts = trial.texts or list(trial.tokens)
     together = trial.scores(nn.utils.rnn.pad_sequence(list(texts), batch_first=True))
     for text, scores in zip(texts, together, strict=True):
-        found = scores[: len(text)]
-        yield trial.differ(found, trial.scores(text[None])[0], f"with {len(texts)} texts in a batch")
+        alone = trial.scores(text[None])[0]
+        yield trial.differ(scores[: len(text)], alone, f"with {len(texts)} texts in a batch")
 
 
 def sum_law(trial: Trial) -> Iterator[str]:
@@ -295,7 +296,7 @@ def sum_law(trial: Trial) -> Iterator[str]:
         drawn = words[:0] if trial.drawn is None else trial.drawn
         if every is not None:
             order = torch.randperm(len(words), generator=torch.Generator().manual_seed(length))
-            words, drawn = words[order[:COMPARED].to(device)], drawn[:0]
+            words, drawn = words[order[:COMPARED_WORDS].to(device)], drawn[:0]
         scores = trial.next_scores(state, torch.cat([comes, words, drawn]))
         alone, listed, others = torch.split(scores, [len(comes), len(words), len(drawn)])
         when = f"when the next word is scored alone after {after} tokens"
@@ -314,13 +315,13 @@ def excess(estimates: Sequence[tuple[float, float]], where: str) -> str:
     """What is wrong with the mean of independent estimates of sums; "" if chance explains it."""
     totals, errors = zip(*estimates, strict=True)
     total, error = sum(totals) / len(totals), sum(error**2 for error in errors) ** 0.5 / len(errors)
-    if total <= 1 + SUMS + ERRORS * error:
+    if total <= 1 + SUM_TOLERANCE + MAX_STANDARD_ERRORS * error:
         return ""
     return f"the probabilities of all words sum to {total:.4f} {where}, estimated within {error:.1g}"
 
 
 def memory_law(trial: Trial) -> Iterator[str]:
-    """A text scores the same after it and others were scored."""
+    """A text scores the same after other texts were scored."""
     first = trial.whole
     trial.scores(trial.tokens.flip(1))
     yield trial.differ(trial.scores(trial.tokens), first, "when the text is scored again")

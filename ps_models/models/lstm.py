@@ -145,9 +145,8 @@ class LSTM(StreamModel[LSTMState]):
     def initial_state(self, batch_size: int) -> LSTMState:
         """Return the state at the start of a text: zeros, and `<eos>` is the next token to read."""
         zeros = self.zeros(batch_size, self.config.layers, self.config.hidden_size)
-        return LSTMState(
-            self.start(batch_size), zeros, zeros.clone()
-        )  # torch would compile twice for a shared tensor
+        # A clone, because torch would compile twice for a shared tensor.
+        return LSTMState(self.start(batch_size), zeros, zeros.clone())
 
     def run(
         self, tokens_BT: Tensor, state: LSTMState, *, advance: int, masks: Masks | None = None

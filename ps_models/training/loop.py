@@ -206,9 +206,7 @@ class _Session:
         stop = self.asked_to_stop() or now >= self.deadline or self._updates_are_done()
         due = now - self.last_save >= self.limits.save_seconds
         late = len(self.unread) >= MAX_UNREAD_UPDATES or self._updates_are_done()
-        if (
-            run.world.size == 1
-        ):  # several processes must read after the same update, whatever their clocks say
+        if run.world.size == 1:  # several processes must read after the same update, not by their clocks
             late = late or stop or due or now - self.last_read >= MAX_UNREAD_SECONDS
         if not (run.reads_at_once or late):
             return
@@ -265,33 +263,12 @@ class _Session:
         self.progress("train", position.epoch * per_epoch + position.targets, epochs * per_epoch, note)
 
     def _end_epoch(self) -> None:
+        """Validate, keep the best weights, log, and go on to the next epoch."""
         run, position = self.run, self.run.position
-        with _weights_replaced(run.averages), evaluating(run.model):
-            valid = share(self.data.valid, run.world.rank, run.world.size)
-            scores = score_texts(
-                run.model,  # type: ignore[arg-type]
-                valid,
-                device=run.device,
-                progress=self._validating,
-                total=sum(len(text.tokens) for text in valid),
-            )
-            score = sum(scores, Score())
-            nats, tokens = run.world.summed([score.nats, score.tokens])
-            loss = nats / tokens
-            if not math.isfinite(_perplexity(loss)):
-                raise ModelError(
-                    f"epoch {position.epoch + 1}: the loss on valid is {loss:.4g}, expected a finite"
-                    " perplexity; train again with a lower learning_rate or clip"
-                )
-            if loss > (uniform_loss := math.log(len(self.data.template.vocabulary))):
-                LOG.warning(
-                    "epoch %d: the loss on valid is %.3f, worse than uniform guessing (%.3f);"
-                    " try a lower learning_rate or a warmup",
-                    *(position.epoch + 1, loss, uniform_loss),
-                )
-            best = not position.losses or loss < min(position.losses)
+        with _weights_replaced(run.averages):
+            loss = self._validation_loss()
             run.position = replace(position, losses=(*position.losses, loss))
-            if best:
+            if not position.losses or loss < min(position.losses):
                 self._save(BEST)
         if self.log is not None:
             self.log.epoch(
@@ -305,6 +282,34 @@ class _Session:
                 }
             )
         run.next_epoch()
+
+    def _validation_loss(self) -> float:
+        """Score valid, in parts by all processes; return the mean nats per token."""
+        world, epoch = self.run.world, self.run.position.epoch + 1
+        valid = share(self.data.valid, world.rank, world.size)
+        with evaluating(self.run.model):
+            scores = score_texts(
+                self.run.model,  # type: ignore[arg-type]
+                valid,
+                device=self.run.device,
+                progress=self._validating,
+                total=sum(len(text.tokens) for text in valid),
+            )
+        score = sum(scores, Score())
+        nats, tokens = world.summed([score.nats, score.tokens])
+        loss = nats / tokens
+        if not math.isfinite(_perplexity(loss)):
+            raise ModelError(
+                f"epoch {epoch}: the loss on valid is {loss:.4g}, expected a finite perplexity; train again"
+                " with a lower learning_rate or clip"
+            )
+        if loss > (uniform_loss := math.log(len(self.data.template.vocabulary))):
+            LOG.warning(
+                "epoch %d: the loss on valid is %.3f, worse than uniform guessing (%.3f);"
+                " try a lower learning_rate or a warmup",
+                *(epoch, loss, uniform_loss),
+            )
+        return loss
 
     def _validating(self, stage: str, done: int, total: int | None, note: str = "") -> None:
         del stage
