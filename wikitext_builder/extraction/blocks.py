@@ -196,18 +196,13 @@ ALONE = re.compile(r"<(?:br|hr|wbr)\b")
 
 
 def select_sections(
-    found: Sequence[Block],
-    *,
-    removed: Sequence[str],
-    mode: str,
-    by_content: bool = False,
-    marked: bool = False,
+    found: Sequence[Block], *, removed: Sequence[str], mode: str, marked: bool = False
 ) -> list[Block]:
     """Return the blocks that stay in the article.
 
     `official` removes the heading and the own text of a section; its sub-sections stay, and a heading stays
     if all of its text was tables. `clean` removes the sub-sections and empty headings too. If no names are
-    known, or with `by_content`, the content decides, see `list_sections`.
+    known, or of `marked` blocks, the content decides, see `list_sections`.
 
     >>> found = [Block(text="Notes", level=2), Block(text="a")]
     >>> found += [Block(text="Sources A", level=3), Block(text="b")]
@@ -218,7 +213,7 @@ def select_sections(
     """
     is_removed = is_removed_by(removed)
     gone = {place for place, block in enumerate(found) if block.level and is_removed(_name(block))}
-    if by_content or not removed:
+    if marked or not removed:
         gone = list_sections(found, gone, marked=marked)
     kept = _without(found, gone, trees=mode != "official")
     return kept if mode == "official" else _without_empty(kept)
@@ -317,19 +312,20 @@ EMPTY, CITED, REFERENCES, SOURCES, LINKS, LIST, OTHER_LIST, PROSE = range(8)
 
 
 def list_sections(found: Sequence[Block], named: Set[int] = frozenset(), *, marked: bool = False) -> set[int]:
-    """Return the places of the headings of an article's list sections, with those that are `named` so.
+    """Return the places of the headings of list sections; those in `named` have names of such.
 
-    At the end of an article these are its references, each list after them, lists of sources before them, and
-    at once before them one of links alone. Elsewhere it is what has no text but sources, or such a name and
-    no running text. `marked` blocks say what is a source, as those of HTML do.
+    At the end of an article these are its references, each list after them, and before them lists of sources
+    and a short one of links. Elsewhere they have nothing but sources, or such a name and no running text.
+    `marked` blocks say what is a source, as those of HTML do.
     """
     starts = [place for place, block in enumerate(found) if block.level]
     sections = [found[start + 1 : end] for start, end in pairwise([*starts, len(found)])]
     kinds = [_kind(section, marked) for section in sections]
     names = {number for number, start in enumerate(starts) if start in named}
     every = range(len(kinds))
-    texts = (number for number in reversed(every) if kinds[number] > LIST and number not in names)
-    tail = next(texts, -1) + 1
+    tail = 1 + next(
+        (number for number in reversed(every) if kinds[number] > LIST and number not in names), -1
+    )
     first = next((number for number in every[tail:] if _has_references(sections[number], marked)), len(kinds))
     gone = {number for number in names if number >= tail or kinds[number] != PROSE}
     gone |= {number for number in every if marked and kinds[number] in {CITED, REFERENCES}}
@@ -346,8 +342,7 @@ def list_sections(found: Sequence[Block], named: Set[int] = frozenset(), *, mark
             gone.add(number)
         following, below = following if number in gone else level, level
     unnamed = sum(_words(sections[number]) for number in gone - names)
-    too_much = unnamed > 0 and unnamed > LARGEST * _words(found)
-    return {starts[number] for number in (names if too_much else gone)}
+    return {starts[number] for number in (names if unnamed and unnamed > LARGEST * _words(found) else gone)}
 
 
 def _kind(section: Sequence[Block], marked: bool) -> int:
@@ -388,7 +383,6 @@ def _is_source_or_name(item: Block) -> bool:
 
 
 def _is_name(item: Block) -> bool:
-    """Return True if an item has neither a number nor a hole, and not many words."""
     is_short = len(item.text) <= NAME_LETTERS and len(item.text.split()) <= NAME_WORDS
     return is_short and item.listed and not NO_NAME.search(item.text)
 

@@ -55,9 +55,7 @@ LISTEN = re.compile(rf"\([\s{GONE}]*listen[\s{GONE}]*\)|ⓘ")  # links to sounds
 PLAIN, LINK, EXTERNAL, CITATION, PICTURE = 1, 2, 4, 8, 16
 AROUND = " \t\n\xa0.,;"
 WORD = re.compile(r"[^\W\d_]{3}")  # in superscript brackets: a note of editors, as in `[citation needed]`
-DASHES = (
-    "–—― \xa0"  # a short paragraph after a quotation that begins with them and a capital names its author
-)
+DASHES = "–—― \xa0"  # before a capital: so begins a paragraph with the author of the quotation before it
 AUTHOR: Final = 200  # characters at most
 EXTENSION, TRANSCLUSION = "mw:Extension/", "mw:Transclusion"  # what an element is of, in Parsoid's `typeof`
 TARGET = re.compile(r'"wt":\s*"([^"|{}\\<]+)')  # the name of a template, in Parsoid's `data-mw`
@@ -100,10 +98,8 @@ def extract_rendered(
     check_choices(sections, incomplete)
     left_out = LeftOut()
     found = split_rendered_blocks(page_html, names, left_out)
-    # WikiText is English: there names decide, as in the official files.
-    kept = select_sections(
-        found, removed=names.removed_sections, mode=sections, by_content=names.code != "en", marked=True
-    )
+    by_content = names.code != "en"  # WikiText is English: there names decide, as in the official files
+    kept = select_sections(found, removed=names.removed_sections, mode=sections, marked=by_content)
     article = lay_out(page, kept, left_out, names, sections=sections, incomplete=incomplete)
     reasons = ("error" if call in left_out.errors else "no-template" for call in article.left_out)
     return replace(article, reasons=tuple(reasons))
@@ -113,8 +109,6 @@ def split_rendered_blocks(
     page_html: str, names: Language = LANGUAGES["en"], left_out: LeftOut | None = None, *, nested: int = 0
 ) -> list[Block]:
     """Return the headings and paragraphs of rendered HTML, in order; `left_out` gets missing templates.
-
-    `nested` is how deep the HTML is inside of rules for scripts.
 
     >>> found = split_rendered_blocks("<h2>A</h2><ul><li>b<ul><li>c</li></ul></li></ul>")
     >>> [(one.level, one.text) for one in found]
@@ -143,7 +137,7 @@ class _Walker:
         self.root = root
         self.names = names
         self.left_out = left_out
-        self.nested = nested
+        self.nested = nested  # how deep the HTML is in rules for scripts
         self.outside = 1 if root else 0  # 0 inside the root, otherwise 1
         self.found: list[Block] = []
         self.pieces: list[str] = []
@@ -356,11 +350,6 @@ class _Walker:
 
 
 def _names_author(paragraph: str) -> bool:
-    """Return True if a paragraph can name the author of the quotation before it.
-
-    >>> _names_author("— Ana Muster, 1999"), _names_author("— wrote Ana Muster.")
-    (True, False)
-    """
     name = paragraph.lstrip(DASHES)
     return len(name) < len(paragraph) <= AUTHOR and not name[:1].islower()
 
@@ -375,9 +364,7 @@ def _variant(data: str) -> str:
         rule = json.loads(data)
         ways = [text for way in ("twoway", "oneway") for text in rule.get(way, ())]
         texts = {text["l"]: text["t"] for text in reversed(ways)}  # the first one of a script
-        chosen = next(
-            (texts[code] for code in (*PREFERRED, *(text["l"] for text in ways)) if code in texts), ""
-        )
+        chosen = next((texts[code] for code in (*PREFERRED, *reversed(texts)) if code in texts), "")
         return str(next((rule[flag]["t"] for flag in ("disabled", "filter") if flag in rule), chosen))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         return ""
