@@ -93,7 +93,9 @@ def why_not(result: Result) -> str:
     train = papers.TRAIN.get(result.data[0], "?")
     reasons = {
         "it is not a model of ours: the table shows recipes of rows.toml": not result.recipe,
-        "it is not the official file, with its vocabulary, read as papers do": not papers.is_papers(result),
+        "it is not the official file, with its vocabulary, read as papers do": not papers.is_as_papers(
+            result
+        ),
         f"its settings are not those of the preset: {', '.join(sorted(names))}": names,
         "it was not trained on the official train file": not papers.is_trained_on(result, train),
     }
@@ -134,14 +136,14 @@ def _rows(data: str, measured: Measured) -> Iterator[papers.PaperRow]:
 def _runs(data: str, row: papers.PaperRow, measured: Measured) -> list[Runs]:
     """What was measured of a row: its small size, its full size as published, and each of our trainings."""
     full = measured.get((data, row.full_recipe(data)), {})
-    as_published = {split: [one for one in runs if one.as_presets] for split, runs in full.items()}
-    ours = [measured.get((data, one.recipe), {}) for one in row.own_on(data)]
+    as_published = {split: [run for run in runs if run.follows_presets] for split, runs in full.items()}
+    ours = [measured.get((data, one.recipe), {}) for one in row.own_trainings_on(data)]
     published = {split: runs for split, runs in as_published.items() if runs}
     return [measured.get((data, row.small), {}), published, *ours]
 
 
 def _cells(data: str, row: papers.PaperRow, measured: Measured) -> list[str]:
-    paper, own = papers.published_on(data).get(row.name), row.own_on(data)
+    paper, own = papers.published_on(data).get(row.name), row.own_trainings_on(data)
     small, full, *ours = _runs(data, row, measured)
     pairs = [(runs, one) for runs, one in zip(ours, own, strict=True) if runs]
     texts = []
@@ -150,7 +152,7 @@ def _cells(data: str, row: papers.PaperRow, measured: Measured) -> list[str]:
         texts.append(f"{_numbers(runs)}; {count / 1e6:.1f} M; {one.differs}")
     return [
         row.name,
-        paper.both if paper else NO_SUCH,
+        paper.valid_and_test if paper else NO_SUCH,
         _numbers(small) if row.small else NO_SUCH,
         _numbers(full) if row.full_recipe(data) else NO_SUCH,
         ". Also ".join(texts) or (NOT_YET if own else NO_SUCH),

@@ -12,7 +12,7 @@ import pytest
 import torch
 from lm_benchmarks.conventions.rules import REGISTRY
 from lm_benchmarks.measuring.measure import ByConvention
-from lm_benchmarks.reporting.formats import TITLES
+from lm_benchmarks.reporting.formats import HOVER_TEXTS
 from lm_benchmarks.reporting.report import make_report, report_text
 
 import wikitext_builder as wb
@@ -165,7 +165,7 @@ def test_a_cell_says_on_hover_what_it_rounds() -> None:
     (table,) = make_report("T", RESULTS, published=PUBLISHED).tables
     row = [row.model for row in table.rows].index("KN-5")
     place = list(table.frame.columns).index("perplexity test")
-    exact = table.frame.attrs[TITLES][row, place]
+    exact = table.frame.attrs[HOVER_TEXTS][row, place]
     assert f"{float(exact):,.2f}" == table.frame.iat[row, place] != exact
     assert f'title="{exact}">' in report_text(make_report("T", RESULTS, published=PUBLISHED), ".html")
 

@@ -1,4 +1,4 @@
-"""Errors, options and argument choices of measurements, each said once, free of torch: `--help` is fast."""
+"""Errors, options and argument choices of measurements, kept free of torch so that `--help` is fast."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class HarnessError(ToolkitError):
 
 
 class UnreachableError(HarnessError):
-    """A server does not answer now: the same command can resume later."""
+    """A server does not answer at the moment; the same command can resume later."""
 
 
 PAPER: Final = "paper"
@@ -32,15 +32,16 @@ MUST_AGREE: Final = {
 }
 """Fields of a signature, and why numbers that differ in one of them measure different things."""
 
-LOST: Final = "characters_lost"  # fields of signatures: what a tokenizer does to a text
+# Fields of signatures: what a tokenizer does to a text.
+CHARACTERS_LOST: Final = "characters_lost"
 NORMALIZES: Final = "normalizes"
 COMPARE_ONLY: Final = {
-    "words": "an open and a closed vocabulary: words outside it cost the open one probability",
-    LOST: "a tokenizer that loses characters: its number is that of a poorer text, which is easier",
+    "words": "an open and a closed vocabulary: an open one gives probability to words outside it",
+    CHARACTERS_LOST: "a tokenizer that loses characters: its number is that of a poorer, easier text",
 }
-"""Fields that must agree for a difference; a table can show both, and says which vocabulary is open.
+"""Fields that must agree for a difference; a table can have both values, and says which vocabulary is open.
 
-Characters may not be lost at all: two tokenizers that lose as many lose different ones.
+No characters may be lost: two tokenizers that lose equally many lose different ones.
 """
 
 EXACT: Final = ("float32", "float64")
@@ -51,15 +52,15 @@ SIZES: Final = {
     "full": "the published size, trained as published",
     "small": "a small model, for comparisons of small models",
 }
-"""Sizes of the rows of a table."""
+"""Model sizes for the rows of a published table."""
 
 GROUPINGS: Final = {
     "frequency": "occurrences in train; <unk> and <eos> have their own groups",
     "position": "position in the article: number of tokens before it",
 }
-"""Groupings of tokens, and what the groups of each are."""
+"""Groupings of tokens, and what their groups are."""
 
-ENDING_OF: Final = {
+FILE_ENDINGS: Final = {
     "text": ".txt",
     "markdown": ".md",
     "csv": ".csv",
@@ -67,20 +68,20 @@ ENDING_OF: Final = {
     "html": ".html",
     "json": ".json",
 }
-FORMATS: Final = tuple(ENDING_OF)
-"""Of the table of conventions; and the endings of their files."""
+FORMATS: Final = tuple(FILE_ENDINGS)
+"""Formats of the table of conventions."""
 
 CHUNK: Final = 256  # tokens per call of a model; does not change any number
-BEGINNING: Final = 320  # tokens of a text that all laws are tried on
-CHECKED: Final = 10_000  # tokens that a model reads if only the laws are tried
-BATCH: Final = 16  # articles per call where each starts without context; does not change any number
-LEVEL: Final = 0.95  # of an interval
-RESAMPLES: Final = 10_000  # permutations of articles over the sides of a contamination
-FEWEST: Final = 5  # passages: of four, some pairs of models in the records have intervals that cover 91 %
-NEARLY_ALL: Final = 0.9  # of the text: if one passage has more, the others cannot say how it would vary
-ENOUGH: Final = 0.8  # of all test sets: how often one that is worth its work finds a difference
-SKEWED: Final = 5.0  # degrees of freedom: with fewer, skewed differences are found less often than others
-TITLE: Final = "Language models measured"  # of a report
+BEGINNING: Final = 320  # first tokens of a text, on which all invariants are checked
+CHECKED: Final = 10_000  # tokens that a model reads if only the invariants are checked
+BATCH: Final = 16  # articles per call if each starts without context; does not change any number
+CONFIDENCE_LEVEL: Final = 0.95
+PERMUTATIONS: Final = 10_000  # of articles between before and after, in a test of contamination
+MIN_PASSAGES: Final = 5  # with four, the intervals of some pairs of models in the records cover only 91 %
+MAX_PASSAGE_SHARE: Final = 0.9  # of the text: if a passage is longer, the rest cannot show how it would vary
+TARGET_POWER: Final = 0.8  # how often a test set should find a difference to be worth the work
+MIN_DEGREES: Final = 5.0  # of freedom; with fewer, skewed differences are found less often than stated
+REPORT_TITLE: Final = "Language models measured"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +91,11 @@ class ModelOption:
     help: str
     kind: type = str
     default: Any = None  # None: the model decides
-    least: int | None = None  # the smallest value
-    above: float | None = None  # or what it must exceed
-    most: int = 2**31 - 1  # the largest: what all libraries take
+    minimum: int | None = None
+    above: float | None = None  # the value must exceed this
+    maximum: int = 2**31 - 1  # the largest value that all libraries accept
     choices: tuple[str, ...] = ()
-    windows: bool = False  # commands that choose the windows themselves take it too
+    windows: bool = False  # True: commands that choose the windows themselves have this option too
 
 
 OPTIONS: Final[Mapping[str, ModelOption]] = {
@@ -108,35 +109,38 @@ OPTIONS: Final[Mapping[str, ModelOption]] = {
     "device_map": ModelOption(windows=True, help="transformers: auto, balanced, … for several devices."),
     "tokenizer": ModelOption(windows=True, help="completions: tokenizer of the model, a folder or name."),
     "served_model": ModelOption(windows=True, help="completions: the server's name for the model."),
-    "longest": ModelOption(kind=int, least=2, windows=True, help="gguf, completions: context length."),
+    "longest": ModelOption(kind=int, minimum=2, windows=True, help="gguf, completions: context length."),
     "seed": ModelOption(
-        kind=int, default=1, least=0, most=2**63 - 1, help="Seed for models that draw random numbers."
+        kind=int, default=1, minimum=0, maximum=2**63 - 1, help="Seed for models that draw random numbers."
     ),
     "window": ModelOption(
-        kind=int, least=1, help="Subword tokens per call (default: 4,096 or fewer); cache: its words."
+        kind=int, minimum=1, help="Subword tokens per call (default: 4,096 or fewer); cache: its words."
     ),
-    "stride": ModelOption(kind=int, least=1, help="Subword models: tokens scored per call."),
+    "stride": ModelOption(kind=int, minimum=1, help="Subword models: tokens scored per call."),
     "unknown_word": ModelOption(help="arpa, kenlm: how the file spells <unk>."),
     "patience": ModelOption(
-        kind=float, default=60.0, above=0, most=10**6, help="command, completions: timeout, in s."
+        kind=float, default=60.0, above=0, maximum=10**6, help="command, completions: timeout, in s."
     ),
-    "samples": ModelOption(kind=int, default=10, least=1, help="mc: number of dropout masks."),
+    "samples": ModelOption(kind=int, default=10, minimum=1, help="mc: number of dropout masks."),
 }
-DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType({name: one.default for name, one in OPTIONS.items()})
+DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
+    {name: option.default for name, option in OPTIONS.items()}
+)
 
 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """All options, with defaults for absent ones; unknown names and values out of range are refused."""
+    """Return all options, with defaults for absent ones; reject unknown names and values out of range."""
     if unknown := options.keys() - OPTIONS.keys():
         raise HarnessError(f"option {min(unknown)!r}; expected {', '.join(OPTIONS)}")
     for name, value in options.items():
-        one = OPTIONS[name]
-        if value is None or isinstance(value, str):  # which texts fit is the adapter's question
+        option = OPTIONS[name]
+        # Adapters check texts.
+        if value is None or isinstance(value, str):
             continue
-        if one.least is not None and not value >= one.least:
-            raise HarnessError(f"{name} {value}; expected {one.least:g} or more")
-        if one.above is not None and not value > one.above:
-            raise HarnessError(f"{name} {value}; expected more than {one.above:g}")
-        if not value <= one.most:
-            raise HarnessError(f"{name} {value}; expected {one.most} or less")
+        if option.minimum is not None and not value >= option.minimum:
+            raise HarnessError(f"{name} {value}; expected {option.minimum:g} or more")
+        if option.above is not None and not value > option.above:
+            raise HarnessError(f"{name} {value}; expected more than {option.above:g}")
+        if not value <= option.maximum:
+            raise HarnessError(f"{name} {value}; expected {option.maximum} or less")
     return {**DEFAULTS, **options}

@@ -1,4 +1,4 @@
-"""Sums of a scored text, and the metrics that are made of them.
+"""Sums of a scored text, and the metrics computed from them.
 
 Two published perplexities often differ by their denominator, not by their models: with `<eos>` or without, by
 words or by pieces of words, by the bytes of the tokenized or of the plain text. Here everything is summed
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from ps_models.dataset import Text
 
 
-Int63 = Annotated[int, msgspec.Meta(ge=-(2**63) + 1, le=2**63 - 1)]  # what every reader of JSON can hold
+Int63 = Annotated[int, msgspec.Meta(ge=-(2**63) + 1, le=2**63 - 1)]  # fits every reader of JSON
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of a stored measurement: a field that is not known could change what its numbers mean."""
+    """A part of a stored measurement; unknown fields are rejected because they could change its meaning."""
 
 
 class Sums(Record, frozen=True, kw_only=True):
-    """How a model predicted a stretch of text, in numbers that add up; 0 if something was not counted.
+    """How a model predicted a stretch of text, in numbers that add up; 0: not counted.
 
     >>> (Sums(nats=2.0, tokens=1) + Sums(nats=4.0, tokens=2)).score.perplexity == math.exp(2)
     True
@@ -84,10 +84,10 @@ def sums_of(
     page: str = "",
     read: Tensor | None = None,
 ) -> Sums:
-    """The sums of a text that was scored token by token: `nats` are -log p of each, (time,).
+    """Return the sums of a text that was scored token by token: `nats` are their -log p, (time,).
 
     `page` is the text as it is in the file, if pages are counted. `read` are the tokens as the model reads
-    them, if it knows fewer words: more of them are `<unk>`, 0.
+    them; if its vocabulary is smaller, more of them are `<unk>`, 0.
     """
     eos = text.tokens == vocabulary.ids[EOS]
     unknown = (text.tokens if read is None else read) == vocabulary.ids[UNK]
@@ -109,7 +109,7 @@ def sums_of(
 
 
 def sums_of_page(page: str, nats: float, *, pieces: int) -> Sums:
-    """The sums of a page of a file that was scored as plain text, as lm-evaluation-harness does."""
+    """Return the sums of a page of a file that was scored as plain text, as lm-evaluation-harness does."""
     return Sums(
         nats=nats,
         pieces=pieces,
@@ -121,7 +121,7 @@ def sums_of_page(page: str, nats: float, *, pieces: int) -> Sums:
 
 
 def lines_of(tokens: Tensor, vocabulary: Vocabulary) -> Iterator[str]:
-    """The lines of a text, (time,), as tokens separated by spaces."""
+    """Yield the lines of a text, (time,), as tokens separated by spaces."""
     words: list[str] = []
     for token in vocabulary.decode(tokens.tolist()):
         if token == EOS:
@@ -132,22 +132,24 @@ def lines_of(tokens: Tensor, vocabulary: Vocabulary) -> Iterator[str]:
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A number computed from sums: a numerator, a denominator, and how their quotient is shown."""
+    """A number computed from sums: a numerator, a denominator, and the form of their quotient."""
 
-    label: str  # as a table shows it
+    label: str  # in tables
     numerator: str
     denominator: str
-    nats: tuple[str, ...]  # fields of `Sums`; of several, the others are subtracted from the first
-    count: tuple[str, ...]  # what divides them, in the same way
-    bits: bool = False  # the quotient in bits; else its exponential, a perplexity
+    nats: tuple[str, ...]  # fields of `Sums`; the later ones are subtracted from the first
+    count: tuple[str, ...]  # the divisor, in the same way
+    bits: bool = False  # True: the quotient in bits; False: its exponential, a perplexity
 
     def quotient(self, sums: Sums) -> tuple[float, int]:
-        """The nats, and their divisor."""
-        nats, count = (reduce(sub, (getattr(sums, one) for one in each)) for each in (self.nats, self.count))
+        """Return the nats and their divisor."""
+        nats, count = (
+            reduce(sub, (getattr(sums, name) for name in names)) for names in (self.nats, self.count)
+        )
         return nats, count
 
     def of(self, sums: Sums) -> float | None:
-        """The number; None if the denominator was not counted."""
+        """Return the number; None if the denominator was not counted."""
         nats, count = self.quotient(sums)
         if not count:
             return None
@@ -157,4 +159,4 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 METRICS: Final = msgspec.toml.decode(
     files("lm_benchmarks").joinpath("metrics.toml").read_bytes(), type=dict[str, Metric]
 )
-"""The metrics that tables show: what is divided by what, in their order."""
+"""The metrics, in the order in which tables show them."""

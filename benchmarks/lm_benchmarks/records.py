@@ -1,8 +1,8 @@
-"""Stored measurements: a number with all that decided it, and how each checkpoint in it was trained.
+"""Stored measurements: a number with everything that decided it, and how its checkpoints were trained.
 
-A file of results has a JSON object per line, is only appended to, and is read whole or refused. A record has
-enough to train a checkpoint again; the texts in it are portable, and of one line. The module imports torch
-only to read a checkpoint, so that `compare` and `report` start at once.
+A file of results has a JSON object per line, is only appended to, and is read whole or rejected. A record is
+enough to train a checkpoint again; its texts are portable, and have one line. The module imports torch only
+to read a checkpoint, so that `compare` and `report` start at once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 
-from lm_benchmarks.choices import BEGINNING, LOST, MUST_AGREE, PAPER, HarnessError
+from lm_benchmarks.choices import BEGINNING, CHARACTERS_LOST, MUST_AGREE, PAPER, HarnessError
 from lm_benchmarks.metrics import METRICS, Int63, Record, Sums
 from ps_models.hyperparameters import TrainingConfig, finished
 from ps_models.signature import Signature
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ps_models.training.checkpoint import Checkpoint
 
 FORMAT: Final = 1
-ENDS: Final = ("epochs", "patience")  # settings that decide when a training ends
+END_SETTINGS: Final = ("epochs", "patience")  # settings that decide when a training ends
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 
 
@@ -48,7 +48,7 @@ class Epoch(Record, frozen=True, kw_only=True):
 
 
 class Trained(Record, frozen=True, kw_only=True):
-    """A checkpoint: its preset, what was set besides it, and how long the training took."""
+    """A checkpoint: its preset, other settings, and how long the training took."""
 
     recipe: str  # model/preset
     command: str  # trains it again, given the dataset
@@ -59,10 +59,10 @@ class Trained(Record, frozen=True, kw_only=True):
     train_sha256: str
     epochs: Int63  # up to this checkpoint
     updates: Int63
-    tokens: Int63 | None  # tokens of train times epochs; None: the train file is not there
+    tokens: Int63 | None  # tokens of train times epochs; None: the train file is missing
     seconds: Seconds | None  # of training; None: the folder has no log
-    curve: tuple[Epoch, ...] = ()  # of the whole run, which may continue after this checkpoint
-    sessions: tuple[str, ...] = ()  # by which code and device, in order
+    curve: tuple[Epoch, ...] = ()  # the epochs of the whole run, which may continue after this checkpoint
+    sessions: tuple[str, ...] = ()  # code and device of each session, in order
 
     def __post_init__(self) -> None:
         try:
@@ -71,42 +71,47 @@ class Trained(Record, frozen=True, kw_only=True):
             raise ValueError(f"training: {error}") from error
 
     def _config(self) -> TrainingConfig:
-        """What decides when the run ends."""
-        names = self.training.keys() & {*ENDS, "seed"}
+        """Return the settings that decide when the run ends."""
+        names = self.training.keys() & {*END_SETTINGS, "seed"}
         return msgspec.convert({name: self.training[name] for name in names}, TrainingConfig)
 
     @property
     def processes(self) -> int:
-        """How many processes trained it in the last session; they score validation in other pieces."""
+        """The number of processes of the last session, which also divided the validation text among them."""
         match = re.search(r", (\d{1,9}) processes$", self.sessions[-1]) if self.sessions else None
         return int(match[1]) if match else 1
 
     @property
     def is_finished(self) -> bool:
-        """Returns True if the run came to the end of its settings; else it was stopped before."""
+        """True if the run reached the end that its settings define; False if it was stopped earlier."""
         return finished(self._config(), losses_of(self.curve))
 
     @property
     def changes(self) -> frozenset[str]:
-        """The settings that make the run another one than its preset; precision and seed may differ."""
-        return frozenset(one for one in self.settings if one.partition("=")[0] not in {"precision", "seed"})
+        """The settings that differ from the preset, except precision and seed."""
+        return frozenset(
+            setting for setting in self.settings if setting.partition("=")[0] not in {"precision", "seed"}
+        )
 
 
 def losses_of(curve: Iterable[Epoch]) -> list[float]:
-    """Validation losses by epoch, in nats per token; infinite where there is no perplexity."""
+    """Return validation losses by epoch, in nats per token; infinite where the perplexity is missing."""
     perplexities = (epoch.valid_perplexity for epoch in curve)
-    return [math.log(one) if one is not None and one > 0 else math.inf for one in perplexities]
+    return [
+        math.log(perplexity) if perplexity is not None and perplexity > 0 else math.inf
+        for perplexity in perplexities
+    ]
 
 
 def read_curve(folder: Path) -> tuple[Epoch, ...]:
-    """The epochs of a training run; none if its folder has no log."""
+    """Return the epochs of a training run; none if its folder has no log."""
     path = folder / EPOCHS
     if not path.is_file():
         return ()
     try:
         with path.open(encoding="utf-8", newline="") as file:
             return tuple(
-                msgspec.convert(  # a log is a file as any other: numbers in it can be too large
+                msgspec.convert(  # it also rejects numbers that are too large
                     {
                         "epoch": int(row["epoch"]),
                         "updates": int(row["updates"]),
@@ -123,7 +128,7 @@ def read_curve(folder: Path) -> tuple[Epoch, ...]:
 
 
 def training_of(checkpoint: Checkpoint, path: Path, train_tokens: int | None) -> Trained:
-    """How a checkpoint was trained, of so many tokens if known. The log is in the folder of `path`."""
+    """Return how a checkpoint was trained, with the log in its folder. `train_tokens` None: unknown."""
     from ps_models.training.checkpoint import checkpoint_file
 
     facts = checkpoint.facts
@@ -131,7 +136,7 @@ def training_of(checkpoint: Checkpoint, path: Path, train_tokens: int | None) ->
     curve = read_curve(checkpoint_file(path).parent)
     epochs, updates = int(facts.get("epoch", 0)), int(facts.get("update", 0))
     until = [line for line in curve if line.updates <= updates]
-    how = Trained(
+    trained = Trained(
         recipe=f"{checkpoint.model}/{preset}" if preset else checkpoint.model,
         command="",
         settings=_texts(settings) if isinstance(settings, Mapping) else (),
@@ -147,14 +152,14 @@ def training_of(checkpoint: Checkpoint, path: Path, train_tokens: int | None) ->
         sessions=checkpoint.sessions,
     )
     line = ["ps-models", "train", checkpoint.model, data, *(["--preset", preset] if preset else [])]
-    if how.processes > 1:
-        line[:1] = ["torchrun", "--nproc-per-node", str(how.processes), "-m", "ps_models"]
-    line += [part for setting in how.settings for part in ("--set", setting)]
-    return msgspec.structs.replace(how, command=shlex.join([*line, "--out", "RUN"]))
+    if trained.processes > 1:
+        line[:1] = ["torchrun", "--nproc-per-node", str(trained.processes), "-m", "ps_models"]
+    line += [part for setting in trained.settings for part in ("--set", setting)]
+    return msgspec.structs.replace(trained, command=shlex.join([*line, "--out", "RUN"]))
 
 
 def _texts(settings: Mapping[str, object]) -> tuple[str, ...]:
-    """Settings as they are given: `key=value`."""
+    """Return settings as options have them: `key=value`."""
     lists = {key: ",".join(map(str, value)) for key, value in settings.items() if isinstance(value, list)}
     truths = {key: "yes" if value else "no" for key, value in settings.items() if isinstance(value, bool)}
     return tuple(f"{key}={value}" for key, value in ({**settings} | lists | truths).items())
@@ -198,7 +203,7 @@ class Tried(Record, frozen=True, kw_only=True):
 
 
 class MissingWords(Record, frozen=True, kw_only=True):
-    """Words that a model knows only as its `<unk>`: much text of these makes a low perplexity."""
+    """Words that a model reads only as its `<unk>`: a text with many of them has a low perplexity."""
 
     words: Int63
     of_words: Int63  # of the dataset
@@ -208,7 +213,7 @@ class MissingWords(Record, frozen=True, kw_only=True):
     def __str__(self) -> str:
         """What is missing, in one sentence."""
         return (
-            f"The model has {self.words:,} of the {self.of_words:,} words of the dataset only as its {UNK}:"
+            f"The model reads {self.words:,} of the {self.of_words:,} words of the dataset as {UNK}:"
             f" {self.tokens:,} of {self.of_tokens:,} tokens"
         )
 
@@ -225,11 +230,11 @@ class Result(Record, frozen=True, kw_only=True):
     """How a model predicted a text, and what is needed to measure it again."""
 
     model: str  # its name in tables
-    recipe: str = ""  # which model of ours it is, see lm_benchmarks.reporting.rows; "": not ours
+    recipe: str = ""  # which of our models it is, see lm_benchmarks.reporting.published; "": not ours
     signature: Signature
     articles: tuple[Sums, ...]
     groups: tuple[TokenGroup, ...] = ()
-    checks: Mapping[str, str] | None = None  # by law, what breaks it, or "" if it is kept; None: not tried
+    checks: Mapping[str, str] | None = None  # by invariant: its violation, or ""; None: not checked
     parameters: Int63 | None = None
     seconds: float = 0.0
     device: str = "unknown"
@@ -238,7 +243,7 @@ class Result(Record, frozen=True, kw_only=True):
     written: str = ""  # ISO 8601, UTC
     trained: tuple[Trained, ...] = ()  # how each checkpoint in it was trained
     tried: Tried | None = None  # None: invariants were checked only at the beginning, or not at all
-    specification: str = ""  # what the user called the model, without this machine's folders
+    specification: str = ""  # the argument that named the model, without this machine's folders
     number: float | None = None
     titles: tuple[str, ...] = ()  # of the articles, where the dataset has them
     missing: MissingWords | None = None  # None: the model has all words of the dataset, or predicts no words
@@ -257,62 +262,68 @@ class Result(Record, frozen=True, kw_only=True):
     @property
     def is_lossy(self) -> bool:
         """True if the text cannot be decoded again from the pieces that were scored."""
-        return self.signature.get(LOST, "0") != "0"
+        return self.signature.get(CHARACTERS_LOST, "0") != "0"
 
     @property
     def warning(self) -> str:
-        """Why the number is implausible, or means something else than others; "" if nothing is."""
-        return " ".join(filter(None, (self._poorer, str(self.missing or ""), self._implausible)))
-
-    @property
-    def _poorer(self) -> str:
-        if not self.is_lossy:
-            return ""
-        return (
-            f"WARNING: the tokenizer loses {self.signature[LOST]} characters, which its decoded tokens lack:"
-            " the number is that of a poorer, easier text, and does not compare with others."
+        """Why the number is implausible or not comparable; "" if it is neither."""
+        return " ".join(
+            filter(None, (self._lossy_warning, str(self.missing or ""), self._implausible_warning))
         )
 
     @property
-    def _implausible(self) -> str:
+    def _lossy_warning(self) -> str:
+        if not self.is_lossy:
+            return ""
+        return (
+            f"WARNING: the tokenizer loses {self.signature[CHARACTERS_LOST]} characters, which its decoded"
+            " tokens lack: the number is that of a poorer, easier text, and is not comparable with others."
+        )
+
+    @property
+    def _implausible_warning(self) -> str:
         bits = METRICS["bits-per-byte"].of(self.total)
         if bits is None or bits >= LEAST_BITS or self.signature.get("split") == "train":
             return ""
         return (
             f"WARNING: {bits:.2f} bits per byte is less than any published model needs for English text that"
             f" it has not read ({LEAST_BITS} or more). Has the model read this text, does it look ahead, do"
-            " its probabilities sum to more than one, or is this no usual text?"
+            " its probabilities sum to more than one, or is the text unusual?"
         )
 
     @property
-    def as_presets(self) -> bool:
-        """True if each of its checkpoints was trained as its preset says, or nothing was trained."""
-        return all(one.is_finished and not one.changes for one in self.trained)
+    def follows_presets(self) -> bool:
+        """True if all of its checkpoints were trained as their presets say, or nothing was trained."""
+        return all(trained.is_finished and not trained.changes for trained in self.trained)
 
     @property
     def changes(self) -> tuple[frozenset[str], ...]:
         """The settings in which each of its checkpoints differs from its preset."""
-        return tuple(one.changes for one in self.trained)
+        return tuple(trained.changes for trained in self.trained)
 
     @property
     def broken(self) -> tuple[str, ...]:
         """The invariants that the model violates."""
-        return tuple(law for law, found in (self.checks or {}).items() if found)
+        return tuple(invariant for invariant, violation in (self.checks or {}).items() if violation)
 
 
 def warnings_of(results: Iterable[Result]) -> list[str]:
-    """The warnings of results, with the names of the models."""
-    return [f"{one.model}, {one.signature['split']}: {one.warning}" for one in results if one.warning]
+    """Return the warnings of results, with the names of the models."""
+    return [
+        f"{result.model}, {result.signature['split']}: {result.warning}"
+        for result in results
+        if result.warning
+    ]
 
 
 def to_line(result: Result) -> str:
-    """A result in one line of JSON."""
+    """Return a result as one line of JSON."""
     fields = msgspec.to_builtins(result, enc_hook=str)  # a signature is its text
     return json.dumps({"format": FORMAT, **fields}, ensure_ascii=False, allow_nan=False)
 
 
 def from_json(line: str) -> Result:
-    """The result of a line.
+    """Return the result in a line.
 
     Raises:
         ValueError: The line is not a result.
@@ -333,11 +344,11 @@ def _signature(kind: type, value: object) -> object:
 
 
 def _why_unsound(result: Result) -> str:
-    """What no result can be, whatever was measured; "" if there is nothing."""
+    """Return why a result is impossible, whatever was measured; "" if it is possible."""
     total, groups = result.total, result.groups
     unsound = [number for number, article in enumerate(result.articles, start=1) if not article.is_sound]
     missing = [name for name in (*MUST_AGREE, "model") if name not in result.signature]
-    counts = (count for one in groups for count in (one.tokens, *(tokens for tokens, _ in one.parts)))
+    counts = (count for group in groups for count in (group.tokens, *(tokens for tokens, _ in group.parts)))
     reasons = {
         f"a signature without {', '.join(missing)}": missing,
         "a group has counts below zero": any(count < 0 for count in counts),
@@ -349,13 +360,13 @@ def _why_unsound(result: Result) -> str:
         ),
         "no token": not total.tokens and (groups or result.signature.get("convention") == PAPER),
     }
-    return next((why for why, holds in reasons.items() if holds), "")
+    return next((reason for reason, holds in reasons.items() if holds), "")
 
 
 def append_record(path: Path, result: Result) -> None:
     """Append a result to a file, whole or not at all, even if several processes write.
 
-    A last line without an end gets one: who edited the file, or was killed, costs no other record.
+    A last line without a newline gets one, so that an edited file or a killed writer costs no other record.
     """
     content = (to_line(result) + "\n").encode()
     try:
@@ -387,7 +398,7 @@ def read_results(path: str | Path) -> list[Result]:
     results = []
     try:
         with Path(path).open(encoding="utf-8", newline="\n") as file:
-            with suppress(OSError):  # not each file system has locks
+            with suppress(OSError):  # some file systems have no locks
                 fcntl.flock(file, fcntl.LOCK_SH)  # the last line may still be written
             for number, line in enumerate(file, start=1):
                 try:
@@ -405,18 +416,18 @@ def read_results(path: str | Path) -> list[Result]:
 
 
 def known_results(path: Path | None) -> list[Result]:
-    """The results of a file; none if there is none, or if its writer was killed at once."""
+    """Return the results of a file; none if it is absent or empty, as after a writer that was killed."""
     has_lines = path is not None and path.exists() and path.stat().st_size > 0
     return read_results(path) if path is not None and has_lines else []
 
 
 def finite(value: float) -> float | None:
-    """A number as JSON can hold it: None if it is infinite or NaN."""
+    """Return a number as JSON can hold it: None if it is infinite or NaN."""
     return value if math.isfinite(value) else None
 
 
 def portable(argument: str) -> str:
-    """An argument of a command without the folders of this machine, and without secrets in addresses.
+    """Return an argument of a command without the folders of this machine and secrets in addresses.
 
     >>> portable("mix:/data/runs/lstm-small,kn-5+cache"), portable("../shared/data/ptb")
     ('mix:lstm-small,kn-5+cache', '../shared/data/ptb')
@@ -427,8 +438,9 @@ def portable(argument: str) -> str:
     >>> portable("command:awk -f '/data/me/x.awk'"), portable("completions:http://me:secret@host/v1/x")
     ("command:awk -f 'x.awk'", 'completions:http://host/v1/x')
 
-    Bytes that are no UTF-8 are spelled out, because a record cannot hold them.
+    Bytes that are not UTF-8 are escaped, because a record cannot hold them.
     """
     argument = without_secrets(argument.encode(errors="backslashreplace").decode())
-    no = r"/,:\s" if "command:" in argument else "/,:"  # folders may have spaces; a program's line has words
-    return re.sub(rf"(?<![^:,=\s'\"])/(?:[^{no}]*[^{no}\s]/)+(?=[^{no}])", "", argument)
+    # Folders may have spaces, but spaces separate the words of a program's command line.
+    ends = r"/,:\s" if "command:" in argument else "/,:"
+    return re.sub(rf"(?<![^:,=\s'\"])/(?:[^{ends}]*[^{ends}\s]/)+(?=[^{ends}])", "", argument)

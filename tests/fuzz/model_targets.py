@@ -207,7 +207,7 @@ def _command(content: bytes) -> str:
     process._process = subprocess.Popen(["true"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with tempfile.TemporaryFile() as file:
         file.write(complaints)
-        process._complaints = file
+        process._stderr = file
         try:
             numbers = process.numbers(3)
         finally:

@@ -9,7 +9,7 @@ import lm_benchmarks as lb
 import pytest
 from lm_benchmarks.choices import SIZES, HarnessError
 from lm_benchmarks.records import read_results
-from lm_benchmarks.reporting.published import TRAINED, recipes_of
+from lm_benchmarks.reporting.published import TRAINED_MODEL, recipes_of
 
 from ps_models.configs import PRESETS
 from tests.command import environment
@@ -20,7 +20,7 @@ from tests.ps_models.tiny import settings_of
 @pytest.mark.parametrize("size", SIZES)
 def test_recipes_are_of_presets_and_an_unknown_row_is_answered_by_the_rows(table, size):
     recipes = recipes_of(table, size)
-    trained = [one.split("/") for recipe in recipes for one in TRAINED.findall(recipe)]
+    trained = [one.split("/") for recipe in recipes for one in TRAINED_MODEL.findall(recipe)]
     assert [(model, preset) for model, preset in trained if preset not in PRESETS[model]] == []
     with pytest.raises(HarnessError, match="LSTM Nobody: no such row") as error:
         recipes_of(table, size, ("LSTM Nobody",))

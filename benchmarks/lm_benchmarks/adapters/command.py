@@ -33,35 +33,34 @@ from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.errors import without_secrets
 from wikitext_builder.tables import one_line
 
-LINE: Final = 256  # tokens per line at most: a pipe usually holds more, so neither side waits for the other
-LONGEST: Final = 1 << 20  # bytes of an answer
-COMPLAINTS: Final = 5  # last lines of stderr in an error
-NAME: Final = 40  # characters of a program's name
-GRACE: Final = 2.0  # seconds that the program has to end after its input ends
+LINE_TOKENS: Final = 256  # at most; a pipe usually holds more, so neither side waits for the other
+MAX_ANSWER_BYTES: Final = 1 << 20
+STDERR_LINES: Final = 5  # the last ones, in an error
+MAX_NAME_CHARACTERS: Final = 40
+EXIT_SECONDS: Final = 2.0  # for the program to end after its input ends
 
 
 def program_name(words: Sequence[str], data: Path) -> str:
-    """What to call a program in tables: its name, its script if it has one, and its options.
+    """Return what tables call a program: its name, its script if it has one, and its options.
 
-    Options that come before a script are those of the program that runs it. Folders and files of the dataset
-    are left out.
+    Options before a script belong to the program that runs it. Folders and files of the dataset are omitted.
 
     >>> program_name("awk -W interactive -f unigram.awk ptb/ptb.train.txt -".split(), Path("ptb"))
     'awk unigram.awk'
     """
     rest = list(words[1:])
-    scripts = (place for place, word in enumerate(rest) if re.fullmatch(r"[^-].*\.[A-Za-z]\w*", word))
-    words_of_it = (word for word in rest[next(scripts, 0) :] if word != "-")
-    own = [word for word in words_of_it if not Path(word).absolute().is_relative_to(data.absolute())]
-    name = " ".join(PurePath(word).name or word for word in (words[0], *own))
-    return one_line(name if len(name) <= NAME else name[: NAME - 1] + "…")
+    scripts = (index for index, word in enumerate(rest) if re.fullmatch(r"[^-].*\.[A-Za-z]\w*", word))
+    from_script = (word for word in rest[next(scripts, 0) :] if word != "-")
+    words_shown = [word for word in from_script if not Path(word).absolute().is_relative_to(data.absolute())]
+    name = " ".join(PurePath(word).name or word for word in (words[0], *words_shown))
+    return one_line(name if len(name) <= MAX_NAME_CHARACTERS else name[: MAX_NAME_CHARACTERS - 1] + "…")
 
 
 class Command:
     """A program that scores tokens. The state is the text so far, (batch, time).
 
-    The program starts when it is first needed. If the state is what it read last, the text continues; else a
-    new text starts and the program reads the state again.
+    The program starts when it is first needed. If the state is what it read last, the text continues.
+    Otherwise a new text starts and the program reads the state again.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class Command:
         try:
             rows = [self._row(row, past) for row, past in zip(tokens.cpu(), state.cpu(), strict=True)]
         except HarnessError:
-            self._process = None  # it has ended; whoever asks again starts another one
+            self._process = None  # it has ended; the next call starts another one
             raise
         scores = torch.tensor(rows, dtype=torch.float64).reshape(tokens.shape)
         return scores.to(tokens.device), torch.cat([state, tokens.to(state.device)], dim=1)
@@ -100,7 +99,7 @@ class Command:
     def _ask(self, tokens: Tensor) -> list[float]:
         assert self._process is not None  # noqa: S101 - for mypy: _row has started it
         answers: list[float] = []
-        for part in torch.split(tokens, LINE) if len(tokens) else ():
+        for part in torch.split(tokens, LINE_TOKENS) if len(tokens) else ():
             self._process.send(" ".join(self._vocabulary.decode(part.tolist())))
             answers += self._process.numbers(len(part))
             self._read = torch.cat([self._read, part])
@@ -108,32 +107,32 @@ class Command:
 
 
 class _Process:
-    """A running program; its failures are errors of ours."""
+    """A running program, whose failures become HarnessErrors."""
 
     def __init__(self, words: Sequence[str], patience: float) -> None:
         self._name = without_secrets(" ".join(words))[:80]
         self._patience = patience
         self._rest = b""
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         try:
             self._process = subprocess.Popen(  # noqa: S603 - the user's own command
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, bufsize=0
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr, bufsize=0
             )
         except (OSError, ValueError) as error:  # ValueError: a null byte in a word
             why = error.strerror if isinstance(error, OSError) else error
             raise HarnessError(f"command {self._name!r}: {why}; expected a program") from error
         assert self._process.stdin and self._process.stdout  # noqa: S101, PT018 - for mypy: they are pipes
         self._stdin, self._stdout = self._process.stdin.fileno(), self._process.stdout.fileno()
-        os.set_blocking(self._stdin, False)  # it may never read
+        os.set_blocking(self._stdin, False)  # the program may never read
         weakref.finalize(self, _end, self._process)
 
     def send(self, line: str) -> None:
-        left, deadline = line.encode() + b"\n", monotonic() + self._patience
-        while left:
+        unsent, deadline = line.encode() + b"\n", monotonic() + self._patience
+        while unsent:
             if not select.select([], [self._stdin], [], max(0.0, deadline - monotonic()))[1]:
                 raise self._failed(f"did not read its input in {self._patience:g} s")
             try:
-                left = left[os.write(self._stdin, left) :]
+                unsent = unsent[os.write(self._stdin, unsent) :]
             except OSError as error:
                 raise self._failed("ended before it read everything") from error
 
@@ -144,9 +143,9 @@ class _Process:
         except ValueError:
             values = []
         if len(values) != count or not all(math.isfinite(value) for value in values):
-            said = f"{line[:60]!r}" + (f" … ({len(line.split())} words)" if len(line) > 60 else "")
+            answer = f"{line[:60]!r}" + (f" … ({len(line.split())} words)" if len(line) > 60 else "")
             blank = "" if line.strip() else "; a blank line starts a text and has no answer"
-            raise self._failed(f"answered {said}, expected {count} finite natural log-probabilities{blank}")
+            raise self._failed(f"answered {answer}, expected {count} finite natural log-probabilities{blank}")
         return values
 
     def _line(self) -> str:
@@ -157,27 +156,27 @@ class _Process:
             if not (content := os.read(self._stdout, 1 << 16)):
                 raise self._failed("ended without an answer")
             self._rest += content
-            if len(self._rest) > LONGEST:
-                raise self._failed(f"printed more than {LONGEST} bytes without a line of numbers")
+            if len(self._rest) > MAX_ANSWER_BYTES:
+                raise self._failed(f"printed more than {MAX_ANSWER_BYTES} bytes without a line of numbers")
         line, _, self._rest = self._rest.partition(b"\n")
         return line.decode(errors="replace")
 
-    def _failed(self, what: str) -> HarnessError:
+    def _failed(self, failure: str) -> HarnessError:
         _end(self._process)
-        self._complaints.seek(0)
-        lines = self._complaints.read().decode(errors="replace").strip().splitlines()
-        last = " | ".join(without_secrets(line)[:200] for line in lines[-COMPLAINTS:])
+        self._stderr.seek(0)
+        lines = self._stderr.read().decode(errors="replace").strip().splitlines()
+        last = " | ".join(without_secrets(line)[:200] for line in lines[-STDERR_LINES:])
         printed = f"; it printed: {last}" if last else ""
-        return HarnessError(f"command {self._name!r} {what} (status {self._process.returncode}){printed}")
+        return HarnessError(f"command {self._name!r} {failure} (status {self._process.returncode}){printed}")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Wait for a program to end, then kill it."""
+    """Give a program time to end, then kill it."""
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             pipe.close()
     try:
-        process.wait(GRACE)
+        process.wait(EXIT_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -1,7 +1,7 @@
-"""What a tokenizer loses of a text: its pieces are decoded again, and compared with the text.
+"""What a tokenizer loses of a text: decodes its pieces again, and compares them with the text.
 
-A perplexity of a text needs pieces that stand for this text alone. A tokenizer that makes letters small or
-drops accents gives several texts the same pieces: the model predicts a poorer text, which is easier.
+A perplexity of a text needs pieces that stand for this text alone. A tokenizer that lowercases or drops
+accents gives several texts the same pieces: the model predicts a poorer text, which is easier.
 """
 
 from __future__ import annotations
@@ -11,36 +11,42 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from lm_benchmarks.choices import LOST, NORMALIZES
+from lm_benchmarks.choices import CHARACTERS_LOST, NORMALIZES
 
 
-def decoding_facts(tokenizer: Any, cut: Iterable[tuple[str, Sequence[int]]]) -> dict[str, int | str]:  # noqa: ANN401
-    """What pieces lack of the texts that they were cut of, for signatures.
+def decoding_facts(tokenizer: Any, texts: Iterable[tuple[str, Sequence[int]]]) -> dict[str, int | str]:  # noqa: ANN401
+    """Return what pieces lack of the texts that they were cut from, for signatures.
 
     White space before a text does not count: some tokenizers put a space there. Lines that differ only in
-    their white space, or in what Unicode's form NFKC joins, are normalized. Of any other line the characters
-    that its pieces have less often count as lost, without white space, but at least one per line.
+    white space, or are equal in Unicode's form NFKC, are normalized. In any other line, characters that its
+    pieces have less often count as lost: white space does not, but at least one per line does.
     """
     lost, kind = 0, "no"
-    for text, pieces in cut:
+    for text, pieces in texts:
         decoded = tokenizer.decode(
             list(pieces), skip_special_tokens=False, clean_up_tokenization_spaces=False
         )
-        for line, other in _differing(text, decoded):
-            whole, kept = (unicodedata.normalize("NFKC", each).split() for each in (line, other))
-            if line.split() == other.split():
+        for line, decoded_line in _differing(text, decoded):
+            words, decoded_words = (
+                unicodedata.normalize("NFKC", side).split() for side in (line, decoded_line)
+            )
+            if line.split() == decoded_line.split():
                 kind = max(kind, "spaces")  # by name
-            elif whole == kept:
+            elif words == decoded_words:
                 kind = max(kind, "unicode")
             else:
-                lost += max(1, (Counter("".join(whole)) - Counter("".join(kept))).total())
-    return {LOST: lost, NORMALIZES: kind}
+                lost += max(1, (Counter("".join(words)) - Counter("".join(decoded_words))).total())
+    return {CHARACTERS_LOST: lost, NORMALIZES: kind}
 
 
 def _differing(text: str, decoded: str) -> list[tuple[str, str]]:
-    """The lines that differ; both as a whole if they have other numbers of lines."""
-    whole, kept = text.lstrip(), decoded.lstrip()
-    lines, others = whole.split("\n"), kept.split("\n")
-    if len(lines) != len(others):
-        return [(whole, kept)]
-    return [(line, other) for line, other in zip(lines, others, strict=True) if line != other]
+    """Return the lines that differ; both texts as a whole if their numbers of lines differ."""
+    plain, decoded_text = text.lstrip(), decoded.lstrip()
+    lines, decoded_lines = plain.split("\n"), decoded_text.split("\n")
+    if len(lines) != len(decoded_lines):
+        return [(plain, decoded_text)]
+    return [
+        (line, decoded_line)
+        for line, decoded_line in zip(lines, decoded_lines, strict=True)
+        if line != decoded_line
+    ]

@@ -1,6 +1,6 @@
 """Models in llama.cpp's format (GGUF), read by the package `llama-cpp-python`.
 
-llama.cpp's own server is of no use here: it gives log-probabilities of what it writes, not of a given text.
+llama.cpp's own server does not help: it gives log-probabilities of what it generates, not of a given text.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from lm_benchmarks.conventions import Window
 from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.files import file_sha256
 
-EXACT: Final = 0  # GGML_TYPE_F32, of the cache of keys and values
-BATCH: Final = 512  # pieces per step of llama.cpp
+GGML_TYPE_F32: Final = 0  # for the cache of keys and values
+PIECES_PER_STEP: Final = 512  # n_batch of llama.cpp
 
 
 class GgufModel(PieceModel):
@@ -38,9 +38,9 @@ class GgufModel(PieceModel):
     ) -> None:
         """Load a model.
 
-        `longest` is how many pieces it reads at once, at most (None: as many as it was trained with); memory
-        grows with its product with the vocabulary of pieces. `dtype` is that of the cache of keys and values:
-        `float32`, or None for `float16`, as llama.cpp has it.
+        `longest` is the greatest number of pieces that it reads at once (None: as in training); memory grows
+        with its product with the vocabulary of pieces. `dtype` is that of the cache of keys and values:
+        `float32`, or None for llama.cpp's default, `float16`.
         """
         try:
             library: Any = importlib.import_module("llama_cpp")
@@ -48,18 +48,18 @@ class GgufModel(PieceModel):
             raise HarnessError(f"gguf:{path} needs the package llama-cpp-python (pip install it)") from error
         if dtype not in (None, "float16", "float32"):
             raise HarnessError(f"--dtype {dtype} with gguf: its cache is float16 or float32")
-        exact = EXACT if dtype == "float32" else None
+        cache_type = GGML_TYPE_F32 if dtype == "float32" else None
         try:
             self._llama = library.Llama(
                 str(path),
                 n_ctx=longest or 0,  # 0: as many pieces as the model was trained with
-                n_batch=BATCH,
+                n_batch=PIECES_PER_STEP,
                 n_threads=torch.get_num_threads(),
                 n_threads_batch=torch.get_num_threads(),
                 logits_all=True,
                 verbose=False,
-                type_k=exact,
-                type_v=exact,
+                type_k=cache_type,
+                type_v=cache_type,
             )
         except (ValueError, RuntimeError, OSError) as error:
             raise HarnessError(f"gguf:{path}: {error}; expected a model of llama.cpp, .gguf") from error
@@ -76,7 +76,7 @@ class GgufModel(PieceModel):
 
     @property
     def implementation(self) -> dict[str, object]:
-        """What of the implementation decides digits, for signatures."""
+        """The facts of the implementation that decide digits, for signatures."""
         package = version("llama-cpp-python")
         return {"dtype": "gguf", "cache": self._cache, "llama_cpp_python": package}
 
@@ -92,7 +92,7 @@ class GgufModel(PieceModel):
         return self._logits(inputs)[-1].double().log_softmax(-1)
 
     def _logits(self, inputs: Sequence[int]) -> Tensor:
-        """Of each piece, (time, vocabulary)."""
+        """Return the logits after each input, (time, vocabulary)."""
         if len(inputs) > self._llama.n_ctx():
             raise HarnessError(f"a window of {len(inputs)} tokens; the model reads {self._llama.n_ctx()}")
         self._llama.reset()
@@ -101,9 +101,9 @@ class GgufModel(PieceModel):
 
 
 class GgufTokenizer:
-    """A tokenizer of llama.cpp, called as one of `transformers`."""
+    """A tokenizer of llama.cpp, with the interface of those of `transformers`."""
 
-    is_fast = False  # it does not say where its pieces are in the text
+    is_fast = False  # it does not report the offsets of pieces
     unk_token_id = None  # it has pieces for all bytes
 
     def __init__(self, llama: Any) -> None:  # noqa: ANN401 - of llama_cpp
@@ -114,16 +114,16 @@ class GgufTokenizer:
     def __call__(
         self, texts: str | list[str], *, add_special_tokens: bool = True, **_options: object
     ) -> dict[str, Any]:
-        """The pieces of a text, or of several."""
+        """Return the pieces of a text, or of several."""
         if isinstance(texts, str):
             return {"input_ids": self.encode(texts, add_special_tokens=add_special_tokens)}
         return {"input_ids": [self.encode(text, add_special_tokens=add_special_tokens) for text in texts]}
 
     def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
-        """The pieces of a text; marks that are written in it are plain text, as in llama.cpp's tool."""
+        """Return the pieces of a text; marks written in it are plain text, as in llama.cpp's tool."""
         return list(self._llama.tokenize(text.encode(), add_bos=add_special_tokens, special=False))
 
     def decode(self, pieces: list[int], **_options: object) -> str:
-        """The text of pieces, with marks among them."""
-        found: bytes = self._llama.detokenize(pieces, special=True)
-        return found.decode(errors="replace")
+        """Return the text of pieces, including marks."""
+        content: bytes = self._llama.detokenize(pieces, special=True)
+        return content.decode(errors="replace")

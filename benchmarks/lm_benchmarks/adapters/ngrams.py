@@ -23,8 +23,8 @@ from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 SECTION: Final = re.compile(r"\\(\d+)-grams:")
 COUNT: Final = re.compile(r"ngram (\d+) ?= ?(\d+)")
 BEGIN, END = "<s>", "</s>"
-NO_WORD: Final = -1  # in a state: the line has no word at this position
-SPELLINGS: Final = {UNK: (UNK, "<UNK>")}  # how other programs write it
+NO_WORD: Final = -1  # in a state, for positions before the start of the line
+UNKNOWN_SPELLINGS: Final = (UNK, "<UNK>")  # how other programs write <unk>
 
 
 class ArpaFile:
@@ -56,22 +56,22 @@ class ArpaFile:
 
     def _read(self, lines: Iterator[str]) -> None:
         expected: dict[int, int] = {}
-        found: dict[int, int] = {}
+        counts: dict[int, int] = {}
         for number, line in enumerate(lines, start=1):
             if count := COUNT.fullmatch(line):
                 expected[int(count[1])] = int(count[2])
             elif section := SECTION.fullmatch(line):
                 self.order = int(section[1])
-                found[self.order] = 0
+                counts[self.order] = 0
             elif line == "\\end\\":
                 break
             elif line and self.order:
                 self._add(number, line)
-                found[self.order] += 1
+                counts[self.order] += 1
         else:
             raise ValueError("no line \\end\\: the file is incomplete")
-        if not expected or found != expected:
-            raise ValueError(f"n-grams by order: found {found}, expected {expected}")
+        if not expected or counts != expected:
+            raise ValueError(f"n-grams by order: found {counts}, expected {expected}")
 
     def _add(self, number: int, line: str) -> None:
         fields = line.split()
@@ -100,7 +100,7 @@ class KenlmFile:
         self.order = int(self._model.order)
 
     def __contains__(self, word: str) -> bool:
-        return word == "<unk>" or word in self._model  # KenLM says that <unk> is unknown
+        return word == "<unk>" or word in self._model  # KenLM's `in` is False for <unk>
 
     def log10(self, context: tuple[str, ...], word: str) -> float:
         """The base-10 log-probability of a word that the model knows, after the words of the context."""
@@ -117,27 +117,26 @@ class KenlmFile:
 
 
 NGrams = ArpaFile | KenlmFile
-"""Probabilities of words, given a few earlier ones; `<s>` can be the first of these."""
+"""Log-probabilities of words after a few earlier ones, the first of which can be `<s>`."""
 
 
 class NGramFile:
     """Scores words by a file of n-grams. The state is the last N - 1 words of the line.
 
     A file that has `<eos>` was estimated on one stream of words, and scores one. Otherwise each line is a
-    sentence from `<s>` to `</s>`, and `</s>` takes the place of `<eos>`. A word that is not in the file is
-    scored as its `<unk>`, which stands for any word: the model's own `vocabulary`, of the ids that are
-    scored, has only words of the file. `missing` is how many words of the dataset it lacks.
+    sentence from `<s>` to `</s>`, and `</s>` takes the place of `<eos>`. The model's `vocabulary` has only
+    words of the file: other words of the dataset are scored as `<unk>`. `missing` is their number.
     """
 
     def __init__(self, grams: NGrams, vocabulary: Vocabulary, *, unknown: str | None = None) -> None:
-        """Match the words of a dataset with those of a file, whose word for `<unk>` is `unknown`.
+        """Match the words of a dataset with those of a file, which spells `<unk>` as `unknown`.
 
-        KenLM's estimator does not accept `<unk>` itself.
+        KenLM's estimator rejects texts with `<unk>`, so files can have another spelling.
         """
         self.joined = EOS in grams
-        spellings = SPELLINGS[UNK] if unknown is None else (unknown,)
-        found = [word for word in spellings if word in grams]
-        if not found:
+        spellings = UNKNOWN_SPELLINGS if unknown is None else (unknown,)
+        unknown_words = [word for word in spellings if word in grams]
+        if not unknown_words:
             raise HarnessError(
                 f"the n-grams have no word {' or '.join(spellings)} for unknown words; name theirs with"
                 " --unknown-word"
@@ -145,10 +144,10 @@ class NGramFile:
         if not self.joined and END not in grams:
             raise HarnessError(f"the n-grams have neither {EOS} nor {END} to end a line")
         self._grams = grams
-        known = tuple(token for token in vocabulary.tokens if token in (UNK, EOS) or token in grams)
-        self.missing = len(vocabulary) - len(known)
-        self.vocabulary = Vocabulary(known) if self.missing else vocabulary
-        self._words = [found[0] if token == UNK else token for token in known]
+        words = tuple(token for token in vocabulary.tokens if token in (UNK, EOS) or token in grams)
+        self.missing = len(vocabulary) - len(words)
+        self.vocabulary = Vocabulary(words) if self.missing else vocabulary
+        self._words = [unknown_words[0] if token == UNK else token for token in words]
         self._eos = self.vocabulary.ids[EOS]
         if not self.joined:
             self._words[self._eos] = END

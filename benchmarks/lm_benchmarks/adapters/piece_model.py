@@ -2,13 +2,13 @@
 
 A tokenizer may treat a word differently when it stands alone: a SentencePiece-like one puts a space before a
 text, so that ` the` alone becomes `▁ ▁the`, and a newline alone gets such a mark too. So the pieces of a word
-are those that it adds to its line, after the word before it. Their sum over a line is the score of the whole
-line; lines where it is not are counted. The end of a line is a newline after a word.
+are those that it adds to its line, after the word before it. Together they are usually the pieces of the
+whole line; lines for which this does not hold are counted. The end of a line is a newline after a word.
 
-The pieces of a word may not depend on later words. A word that would change the pieces before it is cut as
-after a plain word.
+The pieces of a word must not depend on later words. If a word would change the pieces before it, it gets the
+pieces that it has after a plain word.
 
-Another program's model derives from `PieceModel` and defines only `target_log_probs`, the scores of windows.
+An adapter of another program derives from `PieceModel` and defines `target_log_probs`, the scores of windows.
 """
 
 # Shapes: B = batch, T = time, W = window (pieces that the model reads per call).
@@ -32,9 +32,9 @@ from lm_benchmarks.conventions import Cut, Lengths, Reader, Window
 from lm_benchmarks.conventions.rules import filled_up
 from wikitext_builder.dataset.vocabulary import EOS, UNK, Vocabulary
 
-MOST: Final = 4096  # pieces of a window that nobody chose: memory and time grow with it
-UNKNOWN: Final = 2048  # pieces of the window of a model that has none, as lm-evaluation-harness chooses
-SAMPLE: Final = 50  # words that show whether the tokenizer puts a space before a text
+MAX_DEFAULT_WINDOW: Final = 4096  # pieces; memory and time grow with it
+WINDOW_WITHOUT_LIMIT: Final = 2048  # pieces; lm-evaluation-harness chooses it for a model without a limit
+SAMPLE_WORDS: Final = 50  # they show whether the tokenizer puts a space before a text
 
 Pair = tuple[int, int]  # a word and the one before it, which is <eos> at the start of a line
 
@@ -43,31 +43,31 @@ class WordPieces:
     """Cuts words into pieces, each after the word before it."""
 
     def __init__(self, tokenizer: Any, vocabulary: Vocabulary) -> None:  # noqa: ANN401 - of transformers
-        """Find how the tokenizer starts a line, and cut each word after a plain one."""
+        """Find how the tokenizer starts a line, and cut each word after a plain word."""
         self._tokenizer = tokenizer
         self._words = vocabulary.tokens
         self._eos = vocabulary.ids[EOS]
-        self._known: dict[Pair, list[int]] = {}
+        self._pieces_of: dict[Pair, list[int]] = {}
         self._heads: dict[int, list[int]] = {}
         plain = [word for word in self._words if word.isalpha() and word not in (UNK, EOS)]
         self._plain = vocabulary.ids[plain[0]] if plain else vocabulary.ids[UNK]
         self._lead = ""
-        self._lead = self._find_lead([vocabulary.ids[word] for word in plain[:SAMPLE]])
+        self._lead = self._find_lead([vocabulary.ids[word] for word in plain[:SAMPLE_WORDS]])
         self.alone = self._cut_alone()
 
     def of_pairs(self, pairs: Sequence[Pair]) -> list[list[int]]:
-        """The pieces of words, each after the one before it."""
-        new = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
+        """Return the pieces of words, each after the word before it."""
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in self._pieces_of]
         if new:
             self._learn(new)
-        return [self._known[pair] for pair in pairs]
+        return [self._pieces_of[pair] for pair in pairs]
 
     def of_words(self, words: Sequence[int]) -> list[list[int]]:
-        """The pieces of words, by their ids, in their order; <eos> is before the first."""
+        """Return the pieces of a sequence of word ids; <eos> is before the first."""
         return self.of_pairs(list(zip(words, [self._eos, *words], strict=False)))
 
     def facts(self, words: Sequence[int]) -> dict[str, int | str]:
-        """How many lines are cut differently as a whole than word by word, and what their pieces lack."""
+        """Count the lines that are cut differently as a whole than word by word, and what pieces lack."""
         lines = [list(line) for is_end, line in groupby(words, self._eos.__eq__) if not is_end]
         texts = [" ".join(self._words[word] for word in line) for line in lines]
         ends = [self.of_pairs([(self._eos, line[-1])])[0] for line in lines]
@@ -81,39 +81,41 @@ class WordPieces:
         return {"lines_cut_otherwise": sum(map(ne, wholes, parts)), **decoding_facts(self._tokenizer, cut)}
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-        found: dict[str, Any] = self._tokenizer(list(texts), add_special_tokens=False) if texts else {}
-        return list(found.get("input_ids", ()))
+        answer: dict[str, Any] = self._tokenizer(list(texts), add_special_tokens=False) if texts else {}
+        return list(answer.get("input_ids", ()))
 
     def _find_lead(self, sample: Sequence[int]) -> str:
-        """A space before a line, unless the tokenizer puts one there itself."""
+        """Return what to put before a line: a space, unless the tokenizer adds one itself."""
         alone = self._encode([self._words[word] for word in sample])
         head = self._encode([self._words[self._plain]])[0]
         whole = self._encode([f"{self._words[self._plain]} {self._words[word]}" for word in sample])
-        same = sum(pieces == head + own for pieces, own in zip(whole, alone, strict=True))
-        return "" if sample and same > len(sample) / 2 else " "
+        unchanged = sum(
+            pieces == head + pieces_alone for pieces, pieces_alone in zip(whole, alone, strict=True)
+        )
+        return "" if sample and unchanged > len(sample) / 2 else " "
 
     def _cut_alone(self) -> list[list[int]]:
-        """Each word after a plain one; if it changes that one's pieces, by itself."""
+        """Cut each word after a plain word; alone, if it changes the pieces of the plain word."""
         plain = self._lead + self._words[self._plain]
         head = self._encode([plain])[0]
         wholes = self._encode([self._joined(plain, word) for word in range(len(self._words))])
-        found = []
+        cut = []
         for word, whole in enumerate(wholes):
-            own = _after(head, whole) or self._encode([self._joined("", word)])[0] or self._end_mark(word)
-            if not own:
+            pieces = _after(head, whole) or self._encode([self._joined("", word)])[0] or self._end_mark(word)
+            if not pieces:
                 raise HarnessError(
                     f"the tokenizer has no token for {self._words[word]!r}: its probability would be 1"
                 )
-            found.append(own)
-        return found
+            cut.append(pieces)
+        return cut
 
     def _end_mark(self, word: int) -> list[int]:
-        """The mark of a text's end, for the end of a line if the tokenizer drops newlines."""
+        """Return the mark of a text's end, for the end of a line if the tokenizer drops newlines."""
         mark = self._tokenizer.eos_token_id
         return [int(mark)] if word == self._eos and mark is not None else []
 
     def _joined(self, head: str, word: int) -> str:
-        """A line continued with a word."""
+        """Continue a line with a word."""
         if word == self._eos:
             return f"{head}\n"
         return f"{head} {self._words[word]}" if head else self._lead + self._words[word]
@@ -124,17 +126,17 @@ class WordPieces:
         starts = [word for word, _ in firsts if word != self._eos]
         cut = dict(zip(starts, self._encode([self._joined("", word) for word in starts]), strict=True))
         for word, previous in firsts:  # a blank line is a newline as after a word
-            self._known[word, previous] = cut.get(word) or self.alone[word]
+            self._pieces_of[word, previous] = cut.get(word) or self.alone[word]
         missing = [word for word in dict.fromkeys(before for _, before in inner) if word not in self._heads]
         heads = self._encode([self._lead + self._words[word] for word in missing])
         self._heads |= dict(zip(missing, heads, strict=True))
         texts = [self._joined(self._lead + self._words[before], word) for word, before in inner]
         for (word, before), whole in zip(inner, self._encode(texts), strict=True):
-            self._known[word, before] = _after(self._heads[before], whole) or self.alone[word]
+            self._pieces_of[word, before] = _after(self._heads[before], whole) or self.alone[word]
 
 
 def _after(head: list[int], whole: list[int]) -> list[int]:
-    """The pieces that follow a head; none if it is cut differently there."""
+    """Return the pieces that follow a head; none if the head is cut differently in the whole."""
     return whole[len(head) :] if whole[: len(head)] == head else []
 
 
@@ -145,45 +147,47 @@ class TextPieces:
         """Find the marks of a tokenizer."""
         self._tokenizer = tokenizer
         self._last: tuple[str, bool, Cut] | None = None
-        found = tokenizer.bos_token_id
-        self.bos: int | None = None if found is None else int(found)
+        bos = tokenizer.bos_token_id
+        self.bos: int | None = None if bos is None else int(bos)
         self.begin = begin_mark(tokenizer)
         self.begin_mark: str = tokenizer.decode([self.begin])
         first = tokenizer.encode("a", add_special_tokens=True)[:1]
         self.adds_bos = self.bos is not None and first == [self.bos]
 
     def cut(self, text: str, *, marks: bool) -> Cut:
-        """Cut a text; the last one is remembered, because conventions share texts. See `Tokenizer`."""
+        """Cut a text; the last result is cached, because conventions share texts. See `Tokenizer`."""
         if self._last is None or self._last[:2] != (text, marks):
             self._last = (text, marks, self._cut(text, marks=marks))
         return self._last[2]
 
     def _cut(self, text: str, *, marks: bool) -> Cut:
-        offsets = bool(self._tokenizer.is_fast)  # whether it says where in the text each piece is
-        found = self._tokenizer(text, add_special_tokens=marks, return_offsets_mapping=offsets, verbose=False)
-        pieces = tuple(found["input_ids"])
-        if offsets:
-            return Cut(pieces, _byte_ends(text, [end for _, end in found["offset_mapping"]]))
-        size = len(text.encode())  # no places are known: each piece has the same share
+        has_offsets = bool(self._tokenizer.is_fast)
+        answer = self._tokenizer(
+            text, add_special_tokens=marks, return_offsets_mapping=has_offsets, verbose=False
+        )
+        pieces = tuple(answer["input_ids"])
+        if has_offsets:
+            return Cut(pieces, _byte_ends(text, [end for _, end in answer["offset_mapping"]]))
+        size = len(text.encode())  # without offsets, all pieces get the same share
         return Cut(pieces, tuple(size * number // len(pieces) for number in range(1, len(pieces) + 1)))
 
 
 def begin_mark(tokenizer: Any) -> int:  # noqa: ANN401
-    """The piece before a text: the mark of a start or, if there is none, the mark of an end.
+    """Return the piece before a text: the mark of a start or, if there is none, the mark of an end.
 
     lm-evaluation-harness uses the same order.
     """
-    for found in (tokenizer.bos_token_id, tokenizer.eos_token_id):
-        if found is not None:
-            return int(found)
+    for piece in (tokenizer.bos_token_id, tokenizer.eos_token_id):
+        if piece is not None:
+            return int(piece)
     raise HarnessError("the tokenizer has neither a BOS nor an EOS token; expected one of them")
 
 
 def _byte_ends(text: str, ends: list[int]) -> tuple[int, ...]:
-    """The ends of pieces in UTF-8 bytes, from ends in characters.
+    """Convert ends of pieces from characters to UTF-8 bytes.
 
-    A mark has no place in the text and ends where the piece before it ends. White space that a tokenizer
-    counts to no piece belongs to the piece after it, or to the last one.
+    A mark has no place in the text and ends where the piece before it ends. White space without a piece
+    belongs to the piece after it, or to the last piece.
     """
     reached = list(accumulate(ends, max))
     if reached:
@@ -195,15 +199,15 @@ def _byte_ends(text: str, ends: list[int]) -> tuple[int, ...]:
 
 
 def rules_of(tokenizer: Any) -> str:  # noqa: ANN401
-    """All that decides how a tokenizer cuts: its own description, or its pieces if it has none."""
+    """Return what decides how a tokenizer cuts: its own description, or its pieces if it has none."""
     described = getattr(tokenizer, "backend_tokenizer", None)
     return described.to_str() if described is not None else repr(sorted(tokenizer.get_vocab().items()))
 
 
-class Past(NamedTuple):
-    """The state: the last W pieces of each text, right-aligned, how many there were, and the last word."""
+class PieceState(NamedTuple):
+    """The state: the last W pieces of each text, right-aligned, their number, and the last word."""
 
-    pieces_BW: Tensor  # int64; the first piece of a text is the model's own start
+    pieces_BW: Tensor  # int64; the first piece of a text is the model's begin mark
     count_B: Tensor  # int64, without the start
     word_B: Tensor  # int64
 
@@ -227,8 +231,8 @@ class PieceModel(ABC):
     ) -> None:
         """Match the words of a vocabulary with pieces.
 
-        The model reads at most `longest` pieces at once (None: any number). Without a `window` it reads as
-        many, at most MOST; without a `stride`, blocks are half of a window.
+        The model reads at most `longest` pieces at once (None: any number). The default `window` is as long,
+        but at most MAX_DEFAULT_WINDOW; the default `stride` is half of a window.
         """
         self.longest = longest
         self.window = _window(window, longest)
@@ -243,7 +247,7 @@ class PieceModel(ABC):
     @property
     @abstractmethod
     def digest(self) -> str:
-        """What identifies the model: a hash of its weights, or of all that is known of it."""
+        """A hash of the model's weights, or of everything known about it: it identifies the model."""
 
     @property
     def parameters(self) -> int | None:
@@ -252,98 +256,106 @@ class PieceModel(ABC):
 
     @property
     def implementation(self) -> dict[str, object]:
-        """What of the implementation decides digits, for signatures."""
+        """The facts of the implementation that decide digits, for signatures."""
         return {}
 
     @abstractmethod
     def target_log_probs(self, windows: Sequence[Window]) -> Iterator[Tensor]:
-        """Natural log-probabilities of the targets of each window, in float64, in order."""
+        """Yield natural log-probabilities of the targets of each window, in float64, in order."""
 
     def next_log_probs_of(self, inputs: Sequence[int]) -> Tensor | None:
-        """Natural log-probabilities of all pieces after some others; None if the model cannot give them."""
+        """Return natural log-probabilities of all pieces after `inputs`; None if the model cannot."""
         del inputs
         return None
 
     def piece_count(self, tokens: Tensor) -> int:
-        """The number of pieces of some words, the first of which starts a line."""
+        """Count the pieces of words, the first of which starts a line."""
         return sum(map(len, self.words.of_words(tokens.tolist())))
 
     def facts(self, tokens: Tensor) -> dict[str, int | str]:
-        """What the tokenizer does with some words, for signatures."""
+        """Return what the tokenizer does with words, for signatures."""
         return self.words.facts(tokens.tolist())
 
     def facts_of_texts(self, texts: Iterable[str]) -> dict[str, int | str]:
-        """What the tokenizer does with plain texts, for signatures."""
+        """Return what the tokenizer does with plain texts, for signatures."""
         tokenizer = self._tokenizer
         options: dict[str, bool] = {"add_special_tokens": False, "verbose": False}
         return decoding_facts(tokenizer, ((text, tokenizer(text, **options)["input_ids"]) for text in texts))
 
-    def initial_state(self, batch_size: int) -> Past:
-        """The start of a text: the model's own start."""
-        return Past(
+    def initial_state(self, batch_size: int) -> PieceState:
+        """Return the start of a text: the model's begin mark."""
+        return PieceState(
             torch.full((batch_size, self.window), self._begin),
             torch.zeros(batch_size, dtype=torch.int64),
             torch.full((batch_size,), self._eos),
         )
 
-    def __call__(self, tokens: Tensor, state: Past) -> tuple[Tensor, Past]:
+    def __call__(self, tokens: Tensor, state: PieceState) -> tuple[Tensor, PieceState]:
         """Score words (batch, time), in float64; see `LanguageModel`."""
-        jobs, pasts, counts, lengths = list[Window](), list[list[int]](), list[int](), list[int]()
-        read = torch.cat([state.word_B[:, None].cpu(), tokens.cpu()], dim=1)  # with the word before
-        words, before = (some.flatten().tolist() for some in (read[:, 1:], read[:, :-1]))
-        cut = self.words.of_pairs(list(zip(words, before, strict=True)))
+        windows, last_pieces, counts, lengths = list[Window](), list[list[int]](), list[int](), list[int]()
+        with_previous = torch.cat([state.word_B[:, None].cpu(), tokens.cpu()], dim=1)  # with the word before
+        words, before = (
+            columns.flatten().tolist() for columns in (with_previous[:, 1:], with_previous[:, :-1])
+        )
+        pieces_of = self.words.of_pairs(list(zip(words, before, strict=True)))
         time = tokens.shape[1]
         states = zip(state.pieces_BW.tolist(), state.count_B.tolist(), strict=True)
         for row, (past, count) in enumerate(states):
-            parts = cut[row * time : (row + 1) * time]
-            new = [piece for part in parts for piece in part]
+            parts = pieces_of[row * time : (row + 1) * time]
+            new_pieces = [piece for part in parts for piece in part]
             lengths += [len(part) for part in parts]
-            known = [*past, *new]
-            jobs += self._jobs(known, count, len(new))
-            pasts.append(known[len(known) - self.window :])
-            counts.append(count + len(new))
-        scores = torch.cat([torch.empty(0, dtype=torch.float64), *self.target_log_probs(jobs)])
-        words_of = torch.arange(len(lengths)).repeat_interleave(torch.tensor(lengths, dtype=torch.int64))
-        summed = torch.zeros(len(lengths), dtype=torch.float64).index_add_(0, words_of, scores)
-        after = Past(torch.tensor(pasts).reshape(state.pieces_BW.shape), torch.tensor(counts), read[:, -1])
+            history = [*past, *new_pieces]
+            windows += self._windows_of(history, count, len(new_pieces))
+            last_pieces.append(history[len(history) - self.window :])
+            counts.append(count + len(new_pieces))
+        scores = torch.cat([torch.empty(0, dtype=torch.float64), *self.target_log_probs(windows)])
+        word_of_piece = torch.arange(len(lengths)).repeat_interleave(torch.tensor(lengths, dtype=torch.int64))
+        summed = torch.zeros(len(lengths), dtype=torch.float64).index_add_(0, word_of_piece, scores)
+        after = PieceState(
+            torch.tensor(last_pieces).reshape(state.pieces_BW.shape),
+            torch.tensor(counts),
+            with_previous[:, -1],
+        )
         return summed.reshape(tokens.shape).to(tokens.device), after
 
     @cached_property
     def text_pieces(self) -> TextPieces:
-        """How its tokenizer cuts plain texts."""
+        """The tokenizer, for plain texts."""
         return TextPieces(self._tokenizer)
 
     def window_nats(self, windows: Sequence[Window]) -> list[float]:
-        """-log p of the targets of each window. Windows of about the same length are read together."""
-        order = sorted(range(len(windows)), key=lambda place: len(windows[place].inputs))
-        found = [0.0] * len(windows)
-        scored = self.target_log_probs([windows[place] for place in order])
-        for place, scores in zip(order, scored, strict=True):
-            found[place] = -float(scores.sum())
-        return found
+        """Return -log p of the targets of each window. Windows of about the same length are read together."""
+        order = sorted(range(len(windows)), key=lambda index: len(windows[index].inputs))
+        nats = [0.0] * len(windows)
+        scored = self.target_log_probs([windows[index] for index in order])
+        for index, scores in zip(order, scored, strict=True):
+            nats[index] = -float(scores.sum())
+        return nats
 
-    def _jobs(self, known: list[int], count: int, new: int) -> Iterator[Window]:
-        """The blocks of the new pieces; `known` is W earlier pieces and the new ones."""
-        offset = self.window - 1 - count  # index in `known` of the start of the text; can be negative
+    def _windows_of(self, history: list[int], count: int, new_count: int) -> Iterator[Window]:
+        """Yield the blocks of the new pieces; `history` is W earlier pieces and the new ones."""
+        offset = self.window - 1 - count  # index in `history` of the start of the text; can be negative
         first = count
-        while first < count + new:
+        while first < count + new_count:
             block_end = (first // self.stride + 1) * self.stride
-            end = min(block_end, count + new)
+            end = min(block_end, count + new_count)
             begin = max(0, block_end - self.window)
-            yield Window(known[offset + begin : offset + end], known[offset + first + 1 : offset + end + 1])
+            yield Window(
+                history[offset + begin : offset + end], history[offset + first + 1 : offset + end + 1]
+            )
             first = end
 
 
-def page_nats(reader: Reader, window: int, text: str) -> tuple[float, int]:
-    """-log p of a plain text, and the number of its pieces, as lm-evaluation-harness scores a page."""
-    windows = list(filled_up(text, reader.text_pieces, Lengths(window, None)))
-    return sum(reader.window_nats(windows)), sum(len(one.targets) for one in windows)
+def page_nats(reader: Reader, length: int, text: str) -> tuple[float, int]:
+    """Return -log p of a plain text and the number of its pieces, as lm-evaluation-harness scores a page."""
+    windows = list(filled_up(text, reader.text_pieces, Lengths(length, None)))
+    return sum(reader.window_nats(windows)), sum(len(window.targets) for window in windows)
 
 
-def _window(asked: int | None, longest: int | None) -> int:
-    if asked is None:
-        return min(longest or UNKNOWN, MOST)
-    if asked < 1 or (longest is not None and asked > longest):
+def _window(window: int | None, longest: int | None) -> int:
+    if window is None:
+        return min(longest or WINDOW_WITHOUT_LIMIT, MAX_DEFAULT_WINDOW)
+    if window < 1 or (longest is not None and window > longest):
         limit = "1 or more" if longest is None else f"1 to {longest}, what the model can read"
-        raise HarnessError(f"window {asked}; expected {limit}")
-    return asked
+        raise HarnessError(f"window {window}; expected {limit}")
+    return window

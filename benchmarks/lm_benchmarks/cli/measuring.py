@@ -12,7 +12,16 @@ import click
 import msgspec
 
 import lm_benchmarks as lb
-from lm_benchmarks.choices import BATCH, CHECKED, CHUNK, ENDING_OF, FORMATS, PAPER, RESAMPLES, HarnessError
+from lm_benchmarks.choices import (
+    BATCH,
+    CHECKED,
+    CHUNK,
+    FILE_ENDINGS,
+    FORMATS,
+    PAPER,
+    PERMUTATIONS,
+    HarnessError,
+)
 from lm_benchmarks.cli.options import (
     PROGRAM,
     Bars,
@@ -167,8 +176,8 @@ def conventions(*, form: str, out: Path | None, **options: Any) -> None:
     MODEL should be a subword model, transformers:FOLDER; only two conventions fit a word-level model. With
     --results, an interrupted command resumes: what the file already contains is not measured again.
     """
-    if out and out.is_file() and out.suffix != ENDING_OF[form]:  # perhaps the model, or its text
-        raise HarnessError(f"--out: {out} is there, and no {ENDING_OF[form]} file; choose another")
+    if out and out.is_file() and out.suffix != FILE_ENDINGS[form]:  # perhaps the model, or its text
+        raise HarnessError(f"--out: {out} is there, and no {FILE_ENDINGS[form]} file; choose another")
     with show_progress() as progress:
         found = lb.measure_conventions(command=(PROGRAM, *sys.argv[1:]), progress=progress, **options)
     table = lb.write_conventions(found, form)
@@ -186,7 +195,9 @@ def conventions(*, form: str, out: Path | None, **options: Any) -> None:
 @split_option("test")
 @click.option("--reference", default="", help="A model that has read neither; its difference is subtracted.")
 @level_option
-@click.option("--resamples", default=RESAMPLES, type=WholeRange(100, 10**6), help="Number of permutations.")
+@click.option(
+    "--resamples", default=PERMUTATIONS, type=WholeRange(100, 10**6), help="Number of permutations."
+)
 @check_option
 @model_options
 @json_option

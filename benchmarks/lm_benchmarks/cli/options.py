@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from lm_benchmarks.choices import LEVEL, OPTIONS, ModelOption
+from lm_benchmarks.choices import CONFIDENCE_LEVEL, OPTIONS, ModelOption
 from ps_models.errors import needed_packages
 from wikitext_builder.cli.command_line import ANY, Decorated, RealRange, WholeRange
 from wikitext_builder.progress import Progress, show_progress
@@ -60,17 +60,19 @@ class Bars(ExitStack):
 
 def model_options(command: Decorated, *, windows: bool = True) -> Decorated:
     """What a model may need to be loaded, with its windows if the command does not choose them itself."""
-    for name, one in reversed(list(OPTIONS.items())):
-        if windows or one.windows:
+    for name, option in reversed(list(OPTIONS.items())):
+        if windows or option.windows:
             words = f"--{name.replace('_', '-')}"
-            command = click.option(words, default=one.default, type=_type(one), help=one.help)(command)
+            command = click.option(words, default=option.default, type=_type(option), help=option.help)(
+                command
+            )
     return command
 
 
 window_model_options: Final = partial(model_options, windows=False)
 
 level_option: Final = click.option(
-    "--level", default=LEVEL, type=RealRange(0.5, 0.9999), help="Confidence level."
+    "--level", default=CONFIDENCE_LEVEL, type=RealRange(0.5, 0.9999), help="Confidence level."
 )
 
 
@@ -84,11 +86,11 @@ def data_option(about: str) -> Callable[[Decorated], Decorated]:
 check_option: Final = click.option("--check/--no-check", default=True, help="Check the invariants of models.")
 
 
-def _type(one: ModelOption) -> click.ParamType[Any]:
-    if one.choices:
-        return click.Choice(one.choices)
-    if one.kind is float:
-        return RealRange(one.above, one.most, min_open=True)
-    if one.kind is int:
-        return WholeRange(one.least or 0, one.most)
+def _type(option: ModelOption) -> click.ParamType[Any]:
+    if option.choices:
+        return click.Choice(option.choices)
+    if option.kind is float:
+        return RealRange(option.above, option.maximum, min_open=True)
+    if option.kind is int:
+        return WholeRange(option.minimum or 0, option.maximum)
     return click.STRING

@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 import lm_benchmarks as lb
-from lm_benchmarks.choices import COMPARE_ONLY, ENOUGH, MUST_AGREE, SIZES, SKEWED, TITLE
+from lm_benchmarks.choices import COMPARE_ONLY, MIN_DEGREES, MUST_AGREE, REPORT_TITLE, SIZES, TARGET_POWER
 from lm_benchmarks.cli.options import ModelCommand, data_option, level_option
 from lm_benchmarks.metrics import METRICS
 from ps_models.cli import split_option
@@ -198,13 +198,13 @@ def _show_power(found: lb.Power) -> None:
     click.echo("\n".join(aligned(lines)))
     click.echo(
         f"power: how often a {100 * found.level:.4g}% interval excludes zero at this difference\n"
-        f"detectable: with a power of {ENOUGH:.0%}\n"
+        f"detectable: with a power of {TARGET_POWER:.0%}\n"
         f"spread: of the difference over passages, in nats per token (standard deviation).\n"
         f"  Of pairs of models in this project's records whose perplexities are within 10%\n"
         f"  of each other, a tenth vary less than alike, half less than usual, nine tenths\n"
         f"  less than unlike"
     )
-    if found.degrees < SKEWED:
+    if found.degrees < MIN_DEGREES:
         click.echo("few passages, or few long ones: skewed differences are detected less often than stated")
 
 
@@ -225,7 +225,7 @@ def _rounded_up(number: float) -> str:
 @click.command(cls=ModelCommand)
 @click.argument("results", type=ANY, nargs=-1, required=True)
 @click.option("--out", type=OUTPUT_FILE, required=True, help="Report to write: .md, .tex, .csv or .html.")
-@click.option("--title", default=TITLE, help="Report title.")
+@click.option("--title", default=REPORT_TITLE, help="Report title.")
 @click.option("--published/--no-published", default=True, help="Include published numbers.")
 @click.option("--log", "logs", type=ANY, multiple=True, help="Training run of ps-models to plot; repeatable.")
 @click.option("--columns", metavar="A,B,…", default="", help="Table columns to show, by their printed names.")

@@ -1,8 +1,8 @@
-"""What a convention is: the rule by which a tool makes its number of a text, in parts that can be proven.
+"""What a convention is: the rule by which a tool computes its number of a text, in parts that can be tested.
 
-A rule prepares the file, cuts it into windows, and makes a number of their scores (`rules.py`). Nothing there
-reads a file or runs a model: the same functions serve every model of pieces, and a test can follow them by
-hand.
+A rule prepares the file, cuts it into windows, and computes a number from their scores (`rules.py`). Nothing
+there reads a file or runs a model: the same functions serve every subword model, and a test can follow them
+by hand.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ RAW: Final = "raw"
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What the model reads in one call, and what is scored at its end."""
+    """What the model reads in one call, and what is scored at the end of it."""
 
     inputs: Sequence[int]
     targets: Sequence[int]  # the last one follows the last input
     text_bytes: int = 0  # UTF-8 of the text that the targets stand for
-    weight: float = 1.0  # of the mean of its losses, where the tool weighs means
+    weight: float = 1.0  # of the mean of its losses, if the tool weighs means
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,51 +32,51 @@ class Cut:
     ends: tuple[int, ...]  # UTF-8 bytes of the text up to the end of each piece; never decreasing
 
     def window(self, inputs: Sequence[int], begin: int, end: int, *, weight: float = 1.0) -> Window:
-        """A window with pieces begin to end - 1 as targets; `inputs` are all before the last of them."""
+        """Make a window with pieces begin to end - 1 as targets; `inputs` are all before the last one."""
         before = self.ends[begin - 1] if begin else 0
         return Window(inputs, self.pieces[begin:end], self.ends[end - 1] - before, weight)
 
 
 class Lengths(NamedTuple):
-    """How long windows are."""
+    """The lengths of windows."""
 
     window: int  # pieces
-    stride: int | None  # pieces from one window to the next; None: the rule has none
+    stride: int | None  # pieces from one window to the next; None: the rule has no stride
     longest: int | None = None  # pieces that the model can read; None: any number
 
 
 class Tokenizer(Protocol):
-    """Cuts texts into pieces, and knows the marks of its model."""
+    """Cuts texts into pieces, and has the marks of its model."""
 
-    bos: int | None  # the mark of a start
-    begin: int  # the mark of a start or, if there is none, the mark of an end
-    begin_mark: str  # as text
-    adds_bos: bool  # it puts the mark of a start before a text
+    bos: int | None  # the mark of a start; None: it has none
+    begin: int  # `bos`, or the mark of an end if there is no `bos`
+    begin_mark: str  # `begin` as text
+    adds_bos: bool  # True: it puts `bos` before a text
 
     def cut(self, text: str, *, marks: bool) -> Cut:
-        """Cut a text into pieces, with the marks that the tokenizer adds by itself or without."""
+        """Cut a text into pieces, with or without the marks that the tokenizer adds by itself."""
 
 
 class Reader(Protocol):
-    """A model of pieces that reads windows."""
+    """A subword model that reads windows."""
 
-    longest: int | None  # pieces that it can read at once; None: any number
+    longest: int | None  # the greatest number of pieces that it can read at once; None: any number
 
     @property
     def text_pieces(self) -> Tokenizer:
-        """How its tokenizer cuts plain texts."""
+        """Its tokenizer, for plain texts."""
 
     def window_nats(self, windows: Sequence[Window]) -> list[float]:
-        """-log p of the targets of each window."""
+        """Return -log p of the targets of each window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A text as the tool gives it to its tokenizer."""
+    """A text in the form that the tool gives to its tokenizer."""
 
     text: str
     file_bytes: int  # UTF-8 of the part of the file that it stands for
-    words: int = 0  # where the tool divides by words, how many
+    words: int = 0  # the divisor, if the tool divides by words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,40 +99,40 @@ Number = Callable[[Sequence[Scored], Sequence[Prepared]], float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """How a number is made of a file."""
+    """How a number is computed from a file."""
 
-    prepare: Callable[[str], Sequence[Prepared]]  # the text of the file as the tool's tokenizer gets it
-    windows: Windows  # each text in windows
-    number: Number  # of the scores of all windows
+    prepare: Callable[[str], Sequence[Prepared]]  # the file's text in the form for the tool's tokenizer
+    windows: Windows  # cuts a text into windows
+    number: Number  # computes the number from the scores of all windows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Convention:
-    """How a tool computes its perplexity, and what is known about it."""
+    """How a tool computes its perplexity, with sources."""
 
     name: str
     signature: str  # its name in signatures, with the version or commit that was read
     scored: str  # what is scored
     context: str  # what the model sees before it
     normaliser: str  # what the sum is divided by
-    preparation: str  # of the text
+    preparation: str  # how the text is prepared
     source: str  # where the rule was read: repository, file, commit
-    proof: str  # how it is known that ours is the same
-    known: tuple[str, ...] = ()  # published numbers, with their sources
-    text: str = "file"  # the form of the text, in a word for signatures
-    passage: str = "window"  # what an interval of a difference draws from, in a word for signatures
-    file: str = RAW  # the raw file, or `tokens`: the file of tokens
+    proof: str  # what shows that ours gives the same number
+    published: tuple[str, ...] = ()  # numbers with their sources
+    text: str = "file"  # the form of the text, as signatures name it
+    passage: str = "window"  # the unit that intervals of differences sample, as signatures name it
+    file: str = RAW  # the raw file; or `tokens`, the tokenized file
     window: int | None = None  # pieces; None: as many as the model can read
     stride: int | None = None  # pieces; None: the windows do not overlap
-    can_stride: bool = False  # the tool has an option for overlapping windows
-    rule: Rule | None = None  # None: it is measured word by word
+    can_stride: bool = False  # True: the tool has an option for overlapping windows
+    rule: Rule | None = None  # None: text is scored word by word
 
     def lengths(self, longest: int | None, window: int | None = None, stride: int | None = None) -> Lengths:
         """Return the window lengths for a model that can read `longest` tokens; None: any number.
 
         The default window is the convention's, or the model's if that is shorter.
         """
-        rule = min(one for one in (self.window, longest, 2**31) if one is not None)
-        chosen = rule if window is None else window
+        default = min(limit for limit in (self.window, longest, 2**31) if limit is not None)
+        chosen = default if window is None else window
         step = self.stride if stride is None else stride
         return Lengths(chosen, None if step is None else min(step, chosen), longest)

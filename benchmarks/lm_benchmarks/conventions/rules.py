@@ -1,8 +1,8 @@
-r"""The functions that conventions are made of: prepare a file, cut a text into windows, make a number.
+r"""The functions that conventions consist of: prepare a file, cut a text into windows, compute a number.
 
 `conventions.toml` names them; REGISTRY has its conventions. Where a tool fails, the function raises a
 HarnessError that says so. Rows are those of the data set `wikitext` on Hugging Face's hub: one per line of
-the official file, with its spaces and its newline; a line of white space is the empty string.
+the official file, with its spaces and its newline; a line of only white space is the empty string.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from lm_benchmarks.conventions import Convention, Lengths, Prepared, Rule, Score
 from lm_benchmarks.lm_eval import pages_of, plain_text, word_count
 from ps_models.signature import Score
 
-LLAMA_CPP_MULTIPLE: Final = 256  # pieces: with a stride, the tool's context is a multiple of this
+LLAMA_CPP_MULTIPLE: Final = 256  # pieces; with a stride, the tool's context is a multiple of this
 
 
 # ---- prepare ----
 
 
 def rows_of(file: str) -> list[str]:
-    r"""The rows of a file.
+    r"""Return the rows of a file.
 
     >>> rows_of(" \n = Tea = \n \n Tea is a drink . \n")
     ['', ' = Tea = \n', '', ' Tea is a drink . \n']
@@ -37,7 +37,7 @@ def rows_of(file: str) -> list[str]:
 
 
 def joined_rows(file: str) -> list[Prepared]:
-    r"""The rows with two newlines between them, so that each blank line becomes several newlines.
+    r"""Join the rows with two newlines, so that each blank line becomes several newlines.
 
     >>> joined_rows(" \n = Tea = \n")[0].text
     '\n\n = Tea = \n'
@@ -46,18 +46,18 @@ def joined_rows(file: str) -> list[Prepared]:
 
 
 def file_without_last_newline(file: str) -> list[Prepared]:
-    """The file without its final newline, which llama.cpp removes."""
+    """Return the file without its final newline, which llama.cpp removes."""
     text = file.removesuffix("\n")
     return [_whole(text, text)]
 
 
 def pages(file: str) -> list[Prepared]:
-    """Each page as it is in the file."""
+    """Return each page as it is in the file."""
     return [_whole(page, page) for page in pages_of(file)]
 
 
 def plain_pages(file: str) -> list[Prepared]:
-    """Each page, without tokenization."""
+    """Return each page, without tokenization."""
     return [_whole(page, plain_text(page), word_count(page)) for page in pages_of(file)]
 
 
@@ -69,7 +69,7 @@ def _whole(source: str, text: str, words: int = 0) -> Prepared:
 
 
 def whole_chunks(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
-    """GPTQ: chunks of L pieces without their first one; a rest shorter than a chunk is dropped.
+    """GPTQ: chunks of L pieces without their first piece; a remainder shorter than a chunk is dropped.
 
     The mean of a chunk's L - 1 losses weighs L, as if the first piece had been scored too.
     """
@@ -80,7 +80,7 @@ def whole_chunks(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[
 
 
 def second_halves(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
-    """llama.cpp: chunks of n_ctx pieces; BOS replaces the first one if the model adds BOS.
+    """llama.cpp: chunks of n_ctx pieces; BOS replaces the first piece if the model adds BOS.
 
     Half of a chunk is read before the first prediction that counts. With a stride, chunks overlap and the
     last `stride` pieces of each are scored; there BOS has no effect, because it is set too late. That is
@@ -105,7 +105,7 @@ def second_halves(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator
 
 
 def _llama_cpp_length(lengths: Lengths) -> int:
-    """Pieces of a chunk: with a stride half of it more, and then a multiple of 256."""
+    """Return the pieces of a chunk: with a stride, half a stride more, rounded up to a multiple of 256."""
     length = lengths.window
     if lengths.stride is not None:
         length = math.ceil((length + lengths.stride // 2) / LLAMA_CPP_MULTIPLE) * LLAMA_CPP_MULTIPLE
@@ -122,8 +122,8 @@ def new_pieces(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Wi
 
     The mean loss of a window is weighted by one less than its new pieces. That is its number of losses only
     in the first window, whose first piece is not predicted: later windows weigh slightly too little. A last
-    window of a single piece, which is possible without overlap, has no loss: the page's code then prints nan,
-    and here it is left out.
+    window of a single piece, which is possible without overlap, has no loss: the page's code then prints nan;
+    here it is skipped.
     """
     cut = tokenizer.cut(text, marks=True)
     pieces, stride = cut.pieces, lengths.stride or lengths.window
@@ -139,15 +139,15 @@ def new_pieces(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Wi
 
 
 def filled_up(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
-    """lm-evaluation-harness: disjoint windows, each after the piece before it; the last one is filled up.
+    """lm-evaluation-harness: disjoint windows, each with the piece before it; the last one is filled up.
 
     Marks that the tokenizer adds are pieces of the text, unless the text has the first one already.
     """
     cut = tokenizer.cut(text, marks=not text.startswith(tokenizer.begin_mark))
-    known = (tokenizer.begin, *cut.pieces)
+    inputs = (tokenizer.begin, *cut.pieces)
     for begin in range(0, len(cut.pieces), lengths.window):
         end = min(begin + lengths.window, len(cut.pieces))
-        yield cut.window(known[max(0, end - lengths.window) : end], begin, end)
+        yield cut.window(inputs[max(0, end - lengths.window) : end], begin, end)
 
 
 def chunks_after_begin(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Iterator[Window]:
@@ -162,43 +162,43 @@ def chunks_after_begin(text: str, tokenizer: Tokenizer, lengths: Lengths) -> Ite
 
 
 def mean_perplexity(scored: Sequence[Scored], _texts: Sequence[Prepared]) -> float:
-    """The exponential of the mean loss of all targets."""
-    return _exp(sum(one.nats for one in scored) / sum(one.pieces for one in scored))
+    """Return the exponential of the mean loss of all targets."""
+    return _exp(sum(window.nats for window in scored) / sum(window.pieces for window in scored))
 
 
 def weighted_perplexity(scored: Sequence[Scored], _texts: Sequence[Prepared]) -> float:
-    """The exponential of the mean of the windows' mean losses, weighted."""
-    weights = sum(one.weight for one in scored)
-    return _exp(sum(one.mean * one.weight for one in scored) / weights) if weights else math.nan
+    """Return the exponential of the weighted mean of the windows' mean losses."""
+    weights = sum(window.weight for window in scored)
+    return _exp(sum(window.mean * window.weight for window in scored) / weights) if weights else math.nan
 
 
 def word_perplexity(scored: Sequence[Scored], texts: Sequence[Prepared]) -> float:
-    """lm-evaluation-harness: all nats over the words of the pages as they are in the file."""
-    return _exp(sum(one.nats for one in scored) / sum(text.words for text in texts))
+    """lm-evaluation-harness: all nats per word of the pages as they are in the file, as a perplexity."""
+    return _exp(sum(window.nats for window in scored) / sum(text.words for text in texts))
 
 
 def bits_per_byte(scored: Sequence[Scored], texts: Sequence[Prepared]) -> float:
-    """All bits over all bytes. A compression rate in percent is 12.5 times this."""
-    return sum(one.nats for one in scored) / math.log(2) / sum(text.file_bytes for text in texts)
+    """Return all bits over all bytes. A compression rate in percent is 12.5 times this."""
+    return sum(window.nats for window in scored) / math.log(2) / sum(text.file_bytes for text in texts)
 
 
 def _exp(nats: float) -> float:
-    """The exponential; infinite where it does not fit a float."""
+    """Return the exponential; infinite if it does not fit a float."""
     return Score(nats, 1).perplexity
 
 
 FUNCTIONS: Final[dict[str, Any]] = {
-    name.replace("_", "-"): one for name, one in globals().items() if isfunction(one)
+    name.replace("_", "-"): function for name, function in globals().items() if isfunction(function)
 }
 """The functions of this module, by their names in `conventions.toml`."""
 
 
 def _convention(
-    name: str, *, prepare: str = "", windows: str = "", number: str = "", **said: Any
+    name: str, *, prepare: str = "", windows: str = "", number: str = "", **fields: Any
 ) -> Convention:
     parts = {"prepare": prepare, "windows": windows, "number": number}
-    rule = Rule(**{part: FUNCTIONS[named] for part, named in parts.items()}) if prepare else None
-    return Convention(name=name, rule=rule, **said | {"known": tuple(said.get("known", ()))})
+    rule = Rule(**{part: FUNCTIONS[function] for part, function in parts.items()}) if prepare else None
+    return Convention(name=name, rule=rule, **fields | {"published": tuple(fields.get("published", ()))})
 
 
 REGISTRY: Final[dict[str, Convention]] = {
@@ -208,5 +208,5 @@ REGISTRY: Final[dict[str, Convention]] = {
     ).items()
 }
 
-CONVENTIONS: Final = {name: one.signature for name, one in REGISTRY.items()}
-"""Conventions of what is counted: their names, and the names in signatures."""
+CONVENTIONS: Final = {name: convention.signature for name, convention in REGISTRY.items()}
+"""The names of conventions of what is counted, and their names in signatures."""

@@ -28,7 +28,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
-from lm_benchmarks.choices import EXACT, FEWEST, LEVEL, MUST_AGREE, NEARLY_ALL, HarnessError
+from lm_benchmarks.choices import (
+    CONFIDENCE_LEVEL,
+    EXACT,
+    MAX_PASSAGE_SHARE,
+    MIN_PASSAGES,
+    MUST_AGREE,
+    HarnessError,
+)
 from lm_benchmarks.measuring.select import expect_alike, find_runs, last_of_models, with_distinct_models
 from lm_benchmarks.metrics import METRICS, Metric, Sums
 from lm_benchmarks.records import Result, read_results
@@ -65,9 +72,9 @@ def expect_level(level: float) -> None:
 
 def why_no_sample(counts: Numbers) -> str:
     """Say why passages of these lengths cannot show chance; empty if they can."""
-    if len(counts) < FEWEST:
+    if len(counts) < MIN_PASSAGES:
         return "too few for an interval"
-    if (share := counts.max() / counts.sum()) > NEARLY_ALL:
+    if (share := counts.max() / counts.sum()) > MAX_PASSAGE_SHARE:
         return f"one has {share:.0%} of the text, which is too much for an interval"
     return ""
 
@@ -185,7 +192,7 @@ def compare(
     data: str = "",
     split: str = "test",
     metric: str = "perplexity",
-    level: float = LEVEL,
+    level: float = CONFIDENCE_LEVEL,
     allow: Collection[str] = (),
 ) -> ModelDifference:
     """Compare two models whose results are in a file.
@@ -227,7 +234,7 @@ def compare_runs(
     second: Sequence[Result],
     *,
     metric: str = "perplexity",
-    level: float = LEVEL,
+    level: float = CONFIDENCE_LEVEL,
     allow: Collection[str] = (),
 ) -> ModelDifference:
     """Compare two models, each by its runs with different seeds; see `compare`."""

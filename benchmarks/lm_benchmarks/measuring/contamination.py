@@ -26,7 +26,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import norm
 from scipy.stats import permutation_test
 
-from lm_benchmarks.choices import FEWEST, LEVEL, RESAMPLES, HarnessError
+from lm_benchmarks.choices import CONFIDENCE_LEVEL, MIN_PASSAGES, PERMUTATIONS, HarnessError
 from lm_benchmarks.measuring.compare import Numbers, expect_level
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.metrics import METRICS, Sums
@@ -110,8 +110,8 @@ def contamination(
     after: str | Path,
     split: str = "test",
     reference: str = "",
-    level: float = LEVEL,
-    resamples: int = RESAMPLES,
+    level: float = CONFIDENCE_LEVEL,
+    resamples: int = PERMUTATIONS,
     seed: int = 1,
     progress: Progress = no_progress,
     **options: Any,
@@ -140,10 +140,10 @@ def contamination(
     shared = sides, split, progress, {**options, "seed": seed}
     earlier, later = _scored(model, *shared)
     places = nearest_pairs(earlier, later)
-    if len(places) < FEWEST:
+    if len(places) < MIN_PASSAGES:
         raise HarnessError(
-            f"{len(places)} pairs of articles of about the same length; expected {FEWEST} or more: use larger"
-            " datasets"
+            f"{len(places)} pairs of articles of about the same length; expected {MIN_PASSAGES} or more: use"
+            " larger datasets"
         )
     pairs = [(earlier[old], later[new]) for old, new in places]
     control = list[Pair]()
@@ -250,8 +250,8 @@ def chance_of_easier(
     pairs: Sequence[Pair],
     control: Sequence[Pair] = (),
     *,
-    level: float = LEVEL,
-    resamples: int = RESAMPLES,
+    level: float = CONFIDENCE_LEVEL,
+    resamples: int = PERMUTATIONS,
     seed: int = 1,
 ) -> tuple[float, float]:
     """How often random sides make the earlier articles as much easier, and what would be found.

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import nctdtr, stdtrit
 
-from lm_benchmarks.choices import ENOUGH, LEVEL, HarnessError
+from lm_benchmarks.choices import CONFIDENCE_LEVEL, TARGET_POWER, HarnessError
 from lm_benchmarks.measuring.compare import (
     Numbers,
     degrees_of_freedom,
@@ -70,7 +70,7 @@ def power(
     difference: str | float,
     perplexity: float | None = None,
     split: str = "test",
-    level: float = LEVEL,
+    level: float = CONFIDENCE_LEVEL,
 ) -> Power:
     """Estimate how often `compare` would find a difference, and which one it finds in four of five cases.
 
@@ -144,7 +144,7 @@ def power_of(
     difference: float,
     spread: float,
     counts: Numbers,
-    level: float = LEVEL,
+    level: float = CONFIDENCE_LEVEL,
     hardness: float = HARDNESS,
 ) -> float:
     """How often an interval is without zero, and on the right side of it.
@@ -160,7 +160,9 @@ def power_of(
     return float(1 - nctdtr(degrees, difference / (spread * truth), needed))
 
 
-def detectable(spread: float, counts: Numbers, level: float = LEVEL, enough: float = ENOUGH) -> float | None:
+def detectable(
+    spread: float, counts: Numbers, level: float = CONFIDENCE_LEVEL, enough: float = TARGET_POWER
+) -> float | None:
     """The smallest difference in nats per token that is found with enough power; None: there is none."""
     if power_of(LARGEST, spread, counts, level) < enough:
         return None

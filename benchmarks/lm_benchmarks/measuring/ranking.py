@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from lm_benchmarks.choices import LEVEL, MUST_AGREE, HarnessError
+from lm_benchmarks.choices import CONFIDENCE_LEVEL, MUST_AGREE, HarnessError
 from lm_benchmarks.measuring.compare import (
     ModelDifference,
     compare_runs,
@@ -88,7 +88,7 @@ def compare_all(
     data: str = "",
     split: str = "test",
     metric: str = "perplexity",
-    level: float = LEVEL,
+    level: float = CONFIDENCE_LEVEL,
     allow: Collection[str] = (),
 ) -> Ranking:
     """Compare all models of a file with each other.
@@ -154,7 +154,7 @@ def rank(
     *,
     split: str = "test",
     metric: str = "perplexity",
-    level: float = LEVEL,
+    level: float = CONFIDENCE_LEVEL,
     allow: Collection[str] = (),
     left_out: Iterable[tuple[str, str]] = (),
 ) -> Ranking:
@@ -205,7 +205,9 @@ def _best_first(models: Iterable[Sequence[Result]], metric: Metric) -> list[Sequ
     return sorted(models, key=lambda runs: (mean_number(runs, metric), runs[0].model))
 
 
-def ranks_of(results: Sequence[Result], metric: str = "perplexity", level: float = LEVEL) -> list[str]:
+def ranks_of(
+    results: Sequence[Result], metric: str = "perplexity", level: float = CONFIDENCE_LEVEL
+) -> list[str]:
     """The interval of ranks of each result, in their order.
 
     Empty if it does not compare with most others, or if the passages are too few for any interval.

@@ -16,7 +16,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from lm_benchmarks.adapters.piece_model import UNKNOWN, PieceModel, page_nats
+from lm_benchmarks.adapters.piece_model import WINDOW_WITHOUT_LIMIT, PieceModel, page_nats
 from lm_benchmarks.choices import BATCH, BEGINNING, CHUNK, LM_EVAL, PAPER, HarnessError
 from lm_benchmarks.conventions import RAW, Reader
 from lm_benchmarks.conventions.rules import CONVENTIONS, REGISTRY
@@ -273,7 +273,8 @@ class _Run:
         """Page by page, as plain text: as lm-evaluation-harness does."""
         assert self.loaded.reader is not None  # noqa: S101 - for mypy: the caller has looked
         # The tool's window is all that a model can read, also where ours is shorter by default.
-        window, stride = self.inputs.window or self.loaded.reader.longest or UNKNOWN, self.inputs.stride
+        window = self.inputs.window or self.loaded.reader.longest or WINDOW_WITHOUT_LIMIT
+        stride = self.inputs.stride
         if stride is not None and stride != window:
             raise HarnessError(
                 f"--stride {stride} with --convention {self.protocol.convention}: its windows do not overlap;"

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from lm_benchmarks.choices import COMPARE_ONLY, LOST, MUST_AGREE, NORMALIZES, HarnessError
+from lm_benchmarks.choices import CHARACTERS_LOST, COMPARE_ONLY, MUST_AGREE, NORMALIZES, HarnessError
 from lm_benchmarks.records import Result, Trained, portable
 
 
@@ -206,9 +206,9 @@ def _unlike(first: Result, second: Result) -> dict[str, tuple[str, str]]:
     """The fields in which two results are not alike, with their values."""
     found = {}
     for field in UNLIKE:
-        absent = "0" if field == LOST else "-"
+        absent = "0" if field == CHARACTERS_LOST else "-"
         one, other = (result.signature.get(field, absent) for result in (first, second))
-        if one != other or (field == LOST and one != absent):
+        if one != other or (field == CHARACTERS_LOST and one != absent):
             found[field] = one, other
     return found
 

@@ -1,4 +1,4 @@
-"""Results as tables: which are in one table, how rows are ordered and compared, and what a reader wants.
+"""Collects results in tables: which share a table, how rows are ordered and compared, and chosen columns.
 
 Groups of words have tables of their own: how well each model predicts them, with error bars.
 """
@@ -19,34 +19,45 @@ from lm_benchmarks.measuring.ranking import ranks_of
 from lm_benchmarks.measuring.select import identity_of, why_unlike
 from lm_benchmarks.records import Result, TokenGroup
 from lm_benchmarks.reporting.formats import mark_best
-from lm_benchmarks.reporting.published import TRAIN, Published, is_papers, is_trained_on, published_name
-from lm_benchmarks.reporting.tables import BYTES, MAIN, PIECES, SAME, ReportRow, Shown, Table, value_of
+from lm_benchmarks.reporting.published import TRAIN, Published, is_as_papers, is_trained_on, published_name
+from lm_benchmarks.reporting.tables import (
+    BYTES_METRICS,
+    MAIN_METRICS,
+    PIECES_METRIC,
+    SHARED_FIELDS,
+    ReportRow,
+    ShownColumn,
+    Table,
+    value_of,
+)
 from wikitext_builder.article import SPLITS
 from wikitext_builder.charts import Bar, Chart, bar_chart
 
 
 def tables_of(results: Iterable[Result], published: Sequence[Published] = ()) -> list[Table]:
-    """A table per dataset and convention. If a model was measured twice, the last result counts.
+    """Make a table per dataset and convention. If a model was measured twice, the last result counts.
 
-    The best model comes first, those that do not compare last. Different versions of a split have
+    The best model comes first, those that are not comparable last. Different versions of a split have
     separate tables.
     """
     results = list(results)
     files: dict[tuple[str, ...], dict[str, set[str]]] = {}
     for result in results:
-        files.setdefault(key_of(result), {}).setdefault(result.signature["split"], set()).add(result.data[1])
-    found: dict[tuple[str, ...], dict[object, dict[str, Result]]] = {}
+        versions_of_splits = files.setdefault(table_key(result), {})
+        versions_of_splits.setdefault(result.signature["split"], set()).add(result.data[1])
+    results_of_tables: dict[tuple[str, ...], dict[object, dict[str, Result]]] = {}
     for result in results:
-        signature, key = result.signature, key_of(result)
+        signature, key = result.signature, table_key(result)
         if max(map(len, files[key].values())) > 1:
             key = (signature["data"], *key[1:])
-        models = found.setdefault(key, {})
+        models = results_of_tables.setdefault(key, {})
         models.setdefault(identity_of(result), {})[signature["split"]] = result
-    tables, seen = [], dict[str, dict[str, int]]()
-    for key, models in found.items():
+    tables, numbers = [], dict[str, dict[str, int]]()
+    for key, models in results_of_tables.items():
         table, name = _table(key, models, published), next(iter(next(iter(models.values())).values())).data[0]
-        if key[0] != name:  # with a hash
-            table = replace(table, version=seen.setdefault(name, {}).setdefault(key[0], len(seen[name]) + 1))
+        if key[0] != name:  # the key has a hash
+            version = numbers.setdefault(name, {}).setdefault(key[0], len(numbers[name]) + 1)
+            table = replace(table, version=version)
         tables.append(table)
     return tables
 
@@ -54,48 +65,48 @@ def tables_of(results: Iterable[Result], published: Sequence[Published] = ()) ->
 def arranged(
     tables: Sequence[Table], *, columns: Sequence[str] = (), sort: str = "", csv: bool = False
 ) -> tuple[Table, ...]:
-    """The tables with the chosen columns, sorted by one of them in ascending order.
+    """Return the tables with the chosen columns, sorted by one of them in ascending order.
 
     Columns are named by table headings or CSV names. The beginning of a heading is enough: `perplexity` is
     that of all splits. Tables always have the column `model`. `-` before the column to sort by reverses the
-    order. Rows without a value come after those with one, and those that do not compare last.
+    order. Rows without a value come after those with one, and those that are not comparable last.
     """
-    there = [table.keys if csv else table.heads for table in tables]
-    every = dict.fromkeys(name for each in there for name in each)
+    columns_of_tables = [table.keys if csv else table.heads for table in tables]
+    all_columns = dict.fromkeys(name for available in columns_of_tables for name in available)
     for name in (*columns, *([sort.removeprefix("-")] if sort else [])):
-        if not _meant(name, every):
-            raise HarnessError(f"no column {name!r}; there are: {'; '.join(every)}")
-    wanted = [name for one in columns for name in _meant(one, every)]
+        if not _meant(name, all_columns):
+            raise HarnessError(f"no column {name!r}; there are: {'; '.join(all_columns)}")
+    chosen = [name for column in columns for name in _meant(column, all_columns)]
     return tuple(
         replace(
             table,
-            wanted=tuple(dict.fromkeys(("model", *wanted))) if wanted else (),
-            rows=_sorted(table, each, sort),
+            columns=tuple(dict.fromkeys(("model", *chosen))) if chosen else (),
+            rows=_sorted(table, available, sort),
         )
-        for table, each in zip(tables, there, strict=True)
+        for table, available in zip(tables, columns_of_tables, strict=True)
     )
 
 
-def _meant(name: str, there: Iterable[str]) -> list[str]:
-    """The columns that a name means: that one, or those whose names begin with it."""
-    found = list(there)
-    return [name] if name in found else [one for one in found if one.startswith(f"{name} ")]
+def _meant(name: str, available: Iterable[str]) -> list[str]:
+    """Return the columns that a name means: that one, or those whose names begin with it."""
+    names = list(available)
+    return [name] if name in names else [column for column in names if column.startswith(f"{name} ")]
 
 
-def _sorted(table: Table, there: Mapping[str, Shown], sort: str) -> tuple[ReportRow, ...]:
-    names = _meant(sort.removeprefix("-"), there) if sort else []
+def _sorted(table: Table, available: Mapping[str, ShownColumn], sort: str) -> tuple[ReportRow, ...]:
+    names = _meant(sort.removeprefix("-"), available) if sort else []
     if not names:
         return table.rows
-    ranks: list[tuple[Any, ReportRow]] = [(table.rank(there[names[-1]], row), row) for row in table.rows]
-    known = [pair for pair in ranks if pair[0] not in (None, "")]
-    known.sort(key=lambda pair: pair[0], reverse=sort.startswith("-"))
-    rows = [row for _, row in (*known, *(pair for pair in ranks if pair[0] in (None, "")))]
+    ranks: list[tuple[Any, ReportRow]] = [(table.rank(available[names[-1]], row), row) for row in table.rows]
+    with_value = [pair for pair in ranks if pair[0] not in (None, "")]
+    with_value.sort(key=lambda pair: pair[0], reverse=sort.startswith("-"))
+    rows = [row for _, row in (*with_value, *(pair for pair in ranks if pair[0] in (None, "")))]
     return tuple(sorted(rows, key=lambda row: row.is_unfit))
 
 
-def key_of(result: Result) -> tuple[str, ...]:
-    """What results must share to be in one table."""
-    return (result.data[0], *(result.signature[name] for name in SAME))
+def table_key(result: Result) -> tuple[str, ...]:
+    """Return what results must share to be in one table."""
+    return (result.data[0], *(result.signature[name] for name in SHARED_FIELDS))
 
 
 def _table(
@@ -103,37 +114,39 @@ def _table(
     models: Mapping[object, Mapping[str, Result]],
     published: Sequence[Published],
 ) -> Table:
-    data, kind = key[0], dict(zip(SAME, key[1:], strict=True))
-    papers = all(is_papers(result) for each in models.values() for result in each.values())
-    known = {row.model: row for row in published if row.data == data and papers}
-    metric = MAIN.get(kind["convention"], PIECES)
+    data, kind = key[0], dict(zip(SHARED_FIELDS, key[1:], strict=True))
+    is_paper = all(is_as_papers(result) for results in models.values() for result in results.values())
+    published_rows = {row.model: row for row in published if row.data == data and is_paper}
+    metric = MAIN_METRICS.get(kind["convention"], PIECES_METRIC)
     rows = []
     for results in models.values():
         first = next(iter(results.values()))
-        is_same = first.as_presets and is_trained_on(first, TRAIN.get(data, "?"))
-        own = published_name(first.recipe, data) if is_same else ""
-        rows.append(ReportRow(model=first.model, results=results, paper=known.get(own)))
+        is_same = first.follows_presets and is_trained_on(first, TRAIN.get(data, "?"))
+        paper_name = published_name(first.recipe, data) if is_same else ""
+        rows.append(ReportRow(model=first.model, results=results, paper=published_rows.get(paper_name)))
     papers_of_rows = [row.paper for row in rows]
-    rows += [ReportRow(model=row.model, paper=row) for row in known.values() if row not in papers_of_rows]
-    found = {split for row in rows for split in (*row.results, *row.published)}
-    splits = tuple(sorted(found, key=lambda split: (*SPLITS, split).index(split)))
+    rows += [
+        ReportRow(model=row.model, paper=row) for row in published_rows.values() if row not in papers_of_rows
+    ]
+    splits_of_rows = {split for row in rows for split in (*row.results, *row.published)}
+    splits = tuple(sorted(splits_of_rows, key=lambda split: (*SPLITS, split).index(split)))
     last = splits[-1]
     ordered = sorted(rows, key=lambda row: _order(row, last, metric))
-    measured = [row.results[last] for row in ordered if last in row.results and metric != PIECES]
+    measured = [row.results[last] for row in ordered if last in row.results and metric != PIECES_METRIC]
     ranks = dict(zip(map(id, measured), ranks_of(measured, metric), strict=True))
     ranked = [replace(row, ranks=ranks.get(id(row.results.get(last)), "")) for row in ordered]
     return Table(
         data=data,
         kind=kind,
         metric=metric,
-        bytes_metric=BYTES.get(kind["convention"], "bits-per-file-byte"),
+        bytes_metric=BYTES_METRICS.get(kind["convention"], "bits-per-file-byte"),
         splits=splits,
         rows=tuple(_with_difference(row, ranked, last, metric) for row in ranked),
     )
 
 
 def _order(row: ReportRow, split: str, metric: str) -> tuple[bool, float, str]:
-    """The best first; those that do not compare last."""
+    """Sort the best first, and those that are not comparable last."""
     value = value_of(row, split, metric)
     if value is None:
         value = row.published.get(split, math.inf)
@@ -141,27 +154,27 @@ def _order(row: ReportRow, split: str, metric: str) -> tuple[bool, float, str]:
 
 
 def _with_difference(row: ReportRow, rows: Sequence[ReportRow], split: str, metric: str) -> ReportRow:
-    honest = [other for other in rows if split in other.results and not other.is_unfit]
-    if split not in row.results or not honest or metric == PIECES:
+    comparable = [candidate for candidate in rows if split in candidate.results and not candidate.is_unfit]
+    if split not in row.results or not comparable or metric == PIECES_METRIC:
         return row
-    best = min(honest, key=lambda other: value_of(other, split, metric) or math.inf)
-    has_number = all(math.isfinite(value_of(one, split, metric) or math.inf) for one in (best, row))
-    if not has_number or why_unlike(best.results[split], row.results[split]):
+    best = min(comparable, key=lambda candidate: value_of(candidate, split, metric) or math.inf)
+    numbers = [value_of(candidate, split, metric) or math.inf for candidate in (best, row)]
+    if not all(map(math.isfinite, numbers)) or why_unlike(best.results[split], row.results[split]):
         return row
     if best is row:
         return replace(row, difference="best", above=0.0)
-    found = compare_results(best.results[split], row.results[split], metric=metric)
-    said, why = f"{found.difference:+,.2f}", ""
-    if found.interval is None:
-        why = f"{found.passages} passages: {found.no_interval}"
+    compared = compare_results(best.results[split], row.results[split], metric=metric)
+    text, no_interval = f"{compared.difference:+,.2f}", ""
+    if compared.interval is None:
+        no_interval = f"{compared.passages} passages: {compared.no_interval}"
     else:
-        said += f" [{found.interval[0]:+,.2f}, {found.interval[1]:+,.2f}]"
-    return replace(row, difference=said, above=found.difference, no_interval=why)
+        text += f" [{compared.interval[0]:+,.2f}, {compared.interval[1]:+,.2f}]"
+    return replace(row, difference=text, above=compared.difference, no_interval=no_interval)
 
 
-FEW: Final = 500  # tokens: groups of fewer are not drawn; nats of one token vary by about 3, a mean by 0.13
-LEAST_PARTS: Final = 5  # of a text with tokens of a group: from fewer there is no error bar
-DRAWN: Final = 6  # models per chart: the number of colours
+MIN_DRAWN_TOKENS: Final = 500  # of a group; nats of a token vary by about 3, so a mean varies by 0.13
+MIN_PARTS: Final = 5  # of a text with tokens of a group, for an error bar
+MAX_DRAWN_MODELS: Final = 6  # per chart: the number of colours
 Parts = Sequence[tuple[int, float]]  # see `TokenGroup.parts`
 
 
@@ -171,35 +184,38 @@ class Grouping:
 
     by: str
     tokens: Mapping[str, int]  # by label
-    models: Mapping[str, Mapping[str, TokenGroup]]  # the groups by label; the best model first
+    models: Mapping[str, Mapping[str, TokenGroup]]  # by name, then by label; the best model first
 
     @property
     def drawn(self) -> list[str]:
-        """The labels of groups that have enough tokens to say something."""
-        return [label for label, few in zip(self.tokens, self.few, strict=True) if not few]
+        """The labels of groups that have enough tokens for a chart."""
+        return [label for label, is_small in zip(self.tokens, self.too_few, strict=True) if not is_small]
 
     @property
     def differences(self) -> dict[str, list[Bar | None]]:
         """By model: nats per token above the best in `drawn` groups, with two standard errors if known."""
-        best, *others = self.models.values()
+        best, *other_models = self.models.values()
         return {
             name: [
-                Bar(_nats(own[label]) - _nats(best[label]), two_errors(own[label].parts, best[label].parts))
-                if label in own and label in best
+                Bar(
+                    _nats(groups[label]) - _nats(best[label]),
+                    two_errors(groups[label].parts, best[label].parts),
+                )
+                if label in groups and label in best
                 else None
                 for label in self.drawn
             ]
-            for name, own in zip(list(self.models)[1:], others, strict=True)
+            for name, groups in zip(list(self.models)[1:], other_models, strict=True)
         }
 
     @property
-    def few(self) -> list[bool]:
-        """Whether a group has too few tokens to say much, by label."""
-        return [count < FEW for count in self.tokens.values()]
+    def too_few(self) -> list[bool]:
+        """By label: True if a group has too few tokens for a chart."""
+        return [count < MIN_DRAWN_TOKENS for count in self.tokens.values()]
 
     @property
     def legend(self) -> str:
-        """What the numbers of the table are, and what its chart shows."""
+        """What the numbers of the table are, and what the chart shows."""
         about, best = GROUPINGS[self.by], next(iter(self.models))
         bars = [bar for row in self.differences.values() for bar in row if bar]
         errors = any(bar.error is not None for bar in bars)
@@ -207,51 +223,59 @@ class Grouping:
             f"{about[0].upper()}{about[1:]}. The numbers are nats per token; lower is better."
             + (f" The chart shows nats per token above {best}, the best model." if bars else "")
             + (" Error bars: two standard errors, paired over parts of the text." if errors else "")
-            + (f" Groups of fewer than {FEW:,} tokens say little and are not drawn." if any(self.few) else "")
+            + (
+                f" Groups of fewer than {MIN_DRAWN_TOKENS:,} tokens are not drawn."
+                if any(self.too_few)
+                else ""
+            )
         )
 
     @property
     def frame(self) -> pd.DataFrame:
         """The table: mean nats per token, by model."""
-        heads = [self.by, "tokens", *self.models]  # a model can be called by the name of another column
+        # A list, because a model can have the name of another column.
+        heads = [self.by, "tokens", *self.models]
         cells = [
-            [label, f"{count:,}", *(_shown(own.get(label)) for own in self.models.values())]
+            [label, f"{count:,}", *(_nats_text(groups.get(label)) for groups in self.models.values())]
             for label, count in self.tokens.items()
         ]
         frame = pd.DataFrame(cells, columns=heads, dtype=object)
         for row, label in enumerate(self.tokens):
-            nats = {(row, 2 + place): own.get(label) for place, own in enumerate(self.models.values())}
-            mark_best(frame, {place: one and _nats(one) for place, one in nats.items()})
+            nats = {(row, 2 + place): groups.get(label) for place, groups in enumerate(self.models.values())}
+            mark_best(frame, {place: group and _nats(group) for place, group in nats.items()})
         return frame
 
     @property
     def chart(self) -> Chart:
-        """Bars: how much worse the other models are than the best, per group; "" without others."""
+        """Bars of how much worse other models are than the best, per group; "" if there is only one model."""
         best, title = next(iter(self.models)), f"nats per token above the best model, by {self.by}"
         label = "nats per token above the best"
         return bar_chart(title, self.drawn, self.differences, y_label=label, baseline=best)
 
 
 def groupings_of(table: Table) -> list[Grouping]:
-    """The groups of words of a table's last split, of the models that have them; the best model first."""
+    """Return the groups of words of a table's last split, of the models that have them, best model first."""
     split = table.splits[-1]
     grouped = [row for row in table.rows if split in row.results and row.results[split].groups]
     rows = sorted(
-        (row for row in grouped if not row.is_unfit),  # the numbers of the others mean nothing
+        (row for row in grouped if not row.is_unfit),
         key=lambda row: row.results[split].total.score.perplexity,
     )
-    found = []
+    groupings = []
     for by in GROUPINGS:
-        shown = ((row.model, row.results[split].groups) for row in rows[:DRAWN])
-        every = {name: [one for one in groups if one.by == by] for name, groups in shown}
-        tokens = {group.label: group.tokens for groups in every.values() for group in groups}
-        models = {name: {one.label: one for one in groups if one.tokens} for name, groups in every.items()}
+        drawn_rows = ((row.model, row.results[split].groups) for row in rows[:MAX_DRAWN_MODELS])
+        by_model = {name: [group for group in groups if group.by == by] for name, groups in drawn_rows}
+        tokens = {group.label: group.tokens for groups in by_model.values() for group in groups}
+        models = {
+            name: {group.label: group for group in groups if group.tokens}
+            for name, groups in by_model.items()
+        }
         if tokens:
-            found.append(Grouping(by=by, tokens=tokens, models=models))
-    return found
+            groupings.append(Grouping(by=by, tokens=tokens, models=models))
+    return groupings
 
 
-def _shown(group: TokenGroup | None) -> str:
+def _nats_text(group: TokenGroup | None) -> str:
     return f"{_nats(group):.4f}" if group else ""
 
 
@@ -260,20 +284,27 @@ def _nats(group: TokenGroup) -> float:
 
 
 def two_errors(first: Parts, second: Parts) -> float | None:
-    """Two standard errors of the difference between two means over the same tokens.
+    """Return two standard errors of the difference between two means over the same tokens.
 
     The parts of the text are the units: the difference of each part varies around that of the whole, and the
-    error of a ratio of sums follows (Cochran 1977, section 6.4). Words of one part may depend on each other.
-    None if parts are unknown or of other tokens, if fewer than LEAST_PARTS of them have tokens, or if it is
-    not finite.
+    error of a ratio of sums follows (Cochran 1977, section 6.4). Words of a part may depend on each other.
+    None if parts are unknown or have different tokens, if fewer than MIN_PARTS have tokens, or if the error
+    is not finite.
 
     >>> round(two_errors(((10, 30.0),) * 5, ((10, 10.0), (10, 20.0)) * 2 + ((10, 15.0),)), 3)
     0.447
     """
-    (tokens, a), (others, b) = (np.array(one, dtype=float).reshape(-1, 2).T for one in (first, second))
-    if not np.array_equal(tokens, others) or (used := np.count_nonzero(tokens)) < LEAST_PARTS:
+    (tokens, a), (second_tokens, b) = (
+        np.array(parts, dtype=float).reshape(-1, 2).T for parts in (first, second)
+    )
+    if (
+        not np.array_equal(tokens, second_tokens)
+        or (parts_with_tokens := np.count_nonzero(tokens)) < MIN_PARTS
+    ):
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         spread = (a - b) - (a - b).sum() / tokens.sum() * tokens
-        found = 2 * math.sqrt((spread @ spread) * used / (used - 1)) / tokens.sum()
-    return float(found) if math.isfinite(found) else None
+        two_errors_ = (
+            2 * math.sqrt((spread @ spread) * parts_with_tokens / (parts_with_tokens - 1)) / tokens.sum()
+        )
+    return float(two_errors_) if math.isfinite(two_errors_) else None

@@ -1,13 +1,12 @@
 """Published numbers, the rows of the paper's tables, and which of our models each row is.
 
-Two files have the knowledge: `published.toml` the numbers with their sources and what they do not show,
-`rows.toml` the recipes. A recipe says in each result what a model is: the name of a baseline (`kn-5`), a
-model with its preset (`lstm/gal-large`), or one of these with what is around it, as `lm-benchmarks run`
-writes it (`mc:lstm/gal-large`, `mix:rnn-lda/mikolov,kn-5+cache`). Only recipes link published numbers to
-measured ones.
+Two data files: `published.toml` has the numbers with their sources and caveats, `rows.toml` the recipes. A
+recipe says in each result what a model is: the name of a baseline (`kn-5`), a model with its preset
+(`lstm/gal-large`), or a combination of these, as `lm-benchmarks run` writes it (`mc:lstm/gal-large`,
+`mix:rnn-lda/mikolov,kn-5+cache`). Only recipes link published numbers to measured ones.
 
-`reproduce` has the commands that train and measure the rows. A shell runs them in order. `train` and `run`
-resume what was stopped and skip what is done, so the same commands can be run again until nothing is left.
+`reproduce` returns the commands that train and measure the rows. A shell runs them in order. `train` and
+`run` resume what was stopped and skip what is done, so the same commands can be repeated until all is done.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import msgspec
 from lm_benchmarks.choices import PAPER, HarnessError
 from lm_benchmarks.records import Result
 
-COUNTED: Final = {"convention": PAPER, "text": "tokens", "context": "carried"}  # as papers do
+PAPER_FIELDS: Final = {"convention": PAPER, "text": "tokens", "context": "carried"}  # of signatures
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,11 +34,11 @@ class Published(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     perplexities: Mapping[str, float]  # by split
     parameters: str = ""
     source: str = ""  # a citation
-    note: str = ""  # what the number does not show
+    note: str = ""  # a caveat
 
     @property
-    def both(self) -> str:
-        """The numbers of valid and test."""
+    def valid_and_test(self) -> str:
+        """The numbers of valid and test, as text."""
         return " / ".join(decimals(self.perplexities.get(split)) or "–" for split in ("valid", "test"))
 
 
@@ -47,40 +46,40 @@ class OwnTraining(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """A training of the published size with our settings."""
 
     recipe: str
-    differs: str  # from the published one
-    on: tuple[str, ...] = ("ptb",)  # the datasets that it is made for
+    differs: str  # how it differs from the published one
+    on: tuple[str, ...] = ("ptb",)  # its datasets
 
 
 class PaperRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row: a published model, and which of our models it is."""
+    """A row: a published model, and the recipes of our models for it."""
 
-    name: str  # as the model of `Published`, if a number is published
+    name: str  # the model of `Published`, if a number is published
     small: str = ""  # recipe; "": no such size
     full: str = ""  # recipe of the published size; "": no preset
-    full_on: Mapping[str, str] = msgspec.field(default_factory=dict)  # by dataset, if it differs
-    own: tuple[OwnTraining, ...] = ()  # the first one of a dataset is the one to reproduce
-    one_size: bool = False  # it only counts: there is no smaller size
+    full_on: Mapping[str, str] = msgspec.field(default_factory=dict)  # by dataset, where it differs
+    own_trainings: tuple[OwnTraining, ...] = ()  # the first one of a dataset is the one to reproduce
+    one_size: bool = False  # True: it only counts, so there is no smaller size
 
     def full_recipe(self, data: str) -> str:
-        """The recipe of the published size on a dataset."""
+        """Return the recipe of the published size on a dataset."""
         return self.full_on.get(data, self.full)
 
     def recipe(self, data: str, size: str) -> str:
-        """The recipe of a size: `small`, `full`, or `own` (as `full` if we have no training of our own).
+        """Return the recipe of a size: `small`, `full`, or `own` (`full` if there is no training of ours).
 
-        What only counts has one size.
+        A model that only counts has one size.
         """
-        if size == "own" and (own := self.own_on(data)):
-            return own[0].recipe
+        if size == "own" and (trainings := self.own_trainings_on(data)):
+            return trainings[0].recipe
         return self.small if size == "small" and not self.one_size else self.full_recipe(data)
 
-    def own_on(self, data: str) -> list[OwnTraining]:
-        """Our own trainings of a dataset."""
-        return [one for one in self.own if data in one.on]
+    def own_trainings_on(self, data: str) -> list[OwnTraining]:
+        """Return our trainings on a dataset."""
+        return [training for training in self.own_trainings if data in training.on]
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
-    """A file beside this module."""
+    """The content of a data file beside this module."""
 
     texts: dict[str, str]
     official: dict[str, dict[str, str]] = {}
@@ -91,18 +90,18 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def _read(name: str) -> _File:
-    """The content of a file; a name in braces stands for that text of its table `texts`."""
+    """Read a file; a name in braces stands for that text of its table `texts`."""
     content = files("lm_benchmarks.reporting").joinpath(name).read_text(encoding="utf-8")
     texts = msgspec.toml.decode(content)["texts"]
     return msgspec.toml.decode(re.sub(r"\{(\w+)\}", lambda match: texts[match[1]], content), type=_File)
 
 
 _NUMBERS: Final = _read("published.toml")
-OFFICIAL: Final = {data: one["vocabulary"] for data, one in _NUMBERS.official.items()}
+OFFICIAL: Final = {data: file["vocabulary"] for data, file in _NUMBERS.official.items()}
 FILES: Final = {
-    data: {split: one[split] for split in ("valid", "test")} for data, one in _NUMBERS.official.items()
+    data: {split: file[split] for split in ("valid", "test")} for data, file in _NUMBERS.official.items()
 }
-TRAIN: Final = {data: one["train"] for data, one in _NUMBERS.official.items()}
+TRAIN: Final = {data: file["train"] for data, file in _NUMBERS.official.items()}
 PENN_TREEBANK: Final = _NUMBERS.table_2
 WIKITEXT_2: Final = _NUMBERS.table_3
 LATER: Final = _NUMBERS.later
@@ -111,17 +110,17 @@ ROWS: Final = _read("rows.toml").rows
 
 
 def published_on(data: str) -> dict[str, Published]:
-    """The published numbers of a dataset, by model."""
+    """Return the published numbers of a dataset, by model."""
     return {row.model: row for row in PUBLISHED if row.data == data}
 
 
 def decimals(value: float | None) -> str:
-    """A published number with the decimals that the paper prints: one or two."""
+    """Format a published number with the decimals that the paper prints: one or two."""
     return "" if value is None else f"{value:,.1f}" if round(value, 1) == value else f"{value:,.2f}"
 
 
 def note(name: str, *parts: str) -> str:
-    """What is to say about a row, in one line.
+    """Join remarks about a row in one line.
 
     >>> note("KN5", "Mikolov and Zweig (2012).", "", "An estimate")
     'KN5: Mikolov and Zweig (2012). An estimate.'
@@ -130,7 +129,7 @@ def note(name: str, *parts: str) -> str:
 
 
 def published_name(recipe: str, data: str) -> str:
-    """The published model of a recipe of the full size; "" if there is none.
+    """Return the published model of a recipe of the full size; "" if there is none.
 
     >>> published_name("lstm/gal-large", "ptb"), published_name("lstm/gal-small", "ptb")
     ('LSTM Gal large', '')
@@ -139,43 +138,43 @@ def published_name(recipe: str, data: str) -> str:
 
 
 def is_trained_on(result: Result, train: str) -> bool:
-    """Returns True if all of a model of ours was made from the train file whose hash begins so."""
-    counted = [part for part in result.recipe.removeprefix("mix:").split(",") if "/" not in part]
-    return all(one.train_sha256.startswith(train) for one in result.trained) and all(
-        f"{part}+{train}" in result.signature["model"] for part in counted
+    """Return True if all parts of our model come from the train file whose hash begins with `train`."""
+    counting_models = [part for part in result.recipe.removeprefix("mix:").split(",") if "/" not in part]
+    return all(training.train_sha256.startswith(train) for training in result.trained) and all(
+        f"{part}+{train}" in result.signature["model"] for part in counting_models
     )
 
 
-def is_papers(result: Result) -> bool:
-    """Returns True if a result is counted as papers do, on an official file with the official vocabulary."""
+def is_as_papers(result: Result) -> bool:
+    """Return True if a result is counted as papers do, on an official file with its vocabulary."""
     data, file = result.data
     is_official = FILES.get(data, {}).get(result.signature["split"]) == file
-    counted = {**COUNTED, "vocabulary": OFFICIAL.get(data)}
-    return is_official and counted.items() <= dict(result.signature).items()
+    fields = {**PAPER_FIELDS, "vocabulary": OFFICIAL.get(data)}
+    return is_official and fields.items() <= dict(result.signature).items()
 
 
-TRAINED: Final = re.compile(r"[a-z0-9-]+/[a-z0-9-]+")  # a model with its preset, in a recipe
+TRAINED_MODEL: Final = re.compile(r"[a-z0-9-]+/[a-z0-9-]+")  # a model with its preset, in a recipe
 
 
 def recipes_of(table: str, size: str, names: Sequence[str] = ()) -> list[str]:
-    """The recipes of a table that can be run, in its order.
+    """Return the recipes of a table that can be run, in its order.
 
-    Names, of rows or of recipes, choose some, in this order; without names it has those published there or
+    Names of rows or recipes choose recipes, in this order. Without names, these are rows published there or
     nowhere, and models that only count.
     """
     elsewhere = {row.model for row in PUBLISHED} - published_on(table).keys()
     rows = [row for row in ROWS if row.recipe(table, size)]
-    usual = [row for row in rows if row.name not in elsewhere or row.one_size]
-    others = [row for row in rows if row not in usual and row.small]
+    default_rows = [row for row in rows if row.name not in elsewhere or row.one_size]
+    further_rows = [row for row in rows if row not in default_rows and row.small]
     by_name = {
         key: row.recipe(table, size)
-        for row in (*others, *reversed(usual))
+        for row in (*further_rows, *reversed(default_rows))
         for key in (row.recipe(table, size), row.name.casefold())
     }
     if unknown := [name for name in names if name.casefold() not in by_name]:
-        offered = "".join(f"\n  {row.name}" for row in usual)  # names have commas
+        offered = "".join(f"\n  {row.name}" for row in default_rows)  # names have commas
         raise HarnessError(f"{unknown[0]}: no such row of {table} with --size {size}; there are{offered}")
-    chosen = [by_name[name.casefold()] for name in names] or [row.recipe(table, size) for row in usual]
+    chosen = [by_name[name.casefold()] for name in names] or [row.recipe(table, size) for row in default_rows]
     return list(dict.fromkeys(chosen))
 
 
@@ -191,7 +190,7 @@ def reproduce(
 ) -> list[str]:
     """Return the commands that train and measure the rows of a published table, in order.
 
-    Each model is trained once, whatever the number of rows of it, and measured on valid and test.
+    Each model is trained once, even if it has several rows, and measured on valid and test.
 
     Args:
         table: `ptb` or `wikitext-2`.
@@ -203,7 +202,7 @@ def reproduce(
         settings: `key=value` for all trainings, such as `precision=bf16`.
 
     Raises:
-        HarnessError: There is no such row, or an argument cannot be used.
+        HarnessError: A row does not exist, or an argument cannot be used.
     """
     if any(setting.partition("=")[0] == "seed" for setting in settings):
         raise HarnessError("seed in --set; use --seed for seeds")
@@ -220,12 +219,12 @@ def _commands(
     recipe: str, seed: int, data: str, folder: Path, table: str, settings: Sequence[str]
 ) -> Iterator[str]:
     model = recipe
-    for trained in TRAINED.findall(recipe):
-        name, _, preset = trained.partition("/")
+    for training in TRAINED_MODEL.findall(recipe):
+        name, _, preset = training.partition("/")
         run = str(folder / f"{name}-{preset}-seed{seed}")
         words = ["ps-models", "train", name, data, "--preset", preset, "--out", run]
-        yield shlex.join([*words, *(f"--set={one}" for one in (*settings, f"seed={seed}"))])
-        model = model.replace(trained, run)
+        yield shlex.join([*words, *(f"--set={setting}" for setting in (*settings, f"seed={seed}"))])
+        model = model.replace(training, run)
     words = ["lm-benchmarks", "run", model, "--data", data, "--results", str(folder / f"{table}.jsonl")]
-    words += ["--seed", str(seed)] if model != recipe else []  # what only counts has no seed
+    words += ["--seed", str(seed)] if model != recipe else []  # models that only count have no seed
     yield shlex.join([*words, "--split=valid", "--split=test"])

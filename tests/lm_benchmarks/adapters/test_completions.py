@@ -166,8 +166,8 @@ def server(llama):
 @pytest.fixture(autouse=True)
 def honest(server, monkeypatch):
     server.faults, server.spelling, server.way_of_ids = [], "single", "told"
-    monkeypatch.setattr(completions, "WAIT", 0.01)
-    monkeypatch.setattr(completions, "LONGEST", 2_000_000)
+    monkeypatch.setattr(completions, "FIRST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(completions, "MAX_ANSWER_BYTES", 2_000_000)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
@@ -264,9 +264,9 @@ def test_secrets_of_an_address_reach_no_record_no_error_and_no_log(
     for wrong, tokenizer, message in (
         (gone, folder, "no answer"),
         (gone.replace("hidden", "1|hidden"), folder, "no answer"),  # which the request encodes
-        (address.replace("http", "httq"), folder, "no address"),
-        ("http://me:p@ss@[::1?k=hidden-key", folder, "no address"),
-        ("http://me:p@ss\udcff@127.0.0.1:9/v1?k=hidden-key", folder, "no a"),
+        (address.replace("http", "httq"), folder, "not a server address"),
+        ("http://me:p@ss@[::1?k=hidden-key", folder, "not a server address"),
+        ("http://me:p@ss\udcff@127.0.0.1:9/v1?k=hidden-key", folder, "no answer|not a server"),
         (address, folder, "404: no page /v1/completions  "),
         (address, None, "needs --tokenizer"),
     ):
@@ -394,7 +394,7 @@ def test_tokens_are_spelled_in_any_way_and_another_tokenizer_is_found_out(
 
 
 def test_tokens_that_are_no_texts_are_an_error(server, dataset, llama):
-    found = server.scores(AutoTokenizer.from_pretrained(llama).encode(completions.PROBE)[1:])
+    found = server.scores(AutoTokenizer.from_pretrained(llama).encode(completions.PROBE_TEXT)[1:])
     for tokens, message in ((3, "TypeError: tokens 3; expected completions"), ([3, None], "does not fit")):
         server.faults = [says(200, {"choices": [{"logprobs": {**found, "tokens": tokens}}]})]
         with pytest.raises(HarnessError, match=message):

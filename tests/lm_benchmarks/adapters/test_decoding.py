@@ -14,7 +14,7 @@ from lm_benchmarks.conventions.rules import joined_rows
 from lm_benchmarks.lm_eval import pages_of, plain_text
 from lm_benchmarks.records import read_results
 from lm_benchmarks.reporting.collect import tables_of
-from lm_benchmarks.reporting.formats import BEST
+from lm_benchmarks.reporting.formats import BEST_PLACES
 
 from tests.command import invoke
 from tests.lm_benchmarks.results import error_of
@@ -218,7 +218,7 @@ def test_a_number_of_a_poorer_text_is_marked_and_compares_with_none(dataset, tmp
         **dict.fromkeys(("letters", "zeros"), "kept; LOSES CHARACTERS; open vocabulary"),
     }
     assert {*list(marks)[2:]} == {"letters", "zeros"}
-    assert max(row for row, _ in table.frame.attrs[BEST]) < 2
+    assert max(row for row, _ in table.frame.attrs[BEST_PLACES]) < 2
     assert sum("the tokenizer loses" in note for note in table.notes) == 2
     said = invoke(commands, "conventions", poor[0], "--data", dataset, "--convention", "lm-eval")
     assert " LOSES CHARACTERS " in said

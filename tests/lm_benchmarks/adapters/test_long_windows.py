@@ -9,7 +9,7 @@ import lm_benchmarks as lb
 import pytest
 import torch
 from lm_benchmarks.adapters import transformers as adapter
-from lm_benchmarks.adapters.piece_model import MOST, UNKNOWN
+from lm_benchmarks.adapters.piece_model import MAX_DEFAULT_WINDOW, WINDOW_WITHOUT_LIMIT
 from lm_benchmarks.adapters.transformers import load_causal_model
 from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.conventions import Window
@@ -53,7 +53,10 @@ def raw(tmp_path_factory, data):
 
 def test_a_window_that_nobody_chose_is_not_the_whole_of_a_long_context(long_llama, data):
     (found,) = lb.measure(f"transformers:{long_llama}", data, check=False)
-    assert (found.signature["window"], found.signature["stride"]) == (str(MOST), str(MOST // 2))
+    assert (found.signature["window"], found.signature["stride"]) == (
+        str(MAX_DEFAULT_WINDOW),
+        str(MAX_DEFAULT_WINDOW // 2),
+    )
     (chosen,) = lb.measure(f"transformers:{long_llama}", data, check=False, window=8192)
     assert chosen.signature["window"] == "8192"
     with pytest.raises(HarnessError, match=f"window 131073; expected 1 to {LONG}, what the model can read"):
@@ -61,7 +64,7 @@ def test_a_window_that_nobody_chose_is_not_the_whole_of_a_long_context(long_llam
 
 
 def test_the_window_of_lm_eval_is_all_that_a_model_can_read(long_llama, llama, mamba, raw):
-    for folder, window in ((long_llama, LONG), (llama, 512), (mamba, UNKNOWN)):
+    for folder, window in ((long_llama, LONG), (llama, 512), (mamba, WINDOW_WITHOUT_LIMIT)):
         (found,) = lb.measure(f"transformers:{folder}", raw, convention="lm-eval", check=False)
         assert (found.signature["window"], found.signature.get("stride")) == (str(window), None)
 
@@ -69,7 +72,7 @@ def test_the_window_of_lm_eval_is_all_that_a_model_can_read(long_llama, llama, m
 def test_a_model_without_a_window_keeps_the_laws(mamba, data):
     (found,) = lb.measure(f"transformers:{mamba}", data)
     assert found.checks == dict.fromkeys(LAWS, "")
-    assert found.signature["window"] == str(UNKNOWN)
+    assert found.signature["window"] == str(WINDOW_WITHOUT_LIMIT)
 
 
 @pytest.mark.parametrize("most", [1, 7, 40])
@@ -82,8 +85,8 @@ def test_a_window_with_many_targets_is_read_in_parts_and_scores_the_same(
     sizes: list[int] = []
     expected = list(model.target_log_probs(windows))
     model._module.lm_head.register_forward_hook(lambda *_: sizes.append(_[2].shape[0] * _[2].shape[1]))
-    monkeypatch.setattr(adapter, "AT_ONCE", 100)  # one window per call
-    monkeypatch.setattr(adapter, "KEPT_AT_ONCE", most * len(model._tokenizer))
+    monkeypatch.setattr(adapter, "MAX_CALL_PIECES", 100)  # one window per call
+    monkeypatch.setattr(adapter, "MAX_KEPT_LOGITS", most * len(model._tokenizer))
     found = list(model.target_log_probs(windows))
     assert max(sizes) <= most
     assert sum(sizes) >= 129

@@ -110,7 +110,7 @@ def test_words_that_the_file_lacks_are_its_unk_and_said_before_the_run(
     words = [inputs.vocabulary.tokens[token] for token in stream.tolist()]
     unknown = sum(word not in (EOS, *CASES) for word in words)
     missing = unknown - words.count("<unk>")
-    said = f"The model has {lost} of the {len(inputs.vocabulary)} words of the dataset only as its <unk>"
+    said = f"The model reads {lost} of the {len(inputs.vocabulary)} words of the dataset as <unk>"
     assert f"few.arpa, tiny, test: {said}: {missing} of {len(words)} tokens" in caplog.text
     assert read_results(stored) == [result]
     counts = MissingWords(words=lost, of_words=len(inputs.vocabulary), tokens=missing, of_tokens=len(words))
@@ -118,7 +118,7 @@ def test_words_that_the_file_lacks_are_its_unk_and_said_before_the_run(
     quiet = run_program("lm-benchmarks", "run", f"arpa:{path}", "--data", data, "--no-check", "-q")
     assert (quiet.stderr, f"  {counts}\n" in quiet.stdout) == ("", True)
     page = lb.report(stored, tmp_path / "r.md").read_text(encoding="utf-8")
-    assert f"open vocabulary; {lost} words only as &lt;unk&gt;" in page
+    assert f"open vocabulary; {lost} words as &lt;unk&gt;" in page
     (other,) = lb.measure("unigram", data)
     assert other.missing is None
     assert result.total.unknown == unknown

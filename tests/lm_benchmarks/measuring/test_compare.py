@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lm_benchmarks.choices import COMPARE_ONLY, LOST, MUST_AGREE
+from lm_benchmarks.choices import CHARACTERS_LOST, COMPARE_ONLY, MUST_AGREE
 from lm_benchmarks.measuring.compare import (
     Chance,
     chance_of,
@@ -127,7 +127,7 @@ def test_unlike_data_are_refused_with_the_reason_unless_they_are_allowed():
         ending = f". Measure both in the same way, or compare them as they are with --allow {field}"
         why = error_of(compare_results, first, other)
         cut = error_of(compare_results, first, with_another_end(other), allow=[field])
-        same_tokens = field in ("vocabulary", "context", "words", LOST)
+        same_tokens = field in ("vocabulary", "context", "words", CHARACTERS_LOST)
         if field in MUST_AGREE:
             named = re.search(rf"cannot be compared: (a )?different .*\({field}: ", why)
             if not (named and why.endswith(ending) and MUST_AGREE[field] in why_unlike(first, other)[0]):
@@ -147,7 +147,9 @@ def test_equally_many_lost_characters_do_not_make_results_alike():
     assert "(characters_lost: 7 and 7)" in why_unlike(*poor)[0]
     assert "(characters_lost: 0 and 7)" in why_unlike(first, poor[1])[0]
     assert (
-        why_unlike(poor[0], poor[1], [LOST]) == why_unlike(first, signed(second, characters_lost="0")) == []
+        why_unlike(poor[0], poor[1], [CHARACTERS_LOST])
+        == why_unlike(first, signed(second, characters_lost="0"))
+        == []
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lm_benchmarks.choices import ENOUGH
+from lm_benchmarks.choices import TARGET_POWER
 from lm_benchmarks.measuring.power import SPREADS, detectable, nats_of, power, power_of
 
 from tests.lm_benchmarks.populations import found as fraction_found
@@ -56,7 +56,7 @@ def test_the_detectable_difference_is_the_smallest_with_enough_power():
     for spread, counts in itertools.product((0.02, 0.1), (EQUAL, UNEQUAL)):
         size = detectable(spread, counts)
         assert size is not None
-        assert power_of(size, spread, counts) == pytest.approx(ENOUGH, abs=1e-6)
+        assert power_of(size, spread, counts) == pytest.approx(TARGET_POWER, abs=1e-6)
 
 
 def test_differences_are_percent_or_points():
@@ -102,4 +102,4 @@ SETS = 1000  # 80 % of these, give or take 2.5 % (two standard errors)
 @pytest.mark.parametrize("population", ["windows", "skewed"])
 @pytest.mark.parametrize("passages", [20, 60])
 def test_a_difference_of_the_stated_size_is_found_in_four_of_five_sets(population, passages):
-    assert fraction_found(population, passages, SPREADS["usual"], SETS) >= ENOUGH - 0.025
+    assert fraction_found(population, passages, SPREADS["usual"], SETS) >= TARGET_POWER - 0.025

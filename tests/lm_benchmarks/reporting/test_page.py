@@ -120,7 +120,7 @@ def test_latex_compiles_and_a_table_of_usual_names_fits_a_page(report, tmp_path)
         pytest.skip("needs pdflatex, of Debian's texlive-latex-base and texlive-latex-recommended")
     stored = read_results(ROOT / "benchmarks" / "results" / "wikitext-2.jsonl")
     usual = [report_text(make_report("Usual", stored, published=rows), ".tex") for rows in ((), list(PAPERS))]
-    assert all("All measured models keep the invariants" in text for text in usual)
+    assert all("All measured models satisfy the invariants" in text for text in usual)
     packages = r"\usepackage[T1]{fontenc}\usepackage[margin=2.5cm,a4paper]{geometry}"
     command = [program, "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
     for text, style in product((report_text(report, ".tex"), *usual), ("", "[twocolumn]")):
@@ -132,10 +132,10 @@ def test_latex_compiles_and_a_table_of_usual_names_fits_a_page(report, tmp_path)
         assert text not in usual or "too wide) in paragraph" not in ended.stdout
 
 
-def test_groups_say_their_units_and_which_say_little(report):
+def test_groups_say_their_units_and_which_are_not_drawn(report):
     for text in (report_text(report, ".html"), report_text(report, ".md")):
         assert "The numbers are nats per token; lower is better." in text
-        assert "Groups of fewer than 500 tokens say little and are not drawn." in text
+        assert "Groups of fewer than 500 tokens are not drawn." in text
         assert "Error bars: two standard errors" in text
     text = report_text(report, ".html")
     assert re.findall(r'<tr class="few">\s*<th scope="row">([^<]+)', text) == ["1-9"]

@@ -71,7 +71,12 @@ def test_each_row_has_a_source_and_stands_once():
 RECIPES = {
     recipe
     for row in ROWS
-    for recipe in (row.small, row.full, *row.full_on.values(), *(one.recipe for one in row.own))
+    for recipe in (
+        row.small,
+        row.full,
+        *row.full_on.values(),
+        *(training.recipe for training in row.own_trainings),
+    )
     if recipe
 }
 TRAINED = replace(RESULT.trained[0], train_sha256=TRAIN["ptb"])
