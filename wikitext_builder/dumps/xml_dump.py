@@ -28,7 +28,7 @@ from wikitext_builder.dumps.snapshot import (
 )
 from wikitext_builder.errors import BuilderError, RejectedError, reject
 from wikitext_builder.limits import ELEMENT_DEPTH, FIELD_CHARACTERS, TAG_BYTES, WIKITEXT_BYTES
-from wikitext_builder.store.lock import ID
+from wikitext_builder.store.lock import PAGE_OR_REVISION_ID
 from wikitext_builder.store.schema import Rejected, sha1_of
 from wikitext_builder.wiki.dates import is_timestamp
 
@@ -319,11 +319,12 @@ def _page_of(page: dict[str, str], revision: _RevisionElement | None, as_of: str
     unknown = f"title {title!r}, page id {page_id!r}; expected a title, and {ID_EXPECTED}"
     absent = f"the dump has no revision {f'up to {as_of}' if as_of else 'of it'}"
     reject(
-        ("malformed", not title or not ID.fullmatch(page_id), unknown), ("no-revision", not revision, absent)
+        ("malformed", not title or not PAGE_OR_REVISION_ID.fullmatch(page_id), unknown),
+        ("no-revision", not revision, absent),
     )
     revision = revision or _RevisionElement()
     number, timestamp, model, sha1 = map(revision.get, ("id", "timestamp", "model", "sha1"))
-    is_known = ID.fullmatch(number) and is_timestamp(timestamp)
+    is_known = PAGE_OR_REVISION_ID.fullmatch(number) and is_timestamp(timestamp)
     wrong = f"revision id {number!r}, timestamp {timestamp!r}; expected a time, and {ID_EXPECTED}"
     reject(
         ("malformed", not is_known, wrong),

@@ -1,1 +1,1 @@
-"""The store: pages and templates in one SQLite file; lock files and files of titles, which name pages."""
+"""Stores pages and templates in one SQLite file; reads and writes lock files and files of titles."""

@@ -1,4 +1,4 @@
-"""Files that name pages: lock files, files of titles, and the attribution of a dataset."""
+"""Reads and writes files that name pages: lock files, files of titles, and the attribution of a dataset."""
 
 from __future__ import annotations
 
@@ -21,17 +21,19 @@ from wikitext_builder.wiki.languages import Language, language_of, names_said, w
 
 FORMAT = "wikitext-builder lock 1"
 COLUMNS = ("title", "page_id", "revision_id", "timestamp", "sha1")
-OPTIONAL = ("created", "html")  # columns that a file has if at least one of its revisions does
-HEADS = [(*COLUMNS, *more) for count in range(3) for more in combinations(OPTIONAL, count)]
-NAMES = "# names "  # a line after the first, if the wiki says more of itself than we know: JSON
-HEAD = re.compile(rf"# {FORMAT}; language (\S+); wiki (.+)")
-LOCK: Final = "titles.lock"  # in a dataset: the revisions that the build chose from
-ID = re.compile(r"[1-9][0-9]{0,17}")  # of a page or a revision
+OPTIONAL_COLUMNS = ("created", "html")  # present if at least one revision has a value
+COLUMN_LISTS = [
+    (*COLUMNS, *optional) for count in range(3) for optional in combinations(OPTIONAL_COLUMNS, count)
+]
+NAMES_LINE = "# names "  # begins line 2 if the wiki reports names that `languages.toml` lacks: JSON
+FIRST_LINE = re.compile(rf"# {FORMAT}; language (\S+); wiki (.+)")
+LOCK: Final = "titles.lock"  # in a dataset: the revisions from which the build chose
+PAGE_OR_REVISION_ID = re.compile(r"[1-9][0-9]{0,17}")
 SHA1 = re.compile(r"[0-9a-f]{40}")
-CHECKS: Final[Mapping[str, Callable[[str], object]]] = {  # of the columns
+CHECKS: Final[Mapping[str, Callable[[str], object]]] = {  # by column
     "title": lambda title: not title_fault(title),
-    "page_id": ID.fullmatch,
-    "revision_id": ID.fullmatch,
+    "page_id": PAGE_OR_REVISION_ID.fullmatch,
+    "revision_id": PAGE_OR_REVISION_ID.fullmatch,
     "timestamp": is_timestamp,
     "sha1": SHA1.fullmatch,
     "created": is_timestamp,
@@ -42,16 +44,16 @@ CHECKS: Final[Mapping[str, Callable[[str], object]]] = {  # of the columns
 def lock(store: str | Path, *, language: str | None = None, as_of: str | None = None) -> str:
     """Return the text of a lock file: the newest revision of each page of a store, one per line.
 
-    Anyone who fetches with this file and builds the same recipe gets the same bytes. Write it as UTF-8,
-    without newline translation.
+    Fetching with this file and building the same recipe gives the same bytes. Write it as UTF-8, without
+    newline translation.
 
     Args:
         store: Path of the store.
-        language: Code of the Wikipedia; None: the one that the store holds.
-        as_of: Take the newest revisions up to this date or time.
+        language: Code of the Wikipedia; None: the only one in the store.
+        as_of: Take the newest revisions on or before this date or time.
 
     Raises:
-        BuilderError: There is no such store, or no page to lock.
+        BuilderError: The store does not exist or has no page to lock.
     """
     with Store.open(Path(store)) as opened:
         language = language_in(opened, language)
@@ -60,36 +62,36 @@ def lock(store: str | Path, *, language: str | None = None, as_of: str | None = 
         if not revisions:
             raise BuilderError(
                 f"{store}: no pages of {language!r}{f' up to {as_of}' if as_of else ''} to lock;"
-                " `wikitext-builder status` shows what is there"
+                " `wikitext-builder status` shows what the store has"
             )
         names = stored_language(opened, language, as_of=date)
         return "".join(lock_lines(revisions, names, opened.wiki(language) or "-"))
 
 
 def lock_lines(revisions: Sequence[Revision], language: Language, wiki: str = "-") -> Iterator[str]:
-    """Yield the lines of a lock file: of each revision one, in the order of titles and revision ids.
+    """Yield the lines of a lock file: one per revision, in the order of titles and revision ids.
 
-    `wiki` is the name that the wiki gives itself, `-` if it is not known.
+    `wiki` is the name that the wiki reports, `-` if unknown.
     """
-    more = (name for name in OPTIONAL if any(getattr(revision, name) for revision in revisions))
-    columns = (*COLUMNS, *more)
-    for revision in revisions:  # before the first line: half a lock file would look like a whole one
+    present = (name for name in OPTIONAL_COLUMNS if any(getattr(revision, name) for revision in revisions))
+    columns = (*COLUMNS, *present)
+    for revision in revisions:  # before the first line, because half a lock file would look complete
         if fault := title_fault(revision.title):
             raise BuilderError(
                 f"revision {revision.revision_id}: the title {revision.title!r} cannot be written: {fault}"
             )
     yield f"# {FORMAT}; language {language.code}; wiki {' '.join(wiki.split())}\n"
-    if said := names_said(language):
-        yield f"{NAMES}{json.dumps(said, ensure_ascii=False)}\n"
+    if names := names_said(language):
+        yield f"{NAMES_LINE}{json.dumps(names, ensure_ascii=False)}\n"
     yield "\t".join(columns) + "\n"
     for revision in sorted(revisions, key=lambda revision: (revision.title, revision.revision_id)):
         yield "\t".join(str(getattr(revision, name)) or "-" for name in columns) + "\n"
 
 
 def expect_file(path: Path) -> None:
-    """Refuse what can be read only once: a list is read again, for the names of a wiki or by each worker."""
+    """Refuse a pipe, which can be read only once: lists are read again for a wiki's names and by workers."""
     if path.exists() and not path.is_file():
-        raise BuilderError(f"{path}: not a file; save what it gives to one, and name that")
+        raise BuilderError(f"{path}: not a file; save its content to a file, and name that")
 
 
 def read_lock(path: Path, *, language: str) -> list[Revision]:
@@ -97,53 +99,54 @@ def read_lock(path: Path, *, language: str) -> list[Revision]:
     expect_file(path)
     try:
         with path.open(encoding="utf-8") as file:
-            columns, head = _columns(path, file, language)
-            revisions = [_revision(path, number, line, columns) for number, line in enumerate(file, head + 1)]
+            columns, head_lines = _columns(path, file, language)
+            lines = enumerate(file, head_lines + 1)
+            revisions = [_revision(path, number, line, columns) for number, line in lines]
     except (OSError, UnicodeDecodeError) as error:
         raise BuilderError(f"{path}: {error}; expected a lock file") from error
     if len({revision.revision_id for revision in revisions}) != len(revisions):
-        raise BuilderError(f"{path}: a revision is there twice; expected one line per revision")
+        raise BuilderError(f"{path}: a revision occurs twice; expected one line per revision")
     return revisions
 
 
 def lock_language(path: Path) -> str:
-    """Return the code of the language that a lock file names; empty if it is not a lock file."""
+    """Return the code of the language that a lock file names; empty if the file is not a lock file."""
     expect_file(path)
     try:
         with path.open(encoding="utf-8") as file:
-            head = HEAD.fullmatch(file.readline().rstrip("\n"))
-    except (OSError, UnicodeDecodeError):  # whoever reads the revisions says what is wrong
+            first_line = FIRST_LINE.fullmatch(file.readline().rstrip("\n"))
+    except (OSError, UnicodeDecodeError):  # `read_lock` and `read_titles` report the error
         return ""
-    return head[1] if head else ""
+    return first_line[1] if first_line else ""
 
 
 def language_in_lock(path: Path, language: Language) -> Language:
-    """Return the language with what a lock file says of its wiki, or `language` if it says nothing."""
+    """Return the language with the names that a lock file has of its wiki, or `language` if it has none."""
     try:
         with path.open(encoding="utf-8") as file:
             file.readline()
             line = file.readline()
-        if not line.startswith(NAMES):
+        if not line.startswith(NAMES_LINE):
             return language
-        return with_names(language_of(language.code), dict(json.loads(line.removeprefix(NAMES))))
+        return with_names(language_of(language.code), dict(json.loads(line.removeprefix(NAMES_LINE))))
     except (BuilderError, ValueError, TypeError, RecursionError) as error:
         raise BuilderError(f"{path}, line 2: {error}; expected the names of its wiki as JSON") from error
 
 
 def _columns(path: Path, file: TextIO, language: str) -> tuple[tuple[str, ...], int]:
-    """Return the columns that the first lines of a lock file name, and how many these lines are."""
+    """Read the first lines of a lock file: return its columns, and the number of these lines."""
     first, second, number = file.readline(), file.readline(), 2
-    if second.startswith(NAMES):
+    if second.startswith(NAMES_LINE):
         second, number = file.readline(), 3
-    head = HEAD.fullmatch(first.rstrip("\n"))
-    if head is None:
+    match = FIRST_LINE.fullmatch(first.rstrip("\n"))
+    if match is None:
         raise BuilderError(f"{path}, line 1: expected `# {FORMAT}; language …`, found {first[:80]!r}")
-    if head[1] != language:
+    if match[1] != language:
         raise BuilderError(
-            f"{path}: expected a lock file of the Wikipedia {language!r}, found one of {head[1]!r};"
-            f" take --language {head[1]}"
+            f"{path}: expected a lock file of the Wikipedia {language!r}, found one of {match[1]!r};"
+            f" take --language {match[1]}"
         )
-    columns = next((names for names in HEADS if second == "\t".join(names) + "\n"), None)
+    columns = next((names for names in COLUMN_LISTS if second == "\t".join(names) + "\n"), None)
     if columns is None:
         raise BuilderError(
             f"{path}, line {number}: expected the columns {', '.join(COLUMNS)}, separated by tabs"
@@ -158,7 +161,9 @@ def _revision(path: Path, number: int, line: str, columns: tuple[str, ...]) -> R
     if len(fields) != len(columns):
         raise BuilderError(f"{path}, line {number}: expected {len(columns)} columns, found {len(fields)}")
     cells = zip(columns, fields, strict=True)
-    row: dict[str, Any] = {name: value for name, value in cells if value != "-" or name not in OPTIONAL}
+    row: dict[str, Any] = {
+        name: value for name, value in cells if value != "-" or name not in OPTIONAL_COLUMNS
+    }
     for column, value in row.items():
         if not CHECKS[column](value):
             raise BuilderError(f"{path}, line {number}: {value[:80]!r} is not a {column}")
@@ -166,7 +171,7 @@ def _revision(path: Path, number: int, line: str, columns: tuple[str, ...]) -> R
 
 
 def read_titles(path: Path) -> tuple[list[str], list[Rejected]]:
-    """Return the titles of a file, each once, and the lines that no page can have as a title.
+    """Return the distinct titles of a file, and the lines that no page can have as a title.
 
     The file has one title per line. Blank lines and lines that begin with `#` are ignored.
     """
@@ -197,24 +202,24 @@ ATTRIBUTION: Final = "attribution.tsv"
 
 
 def article_url(language: str | Language, revision_id: int) -> str:
-    """Return the address of a revision; the page history there names the authors."""
+    """Return the URL of a revision; the page history there names the authors."""
     return f"{language_of(language).index_address}?oldid={revision_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:
-    """Where an article comes from: a line of `attribution.tsv`."""
+    """The origin of an article: a line of `attribution.tsv`."""
 
     split: str
     title: str
     page_id: int
     revision_id: int
     timestamp: str  # of the revision
-    url: str  # the page history at this address names the authors
+    url: str  # the page history at this URL names the authors
 
     @classmethod
     def of(cls, article: Article, split: str, language: str | Language) -> Attribution:
-        """Return the attribution of an article of the Wikipedia of a language."""
+        """Return the attribution of an article of a language's Wikipedia."""
         return cls(
             split=split,
             title=article.title,
@@ -241,7 +246,7 @@ def read_attribution(directory: Path) -> Iterator[Attribution]:
         with path.open(encoding="utf-8", newline="\n") as file:
             for number, line in enumerate(file, start=1):
                 if number > 1:
-                    yield _parse(path, number, line)
+                    yield _parse_attribution(path, number, line)
                 elif line != ATTRIBUTION_HEAD:
                     raise BuilderError(
                         f"{path}, line 1: expected the columns {', '.join(ATTRIBUTION_COLUMNS)}"
@@ -250,11 +255,13 @@ def read_attribution(directory: Path) -> Iterator[Attribution]:
         raise BuilderError(f"{path}: {error}; expected the attribution of a dataset") from error
 
 
-def _parse(path: Path, number: int, line: str) -> Attribution:
+def _parse_attribution(path: Path, number: int, line: str) -> Attribution:
     values = line.removesuffix("\n").split("\t")
     row: dict[str, Any] = dict(zip(ATTRIBUTION_COLUMNS, values, strict=False))
     ids = (row.get("page_id", ""), row.get("revision_id", ""))
-    good = len(values) == len(ATTRIBUTION_COLUMNS) and line.endswith("\n") and row["split"] in SPLITS
-    if not good or not all(digits.isascii() and digits.isdigit() and len(digits) < 19 for digits in ids):
+    is_complete = len(values) == len(ATTRIBUTION_COLUMNS) and line.endswith("\n") and row["split"] in SPLITS
+    if not is_complete or not all(
+        digits.isascii() and digits.isdigit() and len(digits) < 19 for digits in ids
+    ):
         raise BuilderError(f"{path}, line {number}: {line[:80]!r} is not {', '.join(ATTRIBUTION_COLUMNS)}")
     return Attribution(**row | {"page_id": int(ids[0]), "revision_id": int(ids[1])})

@@ -1,4 +1,4 @@
-"""The SQLite file of a store: the values of its rows, tables, queries, transactions; what its errors mean."""
+"""Opens the SQLite file of a store: its tables, the values of its rows, transactions, advice for errors."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ from wikitext_builder.limits import STORED_BYTES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """Which revision of which page: a line of a lock file."""
+    """A revision of a page: a line of a lock file."""
 
     title: str
     page_id: int
     revision_id: int
     timestamp: str  # ISO 8601 in UTC
     sha1: str  # of the wikitext in UTF-8, 40 hexadecimal digits
-    created: str = field(default="", compare=False)  # the page's first revision; empty: nobody asked
-    html: str = field(default="", compare=False)  # sha1 of its HTML; empty: there is none
+    created: str = field(default="", compare=False)  # time of the page's first revision, or empty
+    html: str = field(default="", compare=False)  # sha1 of the HTML; empty without HTML
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Wanted:
-    """What a selection asked for: a title's newest revision, its newest up to a date, or one revision."""
+    """A request of a selection: a title's newest revision, its newest up to a date, or a given revision."""
 
     title: str
-    as_of: str = ""  # ISO 8601 in UTC; empty: the newest
-    revision_id: int = 0  # 0: any revision
+    as_of: str = ""  # ISO 8601 in UTC; empty for the newest
+    revision_id: int = 0  # 0 for any revision
 
     def key(self, language: str) -> tuple[str, str, str, int]:
-        """Return the key of its row."""
+        """Return the key of the request's row."""
         return (language, self.title, self.as_of, self.revision_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
-    """A page that is not used, and why."""
+    """A rejected page, with the reason."""
 
     title: str
-    page_id: int = 0  # 0: not known
+    page_id: int = 0  # 0 if unknown
     revision_id: int = 0
-    reason: str  # a short stable word
+    reason: str  # a short fixed word
     detail: str  # a sentence
 
     @classmethod
@@ -63,7 +63,7 @@ class Rejected:
 
     @classmethod
     def by(cls, error: RejectedError, title: str, **ids: int) -> Self:
-        """Reject the page of a title and ids, for the reason of an error."""
+        """Reject the page with a title and ids, for the reason of an error."""
         return cls(title=title, **ids, reason=error.reason, detail=error.detail)
 
 
@@ -73,15 +73,15 @@ def sha1_of(wikitext: str) -> str:
 
 
 def storable(path: str | Path) -> str:
-    """Return a path or a part of it as text, which SQLite takes; bytes that are not UTF-8 as escapes."""
+    """Return a path or a part of a path as text for SQLite; bytes that are not UTF-8 become escapes."""
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
-Item = TypeVar("Item")
-Row = tuple[Any, ...]  # mypy does not know the types; `sound` does
-APPLICATION_ID = 0x57544253  # "WTBS" in the file's header, so that a foreign database is recognised
+Record = TypeVar("Record")
+Row = tuple[Any, ...]  # `checked_rows` checks the types, which mypy does not know
+APPLICATION_ID = 0x57544253  # "WTBS" in the file's header identifies a store
 FORMAT = 1
-BUSY_SECONDS = 60  # how long to wait while another process writes
+BUSY_SECONDS = 60  # maximum wait while another process writes
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS revisions (
     language TEXT NOT NULL, revision_id INTEGER NOT NULL, page_id INTEGER NOT NULL, title TEXT NOT NULL,
@@ -92,7 +92,7 @@ CREATE INDEX IF NOT EXISTS revisions_by_page ON revisions (language, page_id, ti
 CREATE INDEX IF NOT EXISTS revisions_by_title ON revisions (language, title, timestamp, revision_id);
 CREATE TABLE IF NOT EXISTS wanted (
     language TEXT NOT NULL, title TEXT NOT NULL, as_of TEXT NOT NULL, revision_id INTEGER NOT NULL,
-    settled INTEGER NOT NULL DEFAULT 0, -- 2: rejected while selections took it under conditions only
+    settled INTEGER NOT NULL DEFAULT 0, -- 2: rejected, and selected only under conditions
     PRIMARY KEY (language, title, as_of, revision_id)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS rejected (
@@ -134,18 +134,25 @@ CREATE TABLE IF NOT EXISTS dates (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS progress (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
-NOT_TEXT: Final[dict[str, type]] = {"page_id": int, "revision_id": int, "settled": int, "body": bytes}
+COLUMN_TYPES: Final[dict[str, type]] = {
+    "page_id": int,
+    "revision_id": int,
+    "settled": int,
+    "body": bytes,
+}  # others: str
 
 
-def sound(rows: sqlite3.Cursor) -> Iterator[Row]:
-    """Yield rows whose values have the types of their columns; a damaged file may have others, an error."""
+def checked_rows(rows: sqlite3.Cursor) -> Iterator[Row]:
+    """Yield rows; a value without its column's type, which a damaged file can have, is an error."""
     names = [column[0] for column in rows.description]
-    # What SQLite computes has names such as `count(*)`.
-    kinds = [(at, NOT_TEXT.get(name, str)) for at, name in enumerate(names) if name.isidentifier()]
+    # Columns that SQLite computes have names such as `count(*)`.
+    types = [(index, COLUMN_TYPES.get(name, str)) for index, name in enumerate(names) if name.isidentifier()]
     for row in rows:
-        for at, kind in kinds:
-            if type(row[at]) is not kind:
-                raise sqlite3.DatabaseError(f"{names[at]} with a value of another type, {row[at]!r:.80}")
+        for index, expected in types:
+            if type(row[index]) is not expected:
+                raise sqlite3.DatabaseError(
+                    f"{names[index]} with a value of another type, {row[index]!r:.80}"
+                )
         yield row
 
 
@@ -153,9 +160,9 @@ def sound(rows: sqlite3.Cursor) -> Iterator[Row]:
 
 
 def connect_for_writing(path: Path) -> sqlite3.Connection:
-    """Open the file, and make it a store if it is absent or empty; several processes can do so at once."""
+    """Open a store; an absent or empty file becomes one, even if several processes do so at once."""
     with as_builder_error(path):
-        # An absolute path: `:memory:` is a name of SQLite for no file.
+        # An absolute path, because SQLite takes `:memory:` for a database without a file.
         connection = sqlite3.connect(path.resolve(), timeout=BUSY_SECONDS, isolation_level=None)
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             _use_wal(connection)
@@ -174,7 +181,7 @@ def _use_wal(connection: sqlite3.Connection) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            # Here, unlike elsewhere, SQLite does not wait while another process does the same.
+            # Unlike elsewhere, SQLite does not wait here while another process does the same.
             if str(error) != "database is locked" or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
@@ -183,23 +190,23 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 
 
 def connect_for_reading(path: Path) -> sqlite3.Connection:
-    """Open the file for reading only; its folder may be read-only."""
+    """Open a store for reading only; its folder may be read-only."""
     if not path.is_file() or not path.stat().st_size:
-        what = "an empty file, no store yet" if path.is_file() else "no such store"
+        fault = "an empty file, no store yet" if path.is_file() else "no such store"
         raise BuilderError(
-            f"{path}: {what}; make one with `wikitext-builder fetch` or `wikitext-builder import`"
+            f"{path}: {fault}; make one with `wikitext-builder fetch` or `wikitext-builder import`"
         )
     with as_builder_error(path):
-        # Not mode=ro: such a connection cannot remove the files -wal and -shm that it makes.
+        # Not mode=ro, because such a connection cannot remove the files -wal and -shm that it creates.
         uri = path.resolve().as_uri() + "?mode=rw"
         try:
             connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
             connection.execute("PRAGMA query_only = ON")
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.OperationalError:
-            if Path(f"{path.resolve()}-wal").exists():  # beside the file, wherever a symlink to it is
+            if Path(f"{path.resolve()}-wal").exists():  # beside the file itself, not beside a symlink
                 raise
-            # Even to read a WAL database SQLite needs its -shm file; if it cannot be made, nobody writes.
+            # SQLite needs the -shm file even for reading; if it cannot be created, no process is writing.
             uri = path.resolve().as_uri() + "?mode=ro&immutable=1"
             connection = sqlite3.connect(uri, uri=True, isolation_level=None)
         _check_format(path, connection)
@@ -222,20 +229,20 @@ def _check_format(path: Path, connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def as_builder_error(path: Path) -> Iterator[None]:
-    """Turn an error of SQLite into ours, with the file and what to do."""
+    """Turn an error of SQLite into a `BuilderError` that names the file and says what to do."""
     try:
         yield
-    except (sqlite3.Error, UnicodeDecodeError, MemoryError) as error:  # a damaged file can give all three
+    except (sqlite3.Error, UnicodeDecodeError, MemoryError) as error:  # a damaged file can raise each
         advice = {
             "database or disk is full": "free some space and run it again to resume",
             "disk I/O error": "the disk may be full or failing, or memory short; repair it and run it again"
             " to resume",
             "attempt to write a readonly database": "it cannot be written; change its mode or copy it",
             "unable to open database file": "its folder is missing or cannot be written, or the disk is full",
-            "database is locked": "another process writes to it; wait until that one ends",
-            "locking protocol": "a program that opened it stands still; let it go on, or end it",
+            "database is locked": "another process writes to it; wait until that process ends",
+            "locking protocol": "a program that has it open is suspended; resume or stop it",
             "file is not a database": "it is not a store; name another file",
-            # SQLite says so too if the system cannot read a part of the file (EIO).
+            # SQLite also gives this message if the system cannot read a part of the file (EIO).
             "database disk image is malformed": "the file is damaged, or its disk cannot be read;"
             " try a copy on another disk; if that fails too, fetch or import into a new file",
             "": "memory ran out, or the file is damaged: its sizes are wrong; run it again to resume",
@@ -244,7 +251,7 @@ def as_builder_error(path: Path) -> Iterator[None]:
 
 
 class StoreFile:
-    """An open file of a store: its queries, transactions and packed texts."""
+    """An open store: queries, transactions and compressed texts."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, *, is_new: bool = False) -> None:
         self.path = path
@@ -255,9 +262,9 @@ class StoreFile:
 
     @classmethod
     def create(cls, path: Path) -> Self:
-        """Open a store for writing, and make one of an absent or empty file.
+        """Open a store for writing; an absent or empty file becomes one.
 
-        If an error ends its `with` block before anything was written, a file that it made is removed again.
+        If an error ends the `with` block before anything was written, a newly created file is removed.
         """
         is_new = not path.exists()
         return cls(path, connect_for_writing(path), is_new=is_new)
@@ -268,46 +275,46 @@ class StoreFile:
         return cls(path, connect_for_reading(path))
 
     def close(self) -> None:
-        """Close the file; do not use the store after that."""
+        """Close the file; the store cannot be used afterwards."""
         self.connection.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        useless = error != (None, None, None) and self._is_new and self._is_empty()
+        is_useless = error != (None, None, None) and self._is_new and self._is_empty()
         self.close()
-        file = self.path.resolve()  # of a symlink, what it points to
-        if useless and not Path(f"{file}-wal").exists():  # it is there while another process writes
+        file = self.path.resolve()  # the target of a symlink
+        if is_useless and not Path(f"{file}-wal").exists():  # -wal exists while another process writes
             file.unlink(missing_ok=True)
 
     def _is_empty(self) -> bool:
-        """Return True if nothing was written since the file was made."""
+        """Return True if nothing was written since the file was created."""
         tables = ("revisions", "wanted", "rejected", "listed", "templates", "progress")
-        parts = " UNION ALL ".join(f"SELECT * FROM (SELECT 1 FROM {table} LIMIT 1)" for table in tables)  # noqa: S608
-        return not self.read(parts)
+        query = " UNION ALL ".join(f"SELECT * FROM (SELECT 1 FROM {table} LIMIT 1)" for table in tables)  # noqa: S608
+        return not self.read(query)
 
     # --- queries and texts
 
     def scan(self, query: str, values: tuple[object, ...] = ()) -> Iterator[Row]:
         """Yield the rows of a query one at a time."""
         with as_builder_error(self.path):
-            yield from sound(self.connection.execute(query, values))
+            yield from checked_rows(self.connection.execute(query, values))
 
     def read(self, query: str, values: tuple[object, ...] = ()) -> list[Row]:
         """Return the rows of a query."""
         return list(self.scan(query, values))
 
-    def records(self, kind: Callable[..., Item], query: str, values: tuple[object, ...]) -> list[Item]:
-        """Return the rows of a query as objects whose fields have the names of its columns."""
+    def records(self, cls: Callable[..., Record], query: str, values: tuple[object, ...]) -> list[Record]:
+        """Return the rows of a query as objects of a class whose fields are named like its columns."""
         with as_builder_error(self.path):
             rows = self.connection.execute(query, values)
             names = [column[0] for column in rows.description]
-            return [kind(**dict(zip(names, row, strict=True))) for row in sound(rows)]
+            return [cls(**dict(zip(names, row, strict=True))) for row in checked_rows(rows)]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Do all that is written in the block, or nothing of it."""
+        """Write everything that the block writes, or nothing."""
         with as_builder_error(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
@@ -321,16 +328,16 @@ class StoreFile:
     def write(self, statement: str, rows: Iterable[tuple[object, ...]]) -> int:
         """Write rows in one transaction, and return how many changed."""
         with self.transaction():
-            before = self.connection.total_changes
+            changes_before = self.connection.total_changes
             self.connection.executemany(statement, rows)
-            return self.connection.total_changes - before
+            return self.connection.total_changes - changes_before
 
     def pack(self, text: str) -> bytes:
-        """Return a text in the form in which it is stored."""
+        """Compress a text for the store."""
         return self._compress.compress(text.encode())
 
     def unpack(self, revision_id: int, sha1: str, body: bytes) -> str:
-        """Return a stored text."""
+        """Decompress a stored text, and check its sha1."""
         try:
             size = zstandard.frame_content_size(body)
             if 0 <= size <= STORED_BYTES:
@@ -338,7 +345,7 @@ class StoreFile:
                 if sha1_of(text) == sha1:
                     return text
                 fault = f"its sha1 is {sha1_of(text)}, not {sha1}"
-            else:  # the library would take that much memory at once
+            else:  # the library would allocate that much memory at once
                 fault = f"its size is {size:,} bytes; expected at most {STORED_BYTES:,}"
         except (zstandard.ZstdError, UnicodeDecodeError) as error:
             fault = str(error)

@@ -116,5 +116,5 @@ def test_a_pipe_is_refused_because_it_can_be_read_only_once(tmp_path: Path) -> N
         lambda: list(read_attribution(tmp_path)),
     ]
     for read in reads:
-        with pytest.raises(BuilderError, match=r"attribution\.tsv: not a file; save what it gives"):
+        with pytest.raises(BuilderError, match=r"attribution\.tsv: not a file; save its content"):
             read()
