@@ -30,7 +30,8 @@ SHOWN_FORMULA = "<formula>"  # what the official files have in its place
 CITATIONS = re.compile(f"(?:{UNKNOWN.pattern}|[\\s.,;{GONE}{BLOCK}{BOX}])+")
 CITATION = re.compile(r"\{\{\s*(?:[Cc]ite|[Cc]itation\s*[|}])")
 ALONE = re.compile(f"(?:{UNKNOWN.pattern}|[\\s{GONE}{BLOCK}{BOX}])+")
-VALUES = re.compile(r"\{\{[^{}|]*|\|(?:[^{}|=\[\]]*=)?")  # what is no value: names of calls and of parameters
+# What is no value: names of templates and of parameters. What follows a colon is one, such as another page.
+VALUES = re.compile(r"\{\{[^{}|:]*|\|(?:[^{}|=\[\]]*=)?")
 
 
 def add_seams(text: str) -> str:
@@ -98,7 +99,7 @@ class LeftOut:
         """
         sources = [self.sources[int(number)] for number in UNKNOWN.findall(text)]
         if alone and ALONE.fullmatch(text):
-            return [source for source in sources if VALUES.sub("", source).strip(" \n}")]
+            return [source for source in sources if VALUES.sub("", source).strip(" \n:}")]
         return sources
 
 

@@ -38,16 +38,17 @@ def test_what_stays():
 def test_what_went_is_said_of_each_call_and_can_be_switched_off():
     wikitext = (
         "{{Zz|a=}}\n\nIt is {{zz|1}}. He (a {{zz|2}}) is.{{zz|3}} A town of old, at {{zz|4}}.\n"
-        "* {{zz|5}}, b\n* {{zz|a=6}}\n\n{{zz|a=A verse of five words}}\n\n{{zz}}"
+        "* {{zz|5}}, b\n* {{zz|a=6}}\n\n{{zz|a=A verse of five words}}\n\n{{zz}}\n\n{{:Rome}}"
     )
     article = extract(page(wikitext))
-    assert article.left_out == tuple(f"{{{{zz|{one}}}}}" for one in (1, 2, 3, 4, 5, "a=6", VERSE))
-    assert article.cuts == ("sentence", "parentheses", "nothing", "clause", "item", "nothing", "nothing")
-    assert article.lost == (2, 1, 0, 1, 1, 0, 5)
+    calls = [f"{{{{zz|{argument}}}}}" for argument in (1, 2, 3, 4, 5, "a=6", VERSE)]
+    assert article.left_out == (*calls, "{{:Rome}}")
+    assert article.cuts == ("sentence", "parentheses", "nothing", "clause", "item", *["nothing"] * 3)
+    assert article.lost == (2, 1, 0, 1, 1, 0, 5, 1)
     kept = extract(page(wikitext), incomplete="keep")
     assert kept.left_out == article.left_out
     assert set(kept.cuts) == {"nothing"}
-    assert kept.lost == (0, 0, 0, 0, 0, 0, 5)
+    assert kept.lost == (0, 0, 0, 0, 0, 0, 5, 1)
     assert kept.lines[3:5] == ("It is. He (a) is. A town of old, at.", "b")
 
 
