@@ -142,7 +142,7 @@ class _Batch:
     def score_beginnings(self, protocols: Sequence[Protocol], inputs: Inputs) -> None:
         """Score the beginnings of the splits by models that can remember, before anything is measured."""
         for specification in (name for name, _ in self.models if can_remember(name)):
-            keys = [(portable(specification), protocol.split) for protocol in protocols]
+            keys = [(specification, protocol.split) for protocol in protocols]
             try:
                 loaded = open_model(specification, inputs)
                 self.earlier |= {
@@ -165,7 +165,7 @@ class _Batch:
                         self._expect_free(name, loaded.recipe or named.specification)
                         loaded = replace(loaded, name=name)
                     LOG.info("opened %s as %s: %s", shown, loaded.name, loaded.identity)
-                    self._measure(loaded, inputs, named)
+                    self._measure(loaded, inputs, named, self.earlier.get((specification, protocol.split)))
                 if self.on_result is not None:
                     for result in self.found[count:]:
                         self.on_result(result)
@@ -179,10 +179,11 @@ class _Batch:
                 f"--name {name}: the name of {min(others)} in these results; choose another one for {recipe}"
             )
 
-    def _measure(self, loaded: LoadedModel, inputs: Inputs, protocol: Protocol) -> None:
+    def _measure(
+        self, loaded: LoadedModel, inputs: Inputs, protocol: Protocol, earlier: Tensor | Exception | None
+    ) -> None:
         stored = self.known if self.resume else ()
         usable = [one for one in stored if _is_whole(one, loaded, inputs, protocol)]
-        earlier = self.earlier.get((protocol.specification, protocol.split))
         if isinstance(earlier, Exception):
             raise earlier
         options: dict[str, Any] = {"stored": usable, "progress": self.progress, "earlier": earlier}

@@ -315,6 +315,14 @@ def _of_grams(kind: str, read: Callable[[Path], NGrams], path: str, inputs: Inpu
     )
 
 
+def _hash_of_file(word: str) -> str:
+    """The sha256 of a file that a word of a command names, such as its script; "" if it names none."""
+    try:
+        return file_sha256(Path(word)) if Path(word).is_file() else ""
+    except OSError:  # a word longer than a file's name can be, or a file that only the program can read
+        return ""
+
+
 def _command(line: str, inputs: Inputs) -> LoadedModel:
     shown = portable(f"command:{line}")
     try:
@@ -323,7 +331,8 @@ def _command(line: str, inputs: Inputs) -> LoadedModel:
         raise HarnessError(f"{shown}: {error}; expected words as in a shell") from error
     if not words:
         raise HarnessError("command: no program; expected command:PROGRAM ARGUMENTS")
-    digest = hashlib.sha256(line.encode(errors="surrogateescape")).hexdigest()[:8]
+    decides = "\n".join([line, *map(_hash_of_file, words)])
+    digest = hashlib.sha256(decides.encode(errors="surrogateescape")).hexdigest()[:8]
     return LoadedModel(
         name=program_name([*map(without_secrets, words)], inputs.dataset.path),
         identity=f"{signature_value(shown.replace(':', '.', 1))[:51]}+{digest}",

@@ -15,9 +15,13 @@ from lm_benchmarks.records import Result, Trained, portable
 def on_split(results: Iterable[Result], split: str, data: str = "") -> list[Result]:
     """The results on a split of a dataset, given by its name or folder, or of any dataset.
 
-    A result on a single file is of every split.
+    A result on a single file is of every split. Signatures distinguish datasets of one name: `ptb+7f524b00`.
     """
-    of_data = (result for result in results if not data or result.data[0] == PurePath(data).name)
+    of_data = (
+        result
+        for result in results
+        if not data or PurePath(data).name in (result.data[0], result.signature["data"])
+    )
     return [result for result in of_data if result.signature["split"] in (split, "file")]
 
 
@@ -60,8 +64,11 @@ def _place(result: Result) -> tuple[str, str]:
 
 def _ways_to_choose(named: Collection[tuple[Result, str]]) -> str:
     """The option or the names that distinguish several models."""
-    if len(datasets := sorted({result.data[0] for result, _ in named})) > 1:
-        return f"on {', '.join(datasets)}; choose a dataset with --data"
+    datasets = {result.data[0] for result, _ in named}
+    if len(datasets) == 1 == len({result.signature["convention"] for result, _ in named}):
+        datasets = {result.signature["data"] for result, _ in named}  # of one name, in several folders
+    if len(datasets) > 1:
+        return f"on {', '.join(sorted(datasets))}; choose a dataset with --data"
     listed = ", ".join(f"{distinct!r} ({result.signature['model']})" for result, distinct in named)
     return (
         f"{listed}; use a name that fits one. Runs that differ only in their seed are one model if all of"

@@ -66,6 +66,15 @@ def test_each_command_is_a_model_of_its_own_in_signatures(inputs):
     assert len(first.identity) <= 60
 
 
+def test_a_program_that_was_edited_is_another_model_in_signatures(inputs, tmp_path):
+    script = tmp_path / "model.py"
+    identities = []
+    for text in ("print(1)", "print(2)", "print(1)"):
+        script.write_text(text)
+        identities.append(open_model(f"command:cat {script} {'x' * 300}", inputs).identity)
+    assert identities[0] == identities[2] != identities[1]
+
+
 def test_a_long_text_is_read_once(inputs, stream, monkeypatch):
     long = stream.repeat(3)
     model = opened(inputs, UNIFORM)

@@ -126,6 +126,26 @@ def test_what_a_model_keeps_outside_of_itself_helps_on_no_other_split_or_model(d
     assert not any(one.broken for one in lb.measure(honest, data, splits=["valid", "test"], **options))
 
 
+def test_two_models_whose_files_have_one_name_are_not_taken_for_each_other(data, tmp_path):
+    """Records name no folders, but scores of a beginning belong to one model."""
+    words, lines = len(Vocabulary.of_file(data / "wiki.train.tokens")), list[str]()
+    for name, share in (("flat", 1 / words), ("skewed", 0.5 / words)):
+        (tmp_path / name).mkdir()
+        script = tmp_path / name / "model.py"
+        script.write_text(
+            "import math, sys\n"
+            f"odds = {{'<eos>': {1 - share * (words - 1)}}}\n"
+            "for line in sys.stdin:\n"
+            "    if line.strip():\n"
+            f"        print(*[math.log(odds.get(word, {share})) for word in line.split()], flush=True)\n"
+        )
+        lines.append("command:" + shlex.join([sys.executable, str(script)]))
+    found = lb.measure(lines, data, groups=False)
+    assert [result.broken for result in found] == [(), ()]
+    assert len({result.specification for result in found}) == 1
+    assert found[0].total.nats != found[1].total.nats
+
+
 def test_what_pieces_are_kept_outside_of_a_model_in_windows_is_found(tmp_path, monkeypatch):
     pytest.importorskip("transformers", reason="needs the package transformers")
     folder = write_dataset(tmp_path / "tiny", 60)

@@ -60,6 +60,15 @@ def test_a_dataset_chooses_among_results_of_one_model():
     assert "no result of kn-5 on test of wikitext-103; there are none" in why
 
 
+def test_datasets_of_one_name_are_chosen_by_their_signature():
+    runs = [signed(measured("KN-5", f"kn-5+{data}"), data=f"ptb+{data}") for data in ("1f", "2e")]
+    why = error_of(find_runs, runs, "KN-5", "test", FILE)
+    assert "KN-5 on test fits several models: on ptb+1f, ptb+2e; choose a dataset with --data" in why
+    assert [find_runs(runs, "KN-5", "test", FILE, f"ptb+{data}") for data in ("1f", "2e")] == [
+        [run] for run in runs
+    ]
+
+
 def test_an_unknown_name_and_one_of_several_models_list_models():
     assert error_of(find_runs, RESULTS, "nobody", "test", FILE) == (
         "results.jsonl: no result of nobody on test; there are KN-5, lstm small, MC, lstm small, lstm+cd,"
