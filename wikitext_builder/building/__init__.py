@@ -1,1 +1,1 @@
-"""From the store to a dataset."""
+"""Builds datasets from the pages of a store."""

@@ -1,10 +1,10 @@
 """Runs tasks on the workers of a Dask cluster (extra `cluster`).
 
-Workers need nothing but the installed package: tasks carry what they need, and results come back.
+Workers need only the installed package: tasks carry their inputs, and results are sent back.
 
-A worker of Dask runs tasks in threads, but the time limit of a page needs a main thread
-(`processes.time_limit`), and a task that hangs in spite of it must be killed. So each task runs in a child of
-the worker: a subprocess, because daemons cannot have children of `multiprocessing`.
+Dask's workers run tasks in threads, but the time limit of a page needs a main thread
+(`processes.time_limit`), and a task that hangs in spite of the limit must be killed. So each task runs in a
+child of the worker: a subprocess, because daemons cannot have children of `multiprocessing`.
 """
 
 from __future__ import annotations
@@ -31,17 +31,18 @@ Result = TypeVar("Result")
 
 SECONDS_TO_CONNECT = 20
 SECONDS_PER_TASK = 600.0  # a task takes some seconds; a child that takes longer hangs, and is killed
-RETRIES = 3  # of a task that lost its child process; Dask itself moves tasks of a dead worker elsewhere
-FEW_PAGES = 64  # one process has done them before others have started
-# Why Dask cancels tasks if all workers that had what they share are gone: it is sent again.
-LOST_SHARED = ("lost dependencies", "already forgotten")
-LEAST_AHEAD = 64  # tasks that wait in the scheduler: workers can join after the first ones were counted
+RETRIES = 3  # of a task whose child process died; Dask itself moves tasks of a dead worker to others
+MAX_SERIAL_PAGES = 64  # one process has done these before others have started
+# Reasons for which Dask cancels tasks when all workers with the shared arguments are gone; these are sent
+# again.
+LOST_SHARED_ARGUMENTS = ("lost dependencies", "already forgotten")
+MIN_SUBMITTED_TASKS = 64  # enough for workers that join after the workers were counted
 
 
 class Cluster(AbstractContextManager["Cluster"]):
-    """A Dask scheduler, by its address.
+    """Runs tasks on the workers of a Dask scheduler.
 
-    If a worker dies, nothing is lost: other workers do its tasks.
+    If a worker dies, other workers do its tasks.
     """
 
     def __init__(self, scheduler: str) -> None:
@@ -49,15 +50,15 @@ class Cluster(AbstractContextManager["Cluster"]):
             import distributed
         except ImportError as error:
             raise BuilderError("--scheduler needs Dask; pip install 'wikitext-builder[cluster]'") from error
-        dask: Any = distributed  # it has no types
+        dask: Any = distributed  # the package has no types
         self._scheduler = scheduler
         try:
-            # A client would wait for a scheduler at an address that is none.
+            # Checked first, because a client would wait for a scheduler at an invalid address.
             dask.comm.get_address_host_port(dask.comm.normalize_address(scheduler))
             self._client = dask.Client(scheduler, timeout=SECONDS_TO_CONNECT, set_as_default=False)
         except ValueError as error:
             raise BuilderError(
-                f"--scheduler {scheduler}: no address; expected one as tcp://HOST:8786"
+                f"--scheduler {scheduler}: not an address; expected one like tcp://HOST:8786"
             ) from error
         except (OSError, TimeoutError) as error:
             raise BuilderError(
@@ -65,18 +66,18 @@ class Cluster(AbstractContextManager["Cluster"]):
                 " workers with `dask worker`, both with wikitext-builder installed"
             ) from error
         self._workers = set(self._client.nthreads())
-        self._client.subscribe_topic("all", self._hear)
+        self._client.subscribe_topic("all", self._watch_workers)
 
-    def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
+    def _watch_workers(self, event: tuple[float, dict[str, Any]]) -> None:
         """Warn when the scheduler loses a worker."""
         action, worker = (event[1].get(name) for name in ("action", "worker"))
         if action == "add-worker":
             self._workers.add(str(worker))
         elif action == "remove-worker" and worker in self._workers:
             self._workers.remove(str(worker))
-            left = len(self._workers)
-            then = "others do its tasks again" if left else "start one, or the build again"
-            LOG.warning("lost the Dask worker %s, %d remain: %s", worker, left, then)
+            remaining = len(self._workers)
+            advice = "others do its tasks again" if remaining else "start one, or the build again"
+            LOG.warning("lost the Dask worker %s, %d remain: %s", worker, remaining, advice)
 
     def __exit__(self, *_error: object) -> None:
         self._client.close(timeout=2)
@@ -87,30 +88,31 @@ class Cluster(AbstractContextManager["Cluster"]):
         """Yield the results, see `processes.Runner`.
 
         Raises:
-            BuilderError: The scheduler is gone, or a task killed one worker after another, or its child
-                process each time.
+            BuilderError: The scheduler is gone, or a task killed several workers, or its child process
+                in every attempt.
         """
         from distributed.client import FutureCancelledError
         from distributed.comm.core import CommClosedError
         from distributed.scheduler import KilledWorker
 
         waiting = iter(tasks)
-        begun: deque[Task] = deque()  # tasks whose results were not yielded
+        begun: deque[Task] = deque()  # tasks whose results are not yielded yet
         try:
             while True:
                 futures: deque[Any] = deque()  # of the first tasks in `begun`
                 self._client.wait_for_workers(1)
-                # Not to all at once: workers take it from one another, those too that join later.
-                sent = self._client.scatter(list(shared), hash=False) if shared else ()
-                ahead = max(LEAST_AHEAD, TASKS_PER_WORKER * sum(self._client.nthreads().values()))
+                # Not sent to all at once: workers, even later ones, copy the arguments from one another.
+                scattered = self._client.scatter(list(shared), hash=False) if shared else ()
+                threads = sum(self._client.nthreads().values())
+                max_begun = max(MIN_SUBMITTED_TASKS, TASKS_PER_WORKER * threads)
                 try:
                     while True:
-                        begun.extend(islice(waiting, ahead - len(begun)))
+                        begun.extend(islice(waiting, max_begun - len(begun)))
                         if not begun:
                             return
                         futures.extend(
                             self._client.submit(
-                                run_in_child, function, task, *sent, pure=False, retries=RETRIES
+                                run_in_child, function, task, *scattered, pure=False, retries=RETRIES
                             )
                             for task in islice(begun, len(futures), None)
                         )
@@ -119,7 +121,7 @@ class Cluster(AbstractContextManager["Cluster"]):
                         begun.popleft()
                         yield result
                 except FutureCancelledError as error:
-                    if error.reason not in LOST_SHARED:
+                    if error.reason not in LOST_SHARED_ARGUMENTS:
                         raise
         except (KilledWorker, ChildDiedError) as error:
             raise BuilderError(
@@ -133,17 +135,17 @@ class Cluster(AbstractContextManager["Cluster"]):
 
 
 class ChildDiedError(Exception):
-    """The child ended before it answered; the task can be tried again."""
+    """The child process ended before it answered; the task can be tried again."""
 
 
 class _Child:
     """A subprocess that answers tasks until its parent ends, or closes the pipe."""
 
     def __init__(self) -> None:
-        self._pipe, its = Pipe()
-        with its:
-            command = [sys.executable, "-P", "-m", __name__, str(its.fileno())]
-            self._process = subprocess.Popen(command, pass_fds=[its.fileno()])  # noqa: S603
+        self._pipe, child_end = Pipe()
+        with child_end:
+            command = [sys.executable, "-P", "-m", __name__, str(child_end.fileno())]
+            self._process = subprocess.Popen(command, pass_fds=[child_end.fileno()])  # noqa: S603
         self._shared: tuple[object, ...] = ()
 
     def is_alive(self) -> bool:
@@ -153,7 +155,7 @@ class _Child:
         timer = threading.Timer(SECONDS_PER_TASK, self._process.kill)
         timer.start()
         try:
-            # Dask keeps one copy of what it scattered: as long as it is the same object, the child has it.
+            # Dask keeps one copy of scattered arguments: while the objects are the same, the child has them.
             is_new = [*map(id, shared)] != [*map(id, self._shared)]
             self._shared = shared
             self._pipe.send((function, task, shared if is_new else None))
@@ -173,10 +175,10 @@ _idle: queue.SimpleQueue[_Child] = queue.SimpleQueue()
 
 
 def run_in_child(function: Callable[..., Result], task: Task, *shared: object) -> Result:
-    """Return the result of a function for a task, from a child process that is kept for the next task.
+    """Run a function on a task in a child process, which is reused for the next task; return the result.
 
     Raises:
-        BuilderError: The function raised it.
+        BuilderError: The function raised this error.
         ChildDiedError: The child was killed, perhaps because it was too slow.
     """
     child = _take_child()
@@ -201,13 +203,13 @@ def _take_child() -> _Child:
 
 def _main() -> None:
     """Answer tasks until the parent ends."""
-    kept: tuple[object, ...] = ()
+    last_shared: tuple[object, ...] = ()
     with suppress(EOFError, ConnectionError), Connection(int(sys.argv[1])) as pipe:
         while True:
             function, task, shared = pipe.recv()
-            kept = kept if shared is None else shared
+            last_shared = last_shared if shared is None else shared
             try:
-                answer = function(task, *kept)
+                answer = function(task, *last_shared)
             except BuilderError as error:
                 answer = error
             pipe.send(answer)
@@ -215,9 +217,10 @@ def _main() -> None:
 
 @contextmanager
 def open_runner(pages: int, *, workers: int | None = None, scheduler: str | None = None) -> Iterator[Runner]:
-    """Open what runs the tasks of a build of so many pages.
+    """Open the runner for a build of a number of pages.
 
-    `scheduler` is the address of a Dask scheduler; without one, tasks run in `workers` processes here.
+    `scheduler` is the address of a Dask scheduler; without it, tasks run in `workers` processes of this
+    machine.
     """
     workers = cores() if workers is None else workers
     if workers < 1:
@@ -225,7 +228,7 @@ def open_runner(pages: int, *, workers: int | None = None, scheduler: str | None
     if scheduler is not None:
         with Cluster(scheduler) as cluster:
             yield cluster
-    elif workers > 1 and pages > FEW_PAGES:
+    elif workers > 1 and pages > MAX_SERIAL_PAGES:
         with ProcessPool(workers) as pool:
             yield pool
     else:

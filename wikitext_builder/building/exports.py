@@ -1,6 +1,7 @@
-"""The export formats of a dataset: Parquet files, archives in the original layout, and `croissant.json`.
+"""Exports a dataset as Parquet files, as archives in the original layout, and as `croissant.json`.
 
-`croissant.toml` has the terms of Croissant 1.1. No day is of the build: the same input gives the same bytes.
+`croissant.toml` has the terms of Croissant 1.1. No file has the date of the build, so the same input gives
+the same bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from wikitext_builder.building.card import ADDRESS, GFDL, LICENCE, NOTE, licences_of
+from wikitext_builder.building.card import GFDL_URL, LICENCE, LICENCE_URL, NOTE, licences_of
 from wikitext_builder.building.plan import Plan
 from wikitext_builder.citation import dataset_entry
 from wikitext_builder.dataset.load import ARTICLES, PlainArticle
@@ -29,27 +30,35 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the earliest date of a zip: its bytes do not depend on the clock
-LINES: Final = ("tokens", "raw")  # kinds of text files
+ZIP_DATE: Final = (
+    1980,
+    1,
+    1,
+    0,
+    0,
+    0,
+)  # the earliest of the format, so that bytes do not depend on the clock
+TEXT_KINDS: Final = ("tokens", "raw")  # of text files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """How rows are distributed over files."""
+    """The distribution of rows over files."""
 
-    folder: str  # of the dataset
-    rows_per_file: int  # a multiple of the next
+    folder: str  # in the dataset
+    rows_per_file: int  # a multiple of `rows_per_group`
     rows_per_group: int
     types: Mapping[str, str]  # of the columns, as `_schema` names them
 
 
-# WikiText-103's train, 1.8 million lines and 28,475 articles, becomes four files and six; groups have MBs.
+# WikiText-103's train becomes four files of lines (1.8 million) and six of articles (28,475); groups have
+# MBs.
 TABLES: Final[dict[str, Table]] = {
     **{
         kind: Table(
             folder=f"parquet/{kind}", rows_per_file=500_000, rows_per_group=10_000, types={"text": "text"}
         )
-        for kind in LINES
+        for kind in TEXT_KINDS
     },
     ARTICLES: Table(
         folder=ARTICLES,
@@ -67,9 +76,9 @@ TABLES: Final[dict[str, Table]] = {
 
 
 class ParquetFiles(AbstractContextManager["ParquetFiles"]):
-    """The rows of a split, which are written group by group into numbered files.
+    """Writes the rows of a split group by group into numbered files.
 
-    A split without rows is one file without rows.
+    A split without rows gets one file without rows.
     """
 
     def __init__(self, dataset: Path, split: str, table: Table) -> None:
@@ -82,7 +91,7 @@ class ParquetFiles(AbstractContextManager["ParquetFiles"]):
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def add(self, rows: Iterable[dict[str, Any]]) -> None:
-        """Write rows behind those that were added before."""
+        """Append rows."""
         self._waiting += rows
         size = self._table.rows_per_group
         while len(self._waiting) >= size:
@@ -90,7 +99,7 @@ class ParquetFiles(AbstractContextManager["ParquetFiles"]):
             del self._waiting[:size]
 
     def _write(self, group: list[dict[str, Any]]) -> None:
-        import pyarrow as pa  # here, because the import is slow
+        import pyarrow as pa  # imported here, because the import is slow
         import pyarrow.parquet as pq
 
         if self._writer is None or self._rows_in_file >= self._table.rows_per_file:
@@ -108,7 +117,7 @@ class ParquetFiles(AbstractContextManager["ParquetFiles"]):
             self._writer = None
 
     def __exit__(self, *error: object) -> None:
-        """Write what is left; the names of the files say how many there are."""
+        """Write the remaining rows, and put the number of files into their names."""
         if error == (None, None, None) and (self._waiting or not self._paths):
             self._write(self._waiting)
         self._close_file()
@@ -130,32 +139,32 @@ def write_archive(dataset: Path, recipe: Recipe, kind: str) -> None:
     folder = recipe.name + ("-raw" if kind == "raw" else "")
     with zipfile.ZipFile(dataset / f"{folder}-v1.zip", "w", zipfile.ZIP_STORED) as archive:
         for name in (*(f"wiki.{split}.{kind}" for split in recipe.splits), ATTRIBUTION, LICENCE):
-            member = zipfile.ZipInfo(f"{folder}/{name}", EPOCH)
+            member = zipfile.ZipInfo(f"{folder}/{name}", ZIP_DATE)
             member.external_attr = 0o644 << 16
             with (dataset / name).open("rb") as file, archive.open(member, "w", force_zip64=True) as target:
                 shutil.copyfileobj(file, target, 1 << 20)
 
 
-SPLIT: Final = "splits/name"  # the field that says which split a record is of
-# A path names its split. mlcroissant applies this to what it found again, so it also matches the split alone.
+SPLIT_FIELD: Final = "splits/name"  # the field with the split of a record
+# The split in a path. mlcroissant applies the pattern to its own result again, so a split alone matches too.
 SPLIT_OF_PATH: Final = r"(?:.*[/.])?(train|valid|test)(?:[-.].*)?"
 
 
 def write_croissant(directory: Path, plan: Plan, manifest: Manifest, days: Sequence[str]) -> None:
-    """Write the description of a dataset whose other files are there; `days` are of its revisions, sorted.
+    """Write `croissant.json` after all other files; `days` are the sorted days of the revisions.
 
-    Its address is that of the wiki, because no build knows where the dataset will be published. It leaves out
-    the card.
+    The URL is the wiki's, because a build does not know where the dataset will be published. The description
+    leaves out the card.
     """
     terms = tomllib.loads((files("wikitext_builder.building") / "croissant.toml").read_text("utf-8"))
     index, host = plan.language.index_address, urlsplit(plan.language.index_address).netloc
-    articles = sum(one.articles for one in manifest.splits.values())
-    sets = dict(_sets(plan))
+    articles = sum(counts.articles for counts in manifest.splits.values())
+    record_sets = dict(_record_sets(plan))
 
     def media_type(path: str) -> str:
         return str(terms["media_types"].get(path.rpartition(".")[2], "text/plain"))
 
-    described = {
+    description = {
         "@context": terms["context"],
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.1",
@@ -163,11 +172,11 @@ def write_croissant(directory: Path, plan: Plan, manifest: Manifest, days: Seque
         "description": f"{articles:,} articles of {host} for word-level language modelling, in the format of"
         f" WikiText, made by WikiText Builder. {CARD} says more.",
         "url": index.removesuffix("w/index.php"),
-        "license": [*map(ADDRESS.format, licences_of(days)), GFDL],
+        "license": [*map(LICENCE_URL.format, licences_of(days)), GFDL_URL],
         "creator": {"@type": "sc:Organization", "name": f"The editors of {host}"},
         "citeAs": dataset_entry(manifest, days[-1]),
         "version": f"1.0.0+{manifest.source[:8]}",
-        "datePublished": days[-1],  # of its newest revision
+        "datePublished": days[-1],  # the day of the newest revision
         "temporalCoverage": f"{days[0]}/{days[-1]}",
         "inLanguage": plan.language.text_language,
         "distribution": [
@@ -179,27 +188,35 @@ def write_croissant(directory: Path, plan: Plan, manifest: Manifest, days: Seque
             ),
             *(
                 _node("FileSet", f"{name}-files", encodingFormat=media_type(pattern), includes=pattern)
-                for name, (pattern, _) in sets.items()
+                for name, (pattern, _) in record_sets.items()
             ),
         ],
         "recordSet": [
-            _node("RecordSet", "splits", dataType="cr:Split", key={"@id": SPLIT})
-            | {"field": [_node("Field", name, dataType=one) for name, one in terms["splits"].items()]}
-            | {"data": [{SPLIT: name, "splits/url": terms["uses"][name]} for name in plan.recipe.splits]},
+            _node("RecordSet", "splits", dataType="cr:Split", key={"@id": SPLIT_FIELD})
+            | {
+                "field": [
+                    _node("Field", name, dataType=data_type) for name, data_type in terms["splits"].items()
+                ]
+            }
+            | {
+                "data": [
+                    {SPLIT_FIELD: name, "splits/url": terms["uses"][name]} for name in plan.recipe.splits
+                ]
+            },
             *(
                 _node("RecordSet", name, field=list(_fields(name, columns, terms)))
-                for name, (_, columns) in sets.items()
+                for name, (_, columns) in record_sets.items()
             ),
         ],
     }
-    text = json.dumps(described, indent=1, ensure_ascii=False)
+    text = json.dumps(description, indent=1, ensure_ascii=False)
     (directory / CROISSANT).write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
-def _sets(plan: Plan) -> Iterator[tuple[str, tuple[str, Mapping[str, str]]]]:
-    """The sets of records: the name of each, its files and its columns; a text file is one record."""
+def _record_sets(plan: Plan) -> Iterator[tuple[str, tuple[str, Mapping[str, str]]]]:
+    """Yield the name of each record set, its files and its columns; a text file is one record."""
     name = plan.recipe.name
-    for kind, config in zip(LINES, (f"{name}-v1", f"{name}-raw-v1"), strict=True):
+    for kind, config in zip(TEXT_KINDS, (f"{name}-v1", f"{name}-raw-v1"), strict=True):
         yield config, (f"{TABLES[kind].folder}/*.parquet", TABLES[kind].types)
         yield f"{config}-text", (f"wiki.*.{kind}", {"content": "text"})
     if plan.recipe.articles:
@@ -207,19 +224,19 @@ def _sets(plan: Plan) -> Iterator[tuple[str, tuple[str, Mapping[str, str]]]]:
 
 
 def _fields(name: str, columns: Mapping[str, str], terms: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The fields of a set of records: the split, and each column."""
-    source = {"fileSet": {"@id": f"{name}-files"}}
-    of_split = source | {"extract": {"fileProperty": "fullpath"}, "transform": {"regex": SPLIT_OF_PATH}}
-    split = _node("Field", f"{name}/split", source=of_split, references={"field": {"@id": SPLIT}})
+    """Yield the fields of a record set: the split, and each column."""
+    file_set = {"fileSet": {"@id": f"{name}-files"}}
+    path_split = file_set | {"extract": {"fileProperty": "fullpath"}, "transform": {"regex": SPLIT_OF_PATH}}
+    split = _node("Field", f"{name}/split", source=path_split, references={"field": {"@id": SPLIT_FIELD}})
     yield split | terms["kinds"]["text"]
     for column, kind in columns.items():
-        found = source | {"extract": {"fileProperty" if column == "content" else "column": column}}
-        field = _node("Field", f"{name}/{column}", source=found) | terms["kinds"][kind]
+        source = file_set | {"extract": {"fileProperty" if column == "content" else "column": column}}
+        field = _node("Field", f"{name}/{column}", source=source) | terms["kinds"][kind]
         if kind == "sections":
             field["subField"] = [
-                _node("Field", f"{name}/{column}/{part}", source=found | {"transform": {"jsonPath": part}})
-                | terms["kinds"][kind_of_part]
-                for part, kind_of_part in terms["sections"].items()
+                _node("Field", f"{name}/{column}/{part}", source=source | {"transform": {"jsonPath": part}})
+                | terms["kinds"][part_kind]
+                for part, part_kind in terms["sections"].items()
             ]
         yield field
 

@@ -1,10 +1,10 @@
-"""Chooses the pages of each split and has them extracted, in rounds: the next page replaces a rejected one.
+"""Chooses the pages of each split and extracts them in rounds, in which further pages replace rejected ones.
 
-A split that is smaller than asked for is a warning; a dataset without a train set, or with fewer words than
+A split that is smaller than requested is a warning; a dataset without a train set, or with fewer words than
 `test_words`, is an error.
 
-Some pages at a time become a shard, wherever the runner has room. A shard is a line of JSON that says what
-happened to its pages, and then the articles as compressed lines of JSON.
+The runner extracts pages in shards. A shard is a line of JSON that reports on its pages, followed by the
+articles as compressed lines of JSON.
 """
 
 from __future__ import annotations
@@ -49,23 +49,23 @@ from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.languages import Language
 
 LOG = logging.getLogger(__name__)
-ROUND: Final = 256  # articles whose words are counted first; later rounds go by the mean of these
+MIN_ROUND_ARTICLES: Final = 256  # whose words are counted first; later rounds use their mean length
 
 
 @dataclass(slots=True, kw_only=True)
 class Extracted:
-    """The pages that went in, and those that did not."""
+    """The extracted pages: their shards, and those that were rejected."""
 
     split: Split
     shards: dict[int, Path] = field(default_factory=dict)  # by page id
     rejected: list[Rejected] = field(default_factory=list)
     words: dict[int, int] = field(default_factory=dict)  # by page id, if the recipe counts them
     wikitext_bytes: int = 0  # extracted in this run
-    shards_found: int = 0  # which a build that was stopped had made
+    shards_found: int = 0  # from a stopped build
 
     def add(self, path: Path, page_ids: Iterable[int], *, is_new: bool) -> None:
-        """Take a shard on the disk."""
-        report = report_in(path)
+        """Add a shard on the disk."""
+        report = read_report(path)
         self.shards |= dict.fromkeys(page_ids, path)
         self.rejected += report.rejected
         self.words |= report.words
@@ -76,33 +76,35 @@ class Extracted:
 
 
 def extract_pages(plan: Plan, folder: Path, runner: Runner, progress: Progress) -> Extracted:
-    """Extract the pages that the split needs, into shards in a folder."""
+    """Extract the pages that the split needs into shards in a folder."""
     folder.mkdir(exist_ok=True)
     extraction = _extraction_of(plan, is_remote=isinstance(runner, Cluster))
     revisions = {revision.page_id: revision for revision in plan.revisions}
     extracted = Extracted(split=_split(plan, revisions, {}))
     _refuse_empty_train(plan, extracted)  # before hours of work
-    while todo := [page for page in extracted.split.page_ids.tolist() if page not in extracted.shards]:
+    while todo := [
+        page_id for page_id in extracted.split.page_ids.tolist() if page_id not in extracted.shards
+    ]:
         groups = [todo[start : start + PAGES_PER_SHARD] for start in range(0, len(todo), PAGES_PER_SHARD)]
-        shards = {_path_of(folder, [revisions[page] for page in group]): group for group in groups}
+        shards = {_shard_path(folder, [revisions[page_id] for page_id in group]): group for group in groups}
         total = len(extracted.shards) + len(todo)
         new = [path for path in shards if not path.exists()]
-        if there := shards.keys() - set(new):
-            note = f"resumes: {len(there):,} shards are already done"
+        if done := shards.keys() - set(new):
+            note = f"resumes: {len(done):,} shards are already done"
             progress("extract", len(extracted.shards), total, note)
-        for path in there:
+        for path in done:
             extracted.add(path, shards[path], is_new=False)
-        tasks = _tasks(plan, ([revisions[page] for page in shards[path]] for path in new))
+        tasks = _tasks(plan, ([revisions[page_id] for page_id in shards[path]] for path in new))
         for path, data in zip(new, runner.map(make_shard, tasks, extraction), strict=True):
             write_whole(path, data)
             extracted.add(path, shards[path], is_new=True)
             rejected = f"{len(extracted.rejected)} rejected" if extracted.rejected else ""
             progress("extract", len(extracted.shards), total, rejected)
-        gone = {page.page_id for page in extracted.rejected}
-        usable = [page for page in revisions if page not in gone]
+        rejected_ids = {page.page_id for page in extracted.rejected}
+        usable = [page_id for page_id in revisions if page_id not in rejected_ids]
         extracted.split = _split(plan, usable, extracted.words)
     _refuse_few_words(plan, extracted)
-    extracted.rejected = _needed(plan, extracted)
+    extracted.rejected = _replaced_pages(plan, extracted)
     _refuse_empty_train(plan, extracted)
     return extracted
 
@@ -128,19 +130,19 @@ def _split(plan: Plan, usable: Iterable[int], words: Mapping[int, int]) -> Split
     )
 
 
-def _path_of(folder: Path, revisions: Iterable[Revision]) -> Path:
-    """The path of the shard of some pages."""
+def _shard_path(folder: Path, revisions: Iterable[Revision]) -> Path:
+    """Return the path of the shard of these revisions."""
     names = (str(revision.revision_id) for revision in revisions)
     return folder / lines_sha256(names)[:24]
 
 
 def _tasks(plan: Plan, groups: Iterable[Sequence[Revision]]) -> Iterator[list[StoredPage]]:
-    """The pages of each group, as the store has them, under the titles of the plan's revisions."""
+    """Yield the stored pages of each group, under the titles of the plan's revisions."""
     with Store.open(plan.store) as store:
         for revisions in groups:
-            numbers = [revision.revision_id for revision in revisions]
+            revision_ids = [revision.revision_id for revision in revisions]
             html = any(revision.html for revision in revisions)
-            pages = stored_pages(store, plan.recipe.language, numbers, html=html)
+            pages = stored_pages(store, plan.recipe.language, revision_ids, html=html)
             yield [
                 replace(
                     stored,
@@ -152,18 +154,18 @@ def _tasks(plan: Plan, groups: Iterable[Sequence[Revision]]) -> Iterator[list[St
 
 
 def sources_of(plan: Plan, extracted: Extracted) -> dict[str, int]:
-    """Count the articles of a dataset by what their lines were made from."""
-    html = {revision.page_id for revision in plan.revisions if revision.html}
+    """Count the articles of a dataset by the source of their lines."""
+    with_html = {revision.page_id for revision in plan.revisions if revision.html}
     articles = extracted.split.page_ids.tolist()
-    rendered = sum(page_id in html for page_id in articles)
+    rendered = sum(page_id in with_html for page_id in articles)
     return {"rendered": rendered, "wikitext": len(articles) - rendered}
 
 
-# --- how large splits are
+# --- sizes of splits
 
 
 def warnings_of(plan: Plan, splits: Mapping[str, SplitCounts]) -> Iterator[str]:
-    """Say which splits are smaller than asked for, and how many pages have no HTML: nobody should miss it."""
+    """Yield warnings about splits that are smaller than requested, and pages without HTML."""
     pages, missing = len(plan.revisions), sum(not revision.html for revision in plan.revisions)
     expects_html = missing < pages or not plan.language.is_english
     if plan.recipe.source == "rendered" and missing and expects_html:
@@ -182,16 +184,16 @@ def warnings_of(plan: Plan, splits: Mapping[str, SplitCounts]) -> Iterator[str]:
     for name in plan.recipe.splits:
         articles, titles = splits[name].articles, len(plan.given.get(name, ()))
         size: int | None = getattr(plan.recipe, f"{name}_articles")
-        wanted = titles or (1 if size is None else size)
-        if articles < wanted and titles:
+        expected = titles or (1 if size is None else size)
+        if articles < expected and titles:
             yield (
                 f"{name} has {articles:,} articles, but {titles:,} titles were given: rejected.jsonl says why"
                 " the others are missing"
             )
-        elif articles < wanted:
+        elif articles < expected:
             yield (
-                f"{name} has {articles:,} articles, but {plan.recipe.name} expects {wanted:,}: the store has"
-                " too few"
+                f"{name} has {articles:,} articles, but {plan.recipe.name} expects {expected:,}: the store"
+                " has too few"
             )
 
 
@@ -203,21 +205,21 @@ def _refuse_empty_train(plan: Plan, extracted: Extracted) -> None:
         return
     articles, rejected = sum(sizes.values()), len(extracted.rejected)
     advice = "fetch or import more pages"
-    if articles >= len(SPLITS):  # ten parts for train and one each for valid and test, as in WikiText-2
+    if articles >= len(SPLITS):  # 10 : 1 : 1 for train, valid and test, as in WikiText-2
         share = max(1, articles // 12)
         advice += f", or use --valid-articles {share} and --test-articles {share}"
-    besides = f" ({rejected:,} pages were rejected)" if rejected else ""
+    rejections = f" ({rejected:,} pages were rejected)" if rejected else ""
     raise BuilderError(
-        f"{plan.store}: {articles:,} articles{besides} are too few for {plan.recipe.name}: valid takes"
+        f"{plan.store}: {articles:,} articles{rejections} are too few for {plan.recipe.name}: valid takes"
         f" {sizes['valid']:,}, test {sizes['test']:,}, and none is left for {first}; {advice}"
     )
 
 
 def _test_size(recipe: Recipe, usable: Sequence[int], words: Mapping[int, int]) -> int | None:
-    """How many articles test gets; None: all.
+    """Return the number of articles of test; None for all.
 
-    With `test_words` it is the smallest number that has these words. `words` has those of extracted pages: if
-    these are too few, it is a guess that names at least one page that is not extracted.
+    With `test_words` it is the smallest number of articles with so many words. `words` has the counts of the
+    extracted pages; if they are not enough, the number is an estimate, and includes a page not yet extracted.
     """
     if recipe.test_words is None:
         return recipe.test_articles
@@ -226,13 +228,13 @@ def _test_size(recipe: Recipe, usable: Sequence[int], words: Mapping[int, int]) 
         if total >= recipe.test_words:
             return number
         if page_id not in words:
-            return number + max(ROUND, (recipe.test_words - total) * number // max(total, 1))
+            return number + max(MIN_ROUND_ARTICLES, (recipe.test_words - total) * number // max(total, 1))
         total += words[page_id]
     return len(usable)
 
 
-def _needed(plan: Plan, extracted: Extracted) -> list[Rejected]:
-    """The rejected pages whose places other articles took; a count of words also meets later pages."""
+def _replaced_pages(plan: Plan, extracted: Extracted) -> list[Rejected]:
+    """Return the rejected pages that others replaced; with `test_words`, rounds also extract later pages."""
     test = extracted.split.of("test").tolist()
     if plan.recipe.test_words is None or not test:
         return extracted.rejected
@@ -242,13 +244,13 @@ def _needed(plan: Plan, extracted: Extracted) -> list[Rejected]:
 
 def _refuse_few_words(plan: Plan, extracted: Extracted) -> None:
     """Refuse a test set that has fewer words than `test_words`."""
-    wanted = plan.recipe.test_words or 0
+    expected = plan.recipe.test_words or 0
     test = extracted.split.of("test").tolist()
-    found = sum(extracted.words.get(page_id, 0) for page_id in test)
-    if found < wanted:
+    words = sum(extracted.words.get(page_id, 0) for page_id in test)
+    if words < expected:
         raise BuilderError(
-            f"{plan.store}: {len(test):,} articles have {found:,} words; --test-words expects"
-            f" {wanted:,}: fetch or import more pages, or ask for fewer words"
+            f"{plan.store}: {len(test):,} articles have {words:,} words; --test-words expects"
+            f" {expected:,}: fetch or import more pages, or ask for fewer words"
         )
 
 
@@ -256,25 +258,25 @@ PAGES_PER_SHARD = 32  # about 2 MB of wikitext: seconds of work, so little is lo
 
 
 class PackedTemplates:
-    """The templates of a store, compressed, for workers that do not reach it."""
+    """The compressed templates of a store, for workers without access to it."""
 
     def __init__(self, templates: StoredTemplates) -> None:
-        self._packed = {name: zstandard.compress(text.encode()) for name, text in templates.items()}
+        self._compressed = {name: zstandard.compress(text.encode()) for name, text in templates.items()}
 
     def get(self, name: str, /) -> str | None:
-        """The wikitext of a template; None if it is not there."""
-        packed = self._packed.get(name)
-        return None if packed is None else zstandard.decompress(packed).decode()
+        """Return the wikitext of a template; None if the store has none."""
+        compressed = self._compressed.get(name)
+        return None if compressed is None else zstandard.decompress(compressed).decode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
-    """How the pages of a build become articles."""
+    """Settings for turning the pages of a build into articles."""
 
     recipe: Recipe
     language: Language
-    as_of: str = ""  # take templates up to this time; empty: the newest ones
-    templates: Path | PackedTemplates | None = None  # the store that has them, themselves, or none
+    as_of: str = ""  # take templates as of this time; empty: the newest ones
+    templates: Path | PackedTemplates | None = None  # a path is that of their store
 
     def open_templates(self) -> AbstractContextManager[Templates | None]:
         """Open the templates that pages can call."""
@@ -285,11 +287,11 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardReport:
-    """What happened to the pages of a shard."""
+    """The report on the pages of a shard."""
 
     wikitext_bytes: int
     rejected: tuple[Rejected, ...]
-    words: Mapping[int, int]  # by page id, of its article, without `<eos>`; empty if the recipe counts none
+    words: Mapping[int, int]  # by page id, without `<eos>`; empty if the recipe counts none
 
 
 def make_shard(pages: Iterable[StoredPage], extraction: Extraction) -> bytes:
@@ -309,7 +311,7 @@ def make_shard(pages: Iterable[StoredPage], extraction: Extraction) -> bytes:
     report = ShardReport(
         wikitext_bytes=size,
         rejected=tuple(rejected),
-        words={one.page_id: sum(len(line.split()) for line in one.lines) for one in counted},
+        words={article.page_id: sum(len(line.split()) for line in article.lines) for article in counted},
     )
     lines = b"".join(msgspec.json.encode(article) + b"\n" for article in articles)
     return msgspec.json.encode(report) + b"\n" + zstandard.compress(lines, level=3)
@@ -318,7 +320,7 @@ def make_shard(pages: Iterable[StoredPage], extraction: Extraction) -> bytes:
 def _article_or_reason(
     stored: StoredPage, extraction: Extraction, templates: Templates | None
 ) -> Article | Rejected:
-    """The article of a page, or why there is none: exceptions on one page reject that page only."""
+    """Return the article of a page, or its rejection: an exception on a page rejects only that page."""
     try:
         with time_limit(SECONDS_PER_PAGE):
             return _article(stored, extraction, templates)
@@ -326,7 +328,7 @@ def _article_or_reason(
         reason, detail = error.reason, error.detail
     except (BuilderError, MemoryError):  # not the page's fault
         raise
-    except Exception as error:  # it is written to the list of rejected pages
+    except Exception as error:  # listed among the rejected pages
         reason, detail = "extraction-failed", f"{type(error).__name__}: {error}; please report it"
     return Rejected.of(stored.page, reason, detail)
 
@@ -352,8 +354,8 @@ def _article(stored: StoredPage, extraction: Extraction, templates: Templates | 
     )
 
 
-def report_in(path: Path) -> ShardReport:
-    """What happened to the pages of a shard on the disk."""
+def read_report(path: Path) -> ShardReport:
+    """Read the report of a shard on the disk."""
     with path.open("rb") as file:
         line = file.readline()
     try:
@@ -363,7 +365,7 @@ def report_in(path: Path) -> ShardReport:
 
 
 def articles_in(shard: bytes, path: Path) -> Iterator[Article]:
-    """The articles of a shard that was read from a path, in order."""
+    """Yield the articles of a shard, which was read from a path, in order."""
     try:
         for line in zstandard.decompress(shard.partition(b"\n")[2]).split(b"\n")[:-1]:
             yield msgspec.json.decode(line, type=Article)

@@ -1,4 +1,4 @@
-"""What a build is made of, and the digest of all that decides its bytes."""
+"""Plans a build: its recipe, revisions, given splits, and the digest of all that decides its bytes."""
 
 from __future__ import annotations
 
@@ -30,31 +30,29 @@ from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.dates import parse_date
 from wikitext_builder.wiki.languages import Language, names_said
 
-# The others of `BuildOptions` are fields of a recipe.
+# All other `BuildOptions` are fields of a recipe.
 PAGE_OPTIONS = ("as_of", "lock", "include", "exclude", "valid_titles", "test_titles")
 DECIDING_PACKAGES = ("pyarrow", "regex", "sacremoses")  # their versions decide bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to build, from what, and into which folder."""
+    """What to build, from which pages, and into which folder."""
 
     recipe: Recipe
-    language: Language  # the Wikipedia that the pages come from, with what the wiki says of itself
+    language: Language  # of the pages, with the names that the wiki reports
     store: Path
     out: Path
-    revisions: Sequence[Revision]  # to choose from, one per page; those with `html` are made from HTML
-    as_of: str = ""  # take templates up to this time; empty: the newest ones
-    older: int = 0  # revisions that are not used, because newer ones of the same pages are
-    other_html: int = 0  # pages whose HTML differs from that of the lock file, or is missing
-    given: Mapping[str, frozenset[int]] = field(
-        default_factory=dict
-    )  # page ids of splits that are not chosen
+    revisions: Sequence[Revision]  # to choose from, one per page; a page with `html` is made from HTML
+    as_of: str = ""  # take templates as of this time; empty: the newest ones
+    older: int = 0  # revisions that are not used, because their pages have newer ones
+    other_html: int = 0  # pages whose HTML differs from the lock file's, or is missing
+    given: Mapping[str, frozenset[int]] = field(default_factory=dict)  # page ids of splits that are not drawn
 
     def __post_init__(self) -> None:
         """Refuse a path that cannot be the name of a new folder."""
         if self.out.name in ("", "..") or (self.out.is_symlink() and not self.out.exists()):
-            raise BuilderError(f"--out: {self.out} is not a name of a new folder; name another one")
+            raise BuilderError(f"--out: {self.out} cannot be the name of a new folder; give another name")
 
     @property
     def work(self) -> Path:
@@ -105,37 +103,41 @@ class BuildOptions(TypedDict, total=False):
 
 def make_plan(recipe: str | Path | Recipe, store: Path, out: Path, **options: Unpack[BuildOptions]) -> Plan:
     """Decide what to build: the recipe, the revisions, and the given articles of valid and test."""
-    rules = {name: value for name, value in options.items() if name not in PAGE_OPTIONS and value is not None}
-    before = _manifest_of(recipe)
-    changed = _changed(before.recipe if before else _recipe_of(recipe), rules)
-    as_of = parse_date(options.get("as_of")) or (before.as_of if before else "")
+    changes = {
+        name: value for name, value in options.items() if name not in PAGE_OPTIONS and value is not None
+    }
+    manifest = _manifest_of(recipe)
+    changed = _changed(manifest.recipe if manifest else _recipe_of(recipe), changes)
+    as_of = parse_date(options.get("as_of")) or (manifest.as_of if manifest else "")
     lock = Path(given_lock) if (given_lock := options.get("lock")) else None
     with Store.open(store) as opened:
-        if isinstance(recipe, str) and before is None:
+        if isinstance(recipe, str) and manifest is None:
             code = options.get("language") or (lock_language(lock) if lock else "")
             changed = replace(changed, language=language_in(opened, code or None))
             if not options.get("name") and changed.language != "en":
                 changed = replace(changed, name=f"{changed.name}-{changed.language}")
         language = stored_language(opened, changed.language, as_of=as_of)
-        found = _locked(opened, lock, changed.language) if lock else _newest(opened, changed.language, as_of)
+        stored = _locked(opened, lock, changed.language) if lock else _newest(opened, changed.language, as_of)
         html: dict[int, str] = dict(opened.rendered_sha1s(changed.language)) if lock else {}
-        older = 0 if lock else opened.revision_count(changed.language, as_of=as_of or None) - len(found)
-    if lock:  # the same lock file gives the same bytes
+        older = 0 if lock else opened.revision_count(changed.language, as_of=as_of or None) - len(stored)
+    if lock:  # the same lock file gives the same bytes, with any store
         language = language_in_lock(lock, language)
-    revisions = chosen(found, options.get("include") or (), options.get("exclude") or (), language)
+    revisions = chosen(stored, options.get("include") or (), options.get("exclude") or (), language)
     other_html = 0
     if changed.source == "wikitext":
         revisions = _with_html(revisions, {})
     elif lock:
-        other_html = sum(bool(row.html) and row.html != html.get(row.revision_id) for row in revisions)
+        other_html = sum(
+            bool(revision.html) and revision.html != html.get(revision.revision_id) for revision in revisions
+        )
         revisions = _with_html(revisions, html)
     if not revisions:
-        raise BuilderError(f"{store}: no pages of {changed.language!r} to build from; {_advice(len(found))}")
-    given = {split: frozenset(ids) for split, ids in before.given.items()} if before else {}
+        raise BuilderError(f"{store}: no pages of {changed.language!r} to build from; {_advice(len(stored))}")
+    given = {split: frozenset(ids) for split, ids in manifest.given.items()} if manifest else {}
     for split in ("valid", "test"):
         if path := options.get(f"{split}_titles"):
-            _expect_given(split, changed, options)
-            given[split] = _page_ids(Path(str(path)), revisions, found)
+            _check_titles_option(split, changed, options)
+            given[split] = _page_ids(Path(str(path)), revisions, stored)
     if both := given.get("valid", frozenset()) & given.get("test", frozenset()):
         raise BuilderError(
             f"--valid-titles and --test-titles: both name {len(both)} of the articles; an article belongs to"
@@ -155,7 +157,7 @@ def make_plan(recipe: str | Path | Recipe, store: Path, out: Path, **options: Un
 
 
 def _manifest_of(recipe: str | Path | Recipe) -> Manifest | None:
-    """The manifest of a dataset to build again, if that is what a recipe names."""
+    """Return the manifest of a dataset to build again, if `recipe` is its path."""
     if isinstance(recipe, Recipe) or recipe in RECIPES or not Path(recipe).is_file():
         return None
     return read_manifest_file(Path(recipe))
@@ -178,7 +180,7 @@ def _changed(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
 
 
 def _newest(store: Store, language: str, as_of: str) -> Sequence[Revision]:
-    """The newest revision of each page, up to a date."""
+    """Return the newest revision of each page on or before a date."""
     revisions = store.revisions(language, as_of=as_of or None)
     if not revisions and store.revision_count(language):
         raise BuilderError(
@@ -189,25 +191,25 @@ def _newest(store: Store, language: str, as_of: str) -> Sequence[Revision]:
 
 
 def _locked(store: Store, lock: Path, language: str) -> Sequence[Revision]:
-    """The revisions of a lock file, all of which must be in the store."""
-    wanted = read_lock(lock, language=language)
-    if not wanted:
+    """Return the revisions of a lock file, all of which must be in the store."""
+    revisions = read_lock(lock, language=language)
+    if not revisions:
         raise BuilderError(f"{lock}: names no revision; expected at least one to build from")
-    if len({revision.page_id for revision in wanted}) < len(wanted):
+    if len({revision.page_id for revision in revisions}) < len(revisions):
         raise BuilderError(
-            f"{lock}: names several revisions of a page; expected one per page: remove the others"
+            f"{lock}: names several revisions of a page; expected one per page; remove all but one"
         )
-    if absent := [revision for revision in wanted if not store.has(language, revision)]:
+    if absent := [revision for revision in revisions if not store.has(language, revision)]:
         raise BuilderError(
-            f"{lock}: {len(absent)} of its {len(wanted)} revisions are not in {store.path}, or differ there,"
+            f"{lock}: {len(absent)} of its {len(revisions)} revisions are not in {store.path}, or differ,"
             f" such as {absent[0].revision_id} of {absent[0].title!r}; `wikitext-builder fetch"
             f" --select lock:{lock}` gets them"
         )
-    return wanted
+    return revisions
 
 
 def _with_html(revisions: Sequence[Revision], html: Mapping[int, str]) -> Sequence[Revision]:
-    """Return revisions with the HTML to read; a page of which they name none is made from wikitext."""
+    """Replace the HTML of revisions that name one by `html`; all other pages are made from wikitext."""
     return [
         replace(revision, html=html.get(revision.revision_id, "")) if revision.html else revision
         for revision in revisions
@@ -215,17 +217,17 @@ def _with_html(revisions: Sequence[Revision], html: Mapping[int, str]) -> Sequen
 
 
 def _advice(pages: int) -> str:
-    """What to do if nothing is left of so many pages."""
+    """Return what to do if none of the store's pages is left."""
     if not pages:
-        return "`wikitext-builder status` says what is there"
+        return "`wikitext-builder status` shows what the store has"
     return (
-        f"--include and --exclude leave none of its {pages:,}. A lock file in a dataset names all pages that"
-        " it was chosen from; `dataset:FOLDER` names those that it has"
+        f"--include and --exclude leave none of its {pages:,}. A lock file in a dataset names all pages from"
+        " which the dataset was chosen; `dataset:FOLDER` names those that it has"
     )
 
 
-def _expect_given(split: str, recipe: Recipe, options: BuildOptions) -> None:
-    """Refuse titles of a split that the recipe does not have, or whose size is given too."""
+def _check_titles_option(split: str, recipe: Recipe, options: BuildOptions) -> None:
+    """Refuse titles for a split that the recipe does not have, or whose size is given too."""
     option = f"--{split}-titles"
     if split not in recipe.splits:
         raise BuilderError(f"{option}: {recipe.name} has no {split}; ask for --{split}-articles")
@@ -235,26 +237,26 @@ def _expect_given(split: str, recipe: Recipe, options: BuildOptions) -> None:
         raise BuilderError(f"{option} and {size}: use one of the two")
 
 
-def _page_ids(path: Path, revisions: Sequence[Revision], found: Sequence[Revision]) -> frozenset[int]:
-    """The page ids of a file of titles. The revisions were chosen from all `found`."""
-    wanted = titles_in(path)
-    if not wanted:
+def _page_ids(path: Path, revisions: Sequence[Revision], stored: Sequence[Revision]) -> frozenset[int]:
+    """Return the page ids of a file of titles, from the revisions that were chosen from all stored ones."""
+    titles = titles_in(path)
+    if not titles:
         raise BuilderError(f"{path}: names no article; write one title per line")
-    by_title = {revision.title: revision.page_id for revision in revisions if revision.title in wanted}
-    if absent := sorted(wanted - by_title.keys()):
-        excluded = any(revision.title == absent[0] for revision in found)
-        why = "left out by --include or --exclude" if excluded else "not in the store"
-        raise BuilderError(f"{path}: {len(absent)} of its titles are not there: {absent[0]!r} is {why}")
+    by_title = {revision.title: revision.page_id for revision in revisions if revision.title in titles}
+    if absent := sorted(titles - by_title.keys()):
+        is_excluded = any(revision.title == absent[0] for revision in stored)
+        reason = "left out by --include or --exclude" if is_excluded else "not in the store"
+        raise BuilderError(f"{path}: {len(absent)} of its titles are missing: {absent[0]!r} is {reason}")
     return frozenset(by_title.values())
 
 
-# --- what decides the bytes
+# --- inputs that decide the bytes
 
 
 def versions_of(plan: Plan) -> dict[str, str]:
-    """The versions of what decides the bytes of a dataset: our code, and packages.
+    """Return the versions of our code and of the packages that decide the bytes of a dataset.
 
-    The version of Unicode, which is that of Python, is not among them: the texts decide.
+    The version of Unicode, which Python's version decides, is not among them: the texts decide.
     """
     packages = (*DECIDING_PACKAGES, *(["lxml"] if any(revision.html for revision in plan.revisions) else []))
     versions = {name: version(name) for name in packages}
@@ -262,7 +264,7 @@ def versions_of(plan: Plan) -> dict[str, str]:
 
 
 def source_of(plan: Plan) -> str:
-    """The sha256 over everything that decides the bytes of the dataset that a plan makes."""
+    """Return the SHA-256 of everything that decides the bytes of a plan's dataset."""
     with Store.open(plan.store) as store:
         return lines_sha256(_source_lines(plan, store))
 
@@ -275,21 +277,21 @@ def _source_lines(plan: Plan, store: Store) -> Iterator[str]:
         yield msgspec.json.encode(revision).decode()
     for split, page_ids in sorted(plan.given.items()):
         yield f"{split} {sorted(page_ids)}"
-    numbers = {revision.revision_id for revision in plan.revisions}
-    yield store.expansions_digest(language, numbers)
+    revision_ids = {revision.revision_id for revision in plan.revisions}
+    yield store.expansions_digest(language, revision_ids)
     if plan.recipe.articles:
-        pages = {revision.page_id for revision in plan.revisions}
+        exported = {revision.page_id for revision in plan.revisions}
         for page_id, item in store.items(language):
-            if page_id in pages:
+            if page_id in exported:
                 yield f"{page_id} {item}"
-    if said := names_said(plan.language):
-        yield f"names {json.dumps(said, ensure_ascii=False)}"
+    if names := names_said(plan.language):
+        yield f"names {json.dumps(names, ensure_ascii=False)}"
     if templates := templates_in(store, language, as_of=plan.as_of):
         yield f"templates {templates.digest()}"
 
 
-def built_already(out: Path, source: str) -> Manifest | None:
-    """The manifest in `out`, if exactly this dataset is there already; None if nothing is there."""
+def existing_dataset(out: Path, source: str) -> Manifest | None:
+    """Return the manifest of exactly this dataset in `out`; None if `out` does not exist."""
     if not out.exists():
         return None
     manifest = read_manifest(out) if out.is_dir() else None
@@ -300,8 +302,8 @@ def built_already(out: Path, source: str) -> Manifest | None:
             f"{out}: holds another dataset, of other options, pages, templates or code (its manifest.json has"
             " them); name another folder, or remove this one"
         )
-    changed = any(entry != expected for _, expected, entry in compared_files(out, manifest))
-    if changed or unnamed_files(out, manifest):
+    is_changed = any(entry != expected for _, expected, entry in compared_files(out, manifest))
+    if is_changed or unnamed_files(out, manifest):
         raise BuilderError(
             f"{out}: holds this dataset, but its files were changed; `wikitext-builder verify` says which."
             " Remove the folder and build again"

@@ -147,7 +147,7 @@ def test_an_address_where_no_scheduler_is_says_so(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")  # of a client that waits
 def test_what_is_no_address_of_a_scheduler_says_so() -> None:
     for address in ("127.0.0.1:8786x", "tcp://host:port", "foo", "http://localhost:1"):
-        words = rf"--scheduler {address}: no address; expected one as tcp://HOST:8786"
+        words = rf"--scheduler {address}: not an address; expected one like tcp://HOST:8786"
         with pytest.raises(BuilderError, match=words):
             Cluster(address)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wikitext_builder.building.card import NOTE
-from wikitext_builder.building.exports import LINES, TABLES, ParquetFiles
+from wikitext_builder.building.exports import TABLES, TEXT_KINDS, ParquetFiles
 from wikitext_builder.dataset.load import ARTICLES
 
 TABLE = replace(TABLES["tokens"], rows_per_file=12, rows_per_group=4)
@@ -39,7 +39,7 @@ def test_each_row_is_in_one_file_and_the_bytes_do_not_depend_on_how_rows_come(si
             assert path.read_bytes() == Path(folder, "oracle").read_bytes()
 
 
-@pytest.mark.parametrize("kind", [*LINES, ARTICLES])
+@pytest.mark.parametrize("kind", [*TEXT_KINDS, ARTICLES])
 def test_a_split_without_rows_is_one_file_without_rows(tmp_path: Path, kind: str) -> None:
     with ParquetFiles(tmp_path, "valid", TABLES[kind]):
         pass

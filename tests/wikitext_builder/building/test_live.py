@@ -114,7 +114,7 @@ def test_rounds_of_counting_words_do_not_decide_what_is_taken(
 ) -> None:
     manifests = set()
     for articles in (1, 7, 256):
-        monkeypatch.setattr(extracting, "ROUND", articles)
+        monkeypatch.setattr(extracting, "MIN_ROUND_ARTICLES", articles)
         report = build("live", short, tmp_path / f"{articles}", test_words=300)
         assert report.rejected.keys() == {"no-text"}
         manifests.add((tmp_path / f"{articles}" / "manifest.json").read_bytes())

@@ -101,7 +101,7 @@ def test_arguments_that_cannot_be_are_refused_by_their_names(
 def test_names_that_no_folder_can_have_are_refused_before_the_build(store: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for out in (tmp_path / "link", Path(), Path("..")):
-        with pytest.raises(BuilderError, match="is not a name of a new folder; name another one"):
+        with pytest.raises(BuilderError, match="cannot be the name of a new folder; give another name"):
             build("demo", store, out)
     with pytest.raises(BuilderError, match="File name too long"):
         build("demo", store, tmp_path / ("é" * 124))

@@ -84,7 +84,7 @@ def test_a_given_title_that_is_not_there_says_why(store: Path, tmp_path: Path) -
     given = titles_file(tmp_path / "test.txt", "Title 3")
     for name, why in (("Title 3", "left out by --include or --exclude"), ("Title 3000", "not in the store")):
         titles_file(given, name)
-        with pytest.raises(BuilderError, match=f"1 of its titles are not there: '{name}' is {why}"):
+        with pytest.raises(BuilderError, match=f"1 of its titles are missing: '{name}' is {why}"):
             build("demo", store, tmp_path / "out", test_titles=given, exclude=f"titles:{given}")
     titles_file(given, "Title 3")
     with pytest.raises(BuilderError, match=r"--valid-titles and --test-titles: both name 1 of the articles"):
