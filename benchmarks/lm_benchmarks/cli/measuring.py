@@ -119,8 +119,8 @@ def check(*, model: str, as_json: bool, **options: Any) -> None:
     if as_json:
         click.echo(json.dumps(findings))
     else:
-        for law, found in findings.items():
-            click.echo(f"{law:<10} {found or 'kept'}")
+        for invariant, violation in findings.items():
+            click.echo(f"{invariant:<10} {violation or 'kept'}")
         if findings.tried:
             click.echo(str(findings.tried))
     lb.raise_if_broken(findings, listed=not as_json)
@@ -129,11 +129,11 @@ def check(*, model: str, as_json: bool, **options: Any) -> None:
 def _print_result(result: Result, *, as_json: bool) -> None:
     total = result.total
     numbers = {name: metric.of(total) for name, metric in METRICS.items()}
-    known = {name: value for name, value in numbers.items() if value is not None}
+    counted = {name: value for name, value in numbers.items() if value is not None}
     if as_json:
         number = {} if result.number is None else {"number": result.number}
-        kept = {name: finite(value) for name, value in known.items()}
-        fields = {"model": result.model, **number, **kept, **msgspec.structs.asdict(total)}
+        portable = {name: finite(value) for name, value in counted.items()}
+        fields = {"model": result.model, **number, **portable, **msgspec.structs.asdict(total)}
         fields |= {"signature": str(result.signature), "checks": result.checks}
         click.echo(json.dumps({**fields, "seconds": result.seconds, "warning": result.warning}))
         return
@@ -142,13 +142,13 @@ def _print_result(result: Result, *, as_json: bool) -> None:
         click.echo(
             f"  {'number of the convention':<30} {result.number:>12.4f}  {result.signature['convention']}"
         )
-    for name, value in known.items():
+    for name, value in counted.items():
         click.echo(f"  {METRICS[name].label:<30} {value:>12.4f}  {METRICS[name].denominator}")
     if result.warning:
         click.echo(f"  {result.warning}")
-    for law, found in (result.checks or {}).items():
-        if found:
-            click.echo(f"  BREAKS {law}: {found}")
+    for invariant, violation in (result.checks or {}).items():
+        if violation:
+            click.echo(f"  BREAKS {invariant}: {violation}")
     if result.tried:
         click.echo(f"  {result.tried}")
     click.echo(f"  {result.signature}")
@@ -176,11 +176,12 @@ def conventions(*, form: str, out: Path | None, **options: Any) -> None:
     MODEL should be a subword model, transformers:FOLDER; only two conventions fit a word-level model. With
     --results, an interrupted command resumes: what the file already contains is not measured again.
     """
-    if out and out.is_file() and out.suffix != FILE_ENDINGS[form]:  # perhaps the model, or its text
-        raise HarnessError(f"--out: {out} is there, and no {FILE_ENDINGS[form]} file; choose another")
+    # An existing file with a different ending is perhaps the model, or its text.
+    if out and out.is_file() and out.suffix != FILE_ENDINGS[form]:
+        raise HarnessError(f"--out: {out} exists and is not a {FILE_ENDINGS[form]} file; choose another name")
     with show_progress() as progress:
-        found = lb.measure_conventions(command=(PROGRAM, *sys.argv[1:]), progress=progress, **options)
-    table = lb.write_conventions(found, form)
+        measurements = lb.measure_conventions(command=(PROGRAM, *sys.argv[1:]), progress=progress, **options)
+    table = lb.write_conventions(measurements, form)
     if out is None:
         click.echo(table, nl=False)
     else:
@@ -204,21 +205,21 @@ def conventions(*, form: str, out: Path | None, **options: Any) -> None:
 def contamination(*, as_json: bool, **options: Any) -> None:
     """Compare MODEL on similar articles from before and after a date: has it read the earlier ones?"""
     with show_progress() as progress:
-        found = lb.contamination(progress=progress, **options)
+        result = lb.contamination(progress=progress, **options)
     if as_json:
-        facts = {"difference": found.difference, "is_found": found.is_found, "verdict": found.verdict}
-        click.echo(json.dumps({**asdict(found), **facts}))
+        facts = {"difference": result.difference, "is_found": result.is_found, "verdict": result.verdict}
+        click.echo(json.dumps({**asdict(result), **facts}))
         return
-    without = f", without the difference of {found.reference}" if found.reference else ""
-    old, new = found.articles
-    click.echo(f"{found.model}: {len(found.pairs)} pairs of {old} and {new} articles")
-    sides = f"before {found.before:.4f}, after {found.after:.4f}"
-    click.echo(f"  bits per byte {sides}: {found.difference:+.4f}{without}")
+    without = f", without the difference of {result.reference}" if result.reference else ""
+    old, new = result.articles
+    click.echo(f"{result.model}: {len(result.pairs)} pairs of {old} and {new} articles")
+    sides = f"before {result.before:.4f}, after {result.after:.4f}"
+    click.echo(f"  bits per byte {sides}: {result.difference:+.4f}{without}")
     click.echo(
-        f"  at least as much easier by chance, with equal article weights: in {100 * found.chance:.2g}% of"
-        f" {found.resamples:,} permutations across both sides"
+        f"  at least as much easier by chance, with equal article weights: in {100 * result.chance:.2g}% of"
+        f" {result.resamples:,} permutations across both sides"
     )
-    click.echo(found.verdict)
+    click.echo(result.verdict)
 
 
 COMMANDS: Final = (

@@ -1,4 +1,4 @@
-"""What the commands share: options, progress bars, and the settings of the processor."""
+"""What commands share: options, progress bars, and the settings of the processor."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from wikitext_builder.cli.command_line import ANY, Decorated, RealRange, WholeRa
 from wikitext_builder.progress import Progress, show_progress
 
 PROGRAM: Final = "lm-benchmarks"
-KEPT_IN: Final = {"run": "results", "conventions": "results"}  # options, by command
+RESULT_OPTIONS: Final = {"run": "results", "conventions": "results"}  # by command
 
 
 class ModelCommand(click.Command):
-    """A command that runs models: it sets up the processor, and says after Ctrl-C what is kept.
+    """A command that runs models: it sets up the processor, and says after Ctrl-C what was stored.
 
-    Its help needs no torch.
+    Its help does not import torch.
     """
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - what a command returns
@@ -32,13 +32,13 @@ class ModelCommand(click.Command):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            said = "nothing was kept: run the same command again"
-            if option := KEPT_IN.get(self.name or ""):
-                anew = ctx.params.get("resume") is False
-                again = "run it again without --no-resume" if anew else "run the same command again"
-                kept = f"what is finished is in {ctx.params[option]}: {again} to resume"
-                said = kept if ctx.params[option] else f"{said}, with --{option} FILE to resume next time"
-            raise KeyboardInterrupt(f"stopped; {said}") from None
+            advice = "nothing was stored: run the same command again"
+            if option := RESULT_OPTIONS.get(self.name or ""):
+                restarts = ctx.params.get("resume") is False
+                again = "run it again without --no-resume" if restarts else "run the same command again"
+                resume = f"finished results are in {ctx.params[option]}: {again} to resume"
+                advice = resume if ctx.params[option] else f"{advice}, with --{option} FILE to resume later"
+            raise KeyboardInterrupt(f"stopped; {advice}") from None
 
 
 class Bars(ExitStack):
@@ -47,7 +47,7 @@ class Bars(ExitStack):
     _report: Progress | None = None
 
     def __call__(self, stage: str, done: int, total: int | None, note: str = "") -> None:
-        """Report; see `Progress`."""
+        """Report progress; see `Progress`."""
         if self._report is None:
             self._report = self.enter_context(show_progress())
         self._report(stage, done, total, note)
@@ -59,11 +59,11 @@ class Bars(ExitStack):
 
 
 def model_options(command: Decorated, *, windows: bool = True) -> Decorated:
-    """What a model may need to be loaded, with its windows if the command does not choose them itself."""
+    """Add the options that load a model, with its windows unless the command chooses them itself."""
     for name, option in reversed(list(OPTIONS.items())):
         if windows or option.windows:
-            words = f"--{name.replace('_', '-')}"
-            command = click.option(words, default=option.default, type=_type(option), help=option.help)(
+            flag = f"--{name.replace('_', '-')}"
+            command = click.option(flag, default=option.default, type=_type(option), help=option.help)(
                 command
             )
     return command
@@ -77,7 +77,7 @@ level_option: Final = click.option(
 
 
 def data_option(about: str) -> Callable[[Decorated], Decorated]:
-    """The dataset of a command, which can also stand in a variable."""
+    """Make the option for a command's dataset, which an environment variable can also set."""
     return click.option(
         "--data", type=ANY, required=True, envvar="WIKITEXT_DATA", show_envvar=True, help=about
     )

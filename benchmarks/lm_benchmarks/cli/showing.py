@@ -27,7 +27,7 @@ from wikitext_builder.cli.command_line import (
 )
 from wikitext_builder.tables import aligned, csv_text, one_line
 
-LISTED: Final = 10  # models: of more, a terminal does not list the pairs
+MAX_LISTED_MODELS: Final = 10  # of more, a terminal does not list the pairs
 
 
 @click.command(cls=ModelCommand)
@@ -36,7 +36,7 @@ LISTED: Final = 10  # models: of more, a terminal does not list the pairs
 @click.option(
     "--data", default="", allow_from_autoenv=False, help="Name of the dataset, if RESULTS has several."
 )
-@click.option("--all", "every", is_flag=True, help="Compare all models, or the named ones, pairwise.")
+@click.option("--all", "is_all", is_flag=True, help="Compare all models, or the named ones, pairwise.")
 @split_option("test")
 @click.option("--metric", type=click.Choice(list(METRICS)), default="perplexity", help="Metric to compare.")
 @level_option
@@ -48,118 +48,128 @@ LISTED: Final = 10  # models: of more, a terminal does not list the pairs
 )
 @json_option
 @csv_option
-def compare(*, models: tuple[str, ...], every: bool, as_json: bool, as_csv: bool, **options: Any) -> None:
+def compare(*, models: tuple[str, ...], is_all: bool, as_json: bool, as_csv: bool, **options: Any) -> None:
     """Compare two models in the file RESULTS: how SECOND differs from FIRST, with an interval.
 
-    FIRST and SECOND are names from `run`, tables or signatures, or the beginning of one that fits no other
-    model. Of several results of a model, the last one counts. Runs with different seeds all count, and
-    widen the interval.
+    FIRST and SECOND are names from `run`, tables or signatures, or a prefix that fits no other model. If a
+    model has several results, the last one counts. Runs with different seeds all count, and widen the
+    interval.
 
     With --all, compares every pair of models in the file, or of those named. The p-values are adjusted for
     the number of pairs (Holm), and each model has an interval of ranks.
     """
-    if every:
+    if is_all:
         _show_all(lb.compare_all(models=models, **options), as_json=as_json, as_csv=as_csv)
     elif len(models) != 2:
         raise click.UsageError(
             f"Expected FIRST and SECOND, found {len(models)} models; --all compares any number."
         )
     else:
-        found = lb.compare(first=models[0], second=models[1], **options)
-        _show_two(found, as_json=as_json, as_csv=as_csv)
+        comparison = lb.compare(first=models[0], second=models[1], **options)
+        _show_two(comparison, as_json=as_json, as_csv=as_csv)
 
 
-def _fields(found: lb.ModelDifference) -> dict[str, object]:
-    low, high = found.interval or (None, None)
-    fields = {name: value for name, value in asdict(found).items() if name != "interval"}
-    return {**fields, "difference": found.difference, "low": low, "high": high, "clear": found.is_clear}
+def _fields(comparison: lb.ModelDifference) -> dict[str, object]:
+    low, high = comparison.interval or (None, None)
+    fields = {name: value for name, value in asdict(comparison).items() if name != "interval"}
+    return {**fields, **_derived(comparison), "low": low, "high": high}
 
 
-def _show_two(found: lb.ModelDifference, *, as_json: bool, as_csv: bool) -> None:
+def _derived(comparison: lb.ModelDifference) -> dict[str, object]:
+    return {"difference": comparison.difference, "significant": comparison.is_significant}
+
+
+def _show_two(comparison: lb.ModelDifference, *, as_json: bool, as_csv: bool) -> None:
     if as_json:
-        click.echo(json.dumps({**asdict(found), "difference": found.difference, "clear": found.is_clear}))
+        click.echo(json.dumps({**asdict(comparison), **_derived(comparison)}))
         return
     if as_csv:
-        click.echo(csv_text([_fields(found)]), nl=False)
+        click.echo(csv_text([_fields(comparison)]), nl=False)
         return
     for model, value, runs, broken in (
-        (found.first_model, found.first, found.first_runs, found.first_broken),
-        (found.second_model, found.second, found.second_runs, found.second_broken),
+        (comparison.first_model, comparison.first, comparison.first_runs, comparison.first_broken),
+        (comparison.second_model, comparison.second, comparison.second_runs, comparison.second_broken),
     ):
         seeds = f"  {len(runs)} seeds: {', '.join(f'{run:.4f}' for run in runs)}" if len(runs) > 1 else ""
         mark = f"  BREAKS: {', '.join(broken)}" if broken else ""
-        click.echo(f"{found.metric} {value:.4f}  {one_line(model)}{seeds}{one_line(mark)}")
-    rounding = "  (no more than rounding: not clear)" if found.is_rounding else ""
-    click.echo(f"difference {found.difference:+.4f}, second minus first{rounding}")
-    if found.interval is None:
-        click.echo(f"{found.passages} passages: {found.no_interval}")
+        click.echo(f"{comparison.metric} {value:.4f}  {one_line(model)}{seeds}{one_line(mark)}")
+    rounding = "  (no more than rounding: not significant)" if comparison.is_rounding else ""
+    click.echo(f"difference {comparison.difference:+.4f}, second minus first{rounding}")
+    if comparison.interval is None:
+        click.echo(f"{comparison.passages} passages: {comparison.no_interval}")
         return
-    low, high = found.interval
+    low, high = comparison.interval
     click.echo(
-        f"{100 * found.level:.4g}% interval {low:+.4f} to {high:+.4f}: {found.passages} passages, Student's t"
-        f" with {found.degrees:.1f} degrees of freedom, one-sided p {found.p_one_sided:.2g}"
+        f"{100 * comparison.level:.4g}% interval {low:+.4f} to {high:+.4f}: {comparison.passages} passages,"
+        f" Student's t with {comparison.degrees:.1f} degrees of freedom, one-sided p"
+        f" {comparison.p_one_sided:.2g}"
     )
     if low <= 0 <= high:
-        click.echo("not clear: chance alone could give either sign")
-    if found.alone:
-        click.echo(f"{one_line(found.alone)} has one seed: the interval leaves out how much seeds vary")
+        click.echo("not significant: the interval includes zero")
+    if comparison.single_run_model:
+        click.echo(
+            f"{one_line(comparison.single_run_model)} has one seed: the interval omits how much seeds vary"
+        )
 
 
-def _show_all(found: lb.Ranking, *, as_json: bool, as_csv: bool) -> None:
+def _show_all(ranking: lb.Ranking, *, as_json: bool, as_csv: bool) -> None:
     """Print the ranks, and the pairs if they are not too many for a reader."""
     if as_json:
-        click.echo(json.dumps(asdict(found)))
+        click.echo(json.dumps(asdict(ranking)))
         return
     if as_csv:
         rows = [
             {
-                "first_ranks": found.models[pair.first - 1].ranks,
-                "second_ranks": found.models[pair.second - 1].ranks,
+                "first_ranks": ranking.models[pair.first - 1].ranks,
+                "second_ranks": ranking.models[pair.second - 1].ranks,
                 **_fields(pair.difference),
                 "p": pair.p,
                 "p_adjusted": pair.p_adjusted,
-                "sure": pair.is_sure,
+                "significant_adjusted": pair.is_significant,
             }
-            for pair in found.pairs
+            for pair in ranking.pairs
         ]
         click.echo(csv_text(rows), nl=False)
         return
-    ranks = [("", "ranks", found.metric, "model")]
-    for place, one in enumerate(found.models, start=1):
-        seeds = f" ({one.seeds} seeds)" if one.seeds > 1 else ""
-        ranks.append((str(place), one.ranks, f"{one.value:,.4f}", one_line(one.model) + seeds))
+    ranks = [("", "ranks", ranking.metric, "model")]
+    for place, model in enumerate(ranking.models, start=1):
+        seeds = f" ({model.seeds} seeds)" if model.seeds > 1 else ""
+        ranks.append((str(place), model.ranks, f"{model.value:,.4f}", one_line(model.model) + seeds))
     click.echo("\n".join(aligned(ranks, left=(3,))))
     click.echo()
-    sure = [pair.is_sure for pair in found.pairs]
-    if len(found.models) <= LISTED:
-        click.echo("\n".join(aligned(_pair_lines(found), left=())))
-    said = [
-        f"{found.split}: {found.passages} passages, {len(found.pairs)} pairs, {sum(sure)} of them sure:",
-        f"p, adjusted for all pairs (Holm), is below {1 - found.level:.4g}.",
-        f"Ranks and sure pairs are all correct in at least {100 * found.level:.4g}% of cases.",
+    significant = sum(pair.is_significant for pair in ranking.pairs)
+    if len(ranking.models) <= MAX_LISTED_MODELS:
+        click.echo("\n".join(aligned(_pair_lines(ranking), left=())))
+    notes = [
+        f"{ranking.split}: {ranking.passages} passages, {len(ranking.pairs)} pairs,",
+        f"{significant} of them significant:",
+        f"p, adjusted for all pairs (Holm), is below {1 - ranking.level:.4g}.",
+        f"Ranks and significant pairs are all correct in at least {100 * ranking.level:.4g}% of cases.",
     ]
-    if reasons := dict.fromkeys(filter(None, (pair.difference.no_interval for pair in found.pairs))):
-        said[1:] = [f"{found.passages} passages: {reason}." for reason in reasons]
-    if len({min(one.seeds, 2) for one in found.models}) > 1:
-        said.append("Some models have one seed: their intervals leave out how much seeds vary.")
-    if len(found.models) > LISTED:
-        said.append("See --csv or --json for the pairs, or name fewer models.")
-    click.echo(textwrap.fill(" ".join(said), 80))
-    for model, why in found.left_out:
-        click.echo(f"left out: {one_line(model)}: {one_line(why)}")
+    if reasons := dict.fromkeys(filter(None, (pair.difference.no_interval for pair in ranking.pairs))):
+        notes[2:] = [f"{ranking.passages} passages: {reason}." for reason in reasons]
+    if len({min(model.seeds, 2) for model in ranking.models}) > 1:
+        notes.append("Some models have one seed: their intervals omit how much seeds vary.")
+    if len(ranking.models) > MAX_LISTED_MODELS:
+        notes.append("See --csv or --json for the pairs, or name fewer models.")
+    click.echo(textwrap.fill(" ".join(notes), 80))
+    for name, reason in ranking.left_out:
+        click.echo(f"left out: {one_line(name)}: {one_line(reason)}")
 
 
-def _pair_lines(found: lb.Ranking) -> list[tuple[str, ...]]:
+def _pair_lines(ranking: lb.Ranking) -> list[tuple[str, ...]]:
     lines: list[tuple[str, ...]] = [
-        ("pair", "difference", f"{100 * found.level:.4g}% interval", "p", "adjusted", "")
+        ("pair", "difference", f"{100 * ranking.level:.4g}% interval", "p", "adjusted", "")
     ]
-    for pair in found.pairs:
-        one, interval = pair.difference, "none"
-        if one.interval is not None:
-            interval = f"{one.interval[0]:+.4f} to {one.interval[1]:+.4f}"
+    for pair in ranking.pairs:
+        difference, interval = pair.difference, "none"
+        if difference.interval is not None:
+            interval = f"{difference.interval[0]:+.4f} to {difference.interval[1]:+.4f}"
         ps = ("-" if p is None else f"{p:.2g}" for p in (pair.p, pair.p_adjusted))
-        sure = "" if pair.is_sure else "not sure"
-        lines.append((f"{pair.first}, {pair.second}", f"{one.difference:+.4f}", interval, *ps, sure))
+        verdict = "" if pair.is_significant else "not significant"
+        lines.append(
+            (f"{pair.first}, {pair.second}", f"{difference.difference:+.4f}", interval, *ps, verdict)
+        )
     return lines
 
 
@@ -176,47 +186,50 @@ def power(*, as_json: bool, **options: Any) -> None:
     """Estimate which differences the test set DATA can show, before measuring anything.
 
     The answer depends on how evenly one model is better than the other, so it is given for three kinds of
-    pairs. If the true difference is the one called detectable, the interval of `compare` excludes zero on
+    pairs. If the true difference is the detectable one, the interval of `compare` excludes zero on
     80 % of test sets.
     """
-    found = lb.power(**options)
+    estimate = lb.power(**options)
     if as_json:
-        click.echo(json.dumps(asdict(found)))
+        click.echo(json.dumps(asdict(estimate)))
         return
-    _show_power(found)
+    _show_power(estimate)
 
 
-def _show_power(found: lb.Power) -> None:
-    asked = _said_difference(found.difference, found.perplexity)
+def _show_power(estimate: lb.Power) -> None:
+    difference = _difference_text(estimate.difference, estimate.perplexity)
     click.echo(
-        f"{found.data} {found.split}: {found.passages} passages, {found.tokens:,} tokens; asked: {asked}"
+        f"{estimate.data} {estimate.split}: {estimate.passages} passages, {estimate.tokens:,} tokens;"
+        f" difference: {difference}"
     )
     lines = [("models", "spread", "power", "detectable")]
-    for pair in found.kinds:
-        size = "none" if pair.detectable is None else _said_difference(pair.detectable, found.perplexity)
+    for pair in estimate.kinds:
+        size = "none" if pair.detectable is None else _difference_text(pair.detectable, estimate.perplexity)
         lines.append((pair.kind, f"{pair.spread:.3f}", f"{pair.power:.0%}", size))
     click.echo("\n".join(aligned(lines)))
     click.echo(
-        f"power: how often a {100 * found.level:.4g}% interval excludes zero at this difference\n"
+        f"power: how often a {100 * estimate.level:.4g}% interval excludes zero at this difference\n"
         f"detectable: with a power of {TARGET_POWER:.0%}\n"
         f"spread: of the difference over passages, in nats per token (standard deviation).\n"
         f"  Of pairs of models in this project's records whose perplexities are within 10%\n"
         f"  of each other, a tenth vary less than alike, half less than usual, nine tenths\n"
         f"  less than unlike"
     )
-    if found.degrees < MIN_DEGREES:
-        click.echo("few passages, or few long ones: skewed differences are detected less often than stated")
+    if estimate.degrees < MIN_DEGREES:
+        click.echo(
+            "With so few (or so unequal) passages, skewed differences are detected less often than stated"
+        )
 
 
-def _said_difference(nats: float, perplexity: float | None) -> str:
-    """A difference, rounded up: what is detectable must have its power."""
+def _difference_text(nats: float, perplexity: float | None) -> str:
+    """Return a difference as text, rounded up, so that a detectable one has its power."""
     fraction = -math.expm1(-nats)
     points = "" if perplexity is None else f" ({_rounded_up(perplexity * fraction)} of {perplexity:g})"
     return f"{_rounded_up(100 * fraction)}%{points}"
 
 
 def _rounded_up(number: float) -> str:
-    """Two digits, not less than the number."""
+    """Round a number up to two digits."""
     places = 1 - math.floor(math.log10(number))
     up = math.ceil(number * 10.0**places - 1e-6) / 10.0**places
     return f"{up:,.{max(places, 0)}f}"
@@ -236,7 +249,9 @@ def report(columns: str, **options: Any) -> None:
 
     For the official Penn Treebank and WikiText-2 files, published numbers are shown beside the results.
     """
-    click.echo(lb.report(**options, columns=[name for one in columns.split(",") if (name := one.strip())]))
+    click.echo(
+        lb.report(**options, columns=[name for column in columns.split(",") if (name := column.strip())])
+    )
 
 
 @click.command("lm-eval-task", cls=ModelCommand)

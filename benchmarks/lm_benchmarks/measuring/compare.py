@@ -1,19 +1,19 @@
 """How much two models differ, and whether chance explains it: an interval by Student's t over articles.
 
-The articles of a test set are a sample. The difference is that of the whole texts; how much it varies is
-estimated without each article in turn, the same one for both models. So both are paired by article, whatever
-depends on another within it. Nats are summed over articles before they are divided: each number is an exact
-perplexity.
+The articles of a test set are a sample. The difference is that of the whole texts; its variance is estimated
+by leaving out each article in turn, the same one for both models. Pairing by article is valid however much
+tokens within an article depend on each other. Nats are summed over articles before they are divided: every
+number is an exact perplexity.
 
-Runs of one recipe with other seeds are a sample too. Their number is the mean over runs, in nats per token,
-and each side adds the variance of its mean over seeds.
+Runs of one recipe with different seeds are a sample too. Their number is the mean over runs, in nats per
+token, and each side adds the variance of its mean over seeds.
 
-The jackknife leaves out each passage once. The numbers without it say how much the number would vary over
+The jackknife leaves out each passage once. The numbers without it show how much the number would vary over
 other passages (Tukey 1958; Efron and Stein 1981). Student's t gives the interval. Long passages weigh more:
 a few can decide the variance. So its degrees of freedom follow from the lengths (Satterthwaite 1946,
-as in Bell and McCaffrey 2002). They are the number of passages less one if all are equally long, and near 1
+as in Bell and McCaffrey 2002). They are the number of passages minus one if all are equally long, and near 1
 if one is much longer than the others. Variances of passages and of seeds add up, each with its degrees of
-freedom (Welch 1947). Nothing is drawn: the same results always give the same interval.
+freedom (Welch 1947). Nothing is random: the same results always give the same interval.
 """
 
 from __future__ import annotations
@@ -42,36 +42,36 @@ from lm_benchmarks.records import Result, read_results
 
 Numbers = npt.NDArray[np.float64]
 
-SUM_ROUNDING: Final = 1e-9  # of sums: 2.9999999999 degrees are 3
+DEGREES_ROUNDING: Final = 1e-9  # 2.9999999999 degrees are 3
 
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """A variance, and the degrees of freedom with which it is known."""
+    """A variance, and its degrees of freedom."""
 
     variance: float
     degrees: float
 
     def interval(self, value: float, level: float) -> tuple[float, float]:
-        """Where the truth is, with a probability of `level`, if `value` was found."""
+        """Return the confidence interval around a measured value."""
         width = float(stdtrit(self.degrees, (1 + level) / 2)) * math.sqrt(self.variance)
         return value - width, value + width
 
     def p_one_sided(self, value: float) -> float:
-        """How probable chance alone gives `value` or more, or, if it is negative, `value` or less."""
+        """Return the probability that chance alone gives `value` or more (`value` or less if negative)."""
         if not self.variance:
             return 0.0 if value else 0.5
         return float(stdtr(self.degrees, -abs(value) / math.sqrt(self.variance)))
 
 
 def expect_level(level: float) -> None:
-    """Refuse a level of an interval that is not a fraction."""
+    """Reject a confidence level that is not a fraction."""
     if not 0 < level < 1:
-        raise HarnessError(f"level {level}; expected one between 0 and 1")
+        raise HarnessError(f"level {level}; expected a number between 0 and 1")
 
 
 def why_no_sample(counts: Numbers) -> str:
-    """Say why passages of these lengths cannot show chance; empty if they can."""
+    """Return why passages of these lengths cannot give an interval; empty if they can."""
     if len(counts) < MIN_PASSAGES:
         return "too few for an interval"
     if (share := counts.max() / counts.sum()) > MAX_PASSAGE_SHARE:
@@ -80,14 +80,14 @@ def why_no_sample(counts: Numbers) -> str:
 
 
 def jackknife(without: Numbers, counts: Numbers) -> Chance:
-    """The variance of a number, from the number without each passage, and how many tokens each has."""
+    """Return the variance of a number, given the number without each passage and the passages' tokens."""
     count = len(without)
     variance = (count - 1) / count * ((without - without.mean()) ** 2).sum()
     return Chance(float(variance), degrees_of_freedom(counts))
 
 
 def degrees_of_freedom(counts: Numbers) -> float:
-    """The degrees of freedom of a jackknife's variance, if passages vary alike but have different lengths.
+    """Return the degrees of freedom of a jackknife's variance, if passages differ only in length.
 
     With the shares w of passages and the residuals e - sum(w e), the variance is that of a sum of squares
     with the matrix S = R (I - 1w' - w1' + w'w 11') R, R = diag(w / (1 - w)). Satterthwaite's number is
@@ -101,7 +101,7 @@ def degrees_of_freedom(counts: Numbers) -> float:
 
 
 def expected_variance(counts: Numbers) -> float:
-    """What the jackknife's variance of a mean over tokens is on average, if each passage varies by 1.
+    """Return the jackknife's expected variance of a mean over tokens, if passages have variance 1.
 
     >>> expected_variance(np.array([7.0, 7.0, 7.0, 7.0]))
     0.25
@@ -110,15 +110,15 @@ def expected_variance(counts: Numbers) -> float:
 
 
 def _trace(w: Numbers) -> float:
-    """Of S in `degrees_of_freedom`."""
+    """Return the trace of S in `degrees_of_freedom`."""
     return float(((w / (1 - w)) ** 2 * (1 - 2 * w + (w**2).sum())).sum())
 
 
 def combined(parts: Sequence[Chance]) -> Chance:
-    """The chance of a sum of independent parts.
+    """Return the variance of a sum of independent parts.
 
-    The degrees of freedom (Welch and Satterthwaite) are rounded down, as for printed tables: two seeds of
-    each model leave one or two, and intervals with a fraction more hold the truth too seldom.
+    The degrees of freedom (Welch and Satterthwaite) are rounded down, as for printed tables: two seeds per
+    model leave one or two, and intervals with a fraction more contain the truth too rarely.
 
     >>> combined([Chance(1.0, 4.0), Chance(2.0, 4.0)])
     Chance(variance=3.0, degrees=7.0)
@@ -129,30 +129,31 @@ def combined(parts: Sequence[Chance]) -> Chance:
     if not 0 < variance < math.inf:
         return Chance(variance, min(part.degrees for part in parts))
     degrees = 1 / sum((part.variance / variance) ** 2 / part.degrees for part in parts)
-    return Chance(variance, max(min(degrees, 1.0), float(math.floor(degrees + SUM_ROUNDING))))  # not to none
+    # At least the fraction, if it is below 1.
+    return Chance(variance, max(min(degrees, 1.0), float(math.floor(degrees + DEGREES_ROUNDING))))
 
 
-ROUNDING: Final = {"fp32": 1e-5, "tf32": 1e-4, "bf16": 1e-3}  # of a perplexity, by the precision
+RELATIVE_ROUNDING: Final = {"fp32": 1e-5, "tf32": 1e-4, "bf16": 1e-3}  # of a perplexity, by precision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelDifference:
-    """How a second model's number differs from the first one's, on the same text."""
+    """How a second model's number differs from the first model's, on the same text."""
 
     first_model: str
     second_model: str
-    first_broken: tuple[str, ...]  # laws that the first model breaks
+    first_broken: tuple[str, ...]  # invariants that the first model violates
     second_broken: tuple[str, ...]
     metric: str
     first: float
     second: float
     interval: tuple[float, float] | None  # of second - first; None: see `no_interval`
-    p_one_sided: float | None  # how probable chance alone gives this difference, or more of the same sign
+    p_one_sided: float | None  # probability that chance gives this difference or more, with this sign
     degrees: float | None  # degrees of freedom of Student's t
     passages: int
     level: float
-    no_interval: str  # why the passages give none
-    rounding: float  # what the arithmetic alone can change the numbers by
+    no_interval: str  # why there is no interval
+    rounding: float  # how much the arithmetic alone can change the numbers
     first_runs: tuple[float, ...]  # the number of each run, by seed
     second_runs: tuple[float, ...]
 
@@ -162,25 +163,25 @@ class ModelDifference:
         return self.second - self.first
 
     @property
-    def alone(self) -> str:
-        """The model with one run, if the other has several: the interval lacks the variation of its seed."""
-        one, two = len(self.first_runs), len(self.second_runs)
-        if one == two or min(one, two) != 1:
+    def single_run_model(self) -> str:
+        """The model with one run, if the other has several: the interval omits the variation of its seed."""
+        first_count, second_count = len(self.first_runs), len(self.second_runs)
+        if first_count == second_count or min(first_count, second_count) != 1:
             return ""
-        return self.first_model if one == 1 else self.second_model
+        return self.first_model if first_count == 1 else self.second_model
 
     @property
-    def is_clear(self) -> bool:
-        """Returns True if zero is outside the interval, and the difference is more than rounding."""
+    def is_significant(self) -> bool:
+        """True if zero is outside the interval, and the difference is more than rounding."""
         return (
             self.interval is not None
-            and (self.interval[0] > 0 or self.interval[1] < 0)  # not so of NaN
+            and (self.interval[0] > 0 or self.interval[1] < 0)  # False for NaN
             and not self.is_rounding
         )
 
     @property
     def is_rounding(self) -> bool:
-        """Return True if rounding alone can make such a difference."""
+        """True if rounding alone can cause such a difference."""
         return abs(self.difference) <= self.rounding
 
 
@@ -201,8 +202,8 @@ def compare(
 
     Args:
         results: The file of JSON lines that `measure` wrote.
-        first: A model, by its name in `measure`, in tables or in signatures, or by the beginning of one that
-            fits no other model. Of several results of a model, the last one counts (of each seed).
+        first: A model, by its name in `measure`, in tables or in signatures, or by a prefix of such a name
+            that fits no other model. If a model has several results, the last one counts (of each seed).
         second: The other model.
         data: Name of the dataset; empty: any.
         split: `train`, `valid` or `test`.
@@ -215,17 +216,19 @@ def compare(
     """
     path = Path(results)
     read = read_results(path)
-    one, other = (find_runs(read, name, split, path, data) for name in (first, second))
-    for run in last_of_models(one, fields=MUST_AGREE):
-        if len(last_of_models([run, *other], fields=MUST_AGREE)) == len(other):
+    first_runs, second_runs = (find_runs(read, name, split, path, data) for name in (first, second))
+    for run in last_of_models(first_runs, fields=MUST_AGREE):
+        if len(last_of_models([run, *second_runs], fields=MUST_AGREE)) == len(second_runs):
             raise HarnessError(
                 f"{path}: {first} and {second} are one model, {run.signature['model']}; expected two models"
             )
-    return compare_runs(*with_distinct_models([one, other]), metric=metric, level=level, allow=allow)
+    return compare_runs(
+        *with_distinct_models([first_runs, second_runs]), metric=metric, level=level, allow=allow
+    )
 
 
 def compare_results(first: Result, second: Result, **options: Any) -> ModelDifference:
-    """Compare two results, as `compare_runs` of one run each."""
+    """Compare two results, as `compare_runs` does with one run per model."""
     return compare_runs([first], [second], **options)
 
 
@@ -241,17 +244,17 @@ def compare_runs(
     expect_level(level)
     for run in (*first[1:], *second):
         expect_alike(first[0], run, allow)
-    counted = metric_named(metric)
+    chosen = metric_named(metric)
     if metric == "piece-perplexity" and len({_pieces(run) for run in (*first, *second)}) > 1:
         raise HarnessError(
             f"{first[0].model} and {second[0].model} have different tokenizers, so their perplexities per"
             " token cannot be compared; choose --metric bits-per-byte"
         )
-    each = [tuple(_value(run, metric) for run in runs) for runs in (first, second)]
-    means = [mean_number(runs, counted) for runs in (first, second)]
+    values = [tuple(_value(run, metric) for run in runs) for runs in (first, second)]
+    means = [mean_number(runs, chosen) for runs in (first, second)]
     difference = means[1] - means[0]
-    sums = [np.stack([sums_of_passages(run.articles, counted) for run in runs]) for runs in (first, second)]
-    chance, none = chance_of(sums, counted)
+    sums = [np.stack([sums_of_passages(run.articles, chosen) for run in runs]) for runs in (first, second)]
+    chance, no_interval = chance_of(sums, chosen)
     return ModelDifference(
         first_model=first[0].model,
         second_model=second[0].model,
@@ -265,23 +268,24 @@ def compare_runs(
         degrees=None if chance is None else chance.degrees,
         passages=len(first[0].articles),
         level=level,
-        no_interval=none,
-        rounding=max(map(abs, means)) * max(_rounding(one, other) for one in first for other in second),
-        first_runs=each[0],
-        second_runs=each[1],
+        no_interval=no_interval,
+        rounding=max(map(abs, means))
+        * max(_rounding(first_run, second_run) for first_run in first for second_run in second),
+        first_runs=values[0],
+        second_runs=values[1],
     )
 
 
 def _pieces(result: Result) -> tuple[int, ...]:
-    return tuple(one.pieces for one in result.articles)
+    return tuple(passage.pieces for passage in result.articles)
 
 
 def _broken(runs: Iterable[Result]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(law for run in runs for law in run.broken))
+    return tuple(dict.fromkeys(invariant for run in runs for invariant in run.broken))
 
 
 def mean_number(runs: Sequence[Result], metric: Metric) -> float:
-    """The metric of the mean nats per unit over runs; of a single run exactly its number."""
+    """Return the metric of the mean nats per unit over runs; for a single run, exactly its number."""
     if len(runs) == 1:
         return metric.of(runs[0].total) or 0.0
     quotients = np.array([metric.quotient(run.total) for run in runs])
@@ -289,15 +293,15 @@ def mean_number(runs: Sequence[Result], metric: Metric) -> float:
 
 
 def _rounding(first: Result, second: Result) -> float:
-    """What the arithmetic alone can change a number by, as a fraction of it."""
-    both = (first.signature, second.signature)
-    exact = all(signature.get("dtype", "float32") in EXACT for signature in both)
-    precisions = {signature.get("precision", "fp32") if exact else "bf16" for signature in both}
-    return max(ROUNDING.get(precision, 0.0) for precision in precisions)
+    """Return how much the arithmetic alone can change a number, as a fraction of it."""
+    signatures = (first.signature, second.signature)
+    exact = all(signature.get("dtype", "float32") in EXACT for signature in signatures)
+    precisions = {signature.get("precision", "fp32") if exact else "bf16" for signature in signatures}
+    return max(RELATIVE_ROUNDING.get(precision, 0.0) for precision in precisions)
 
 
 def metric_named(name: str) -> Metric:
-    """A metric by its name; another name is refused."""
+    """Return a metric by its name; reject unknown names."""
     if name not in METRICS:
         raise HarnessError(f"metric {name!r}; expected one of {', '.join(METRICS)}")
     return METRICS[name]
@@ -315,34 +319,34 @@ def _value(result: Result, metric: str) -> float:
 
 
 def _counted(result: Result) -> str:
-    """The metrics that a result has, as options."""
+    """Return the metrics that a result has, as options."""
     return " or ".join(f"--metric {name}" for name, metric in METRICS.items() if metric.of(result.total))
 
 
 def chance_of(models: Sequence[Numbers], metric: Metric) -> tuple[Chance | None, str]:
-    """What chance adds to the number of a model, or to the difference of two on the same passages.
+    """Return the variance of a model's number, or of the difference of two models on the same passages.
 
-    Of each model there are the sums of its runs, (runs, passages, 2), as `sums_of_passages` gives
-    them. Returns the chance of passages and of seeds; or None and why it is not known.
+    `models` has the sums of the runs of each model, (runs, passages, 2), as `sums_of_passages` returns them.
+    The variance includes passages and seeds. If it is unknown, returns None and the reason.
     """
     counts = sum(sums[..., 1].mean(axis=0) for sums in models)
-    if why := why_no_sample(np.asarray(counts)):
-        return None, why
+    if reason := why_no_sample(np.asarray(counts)):
+        return None, reason
     with np.errstate(over="ignore", invalid="ignore"):
-        left = [sums.sum(axis=1, keepdims=True) - sums for sums in models]
-        without = [_numbers(_quotients(one).mean(axis=0), metric) for one in left]
-        parts = [jackknife(np.subtract.reduce(without), np.asarray(counts))]
+        sums_without = [sums.sum(axis=1, keepdims=True) - sums for sums in models]
+        numbers_without = [_numbers(_quotients(left_sums).mean(axis=0), metric) for left_sums in sums_without]
+        parts = [jackknife(np.subtract.reduce(numbers_without), np.asarray(counts))]
         for runs in (_quotients(sums.sum(axis=1)) for sums in models):
             if len(runs) > 1:
-                others = _numbers((runs.sum() - runs) / (len(runs) - 1), metric)
-                parts.append(jackknife(others, np.ones(len(runs))))
-    found = combined(parts)
-    return (found, "") if math.isfinite(found.variance) else (None, "numbers too large for an interval")
+                means_without = _numbers((runs.sum() - runs) / (len(runs) - 1), metric)
+                parts.append(jackknife(means_without, np.ones(len(runs))))
+    chance = combined(parts)
+    return (chance, "") if math.isfinite(chance.variance) else (None, "numbers too large for an interval")
 
 
 def sums_of_passages(passages: Sequence[Sums], metric: Metric) -> Numbers:
-    """Nats and what divides them, (passages, 2)."""
-    return np.array([metric.quotient(one) for one in passages])
+    """Return nats and their divisors, (passages, 2)."""
+    return np.array([metric.quotient(passage) for passage in passages])
 
 
 def _quotients(sums: Numbers) -> Numbers:
@@ -350,6 +354,6 @@ def _quotients(sums: Numbers) -> Numbers:
 
 
 def _numbers(quotients: Numbers, metric: Metric) -> Numbers:
-    """The metric of nats per unit."""
+    """Return the metric of nats per unit."""
     with np.errstate(over="ignore"):  # infinite, as `Score.perplexity`
         return np.asarray(quotients / np.log(2) if metric.bits else np.exp(quotients))

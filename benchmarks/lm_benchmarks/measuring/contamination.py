@@ -5,8 +5,8 @@ Each earlier article is paired with a later one about the same topic and of abou
 is in its words, weighted by how rare they are.
 
 The verdict is a permutation test: if the model has read none, chance decides which side each article is on.
-Every article has the same weight, by the logarithm of its bits per byte, so a few articles that were read
-decide it.
+Every article has the same weight, by the logarithm of its bits per byte, so a few articles that the model has
+memorized are enough to decide it.
 
 News is harder to predict for every model: new names, new events. So the difference of a reference model that
 has read neither side is subtracted, on the same articles.
@@ -36,13 +36,13 @@ from wikitext_builder.errors import without_secrets
 from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.lock import ATTRIBUTION, read_attribution
 
-BLOCK: Final = 1000  # permutations at once
-LEAST_BITS: Final = 1e-9  # bits per byte, whose logarithm is a number
-LENGTH_WEIGHT: Final = 0.2  # of a factor of two in length; a topic without a word in common is 1
-LENGTH_FACTOR: Final = 2.0  # two articles of a pair differ by at most that
-TOO_FAR: Final = 1e6  # a distance larger than any sum of those of pairs
+BATCH_PERMUTATIONS: Final = 1000  # in memory at once
+MIN_BITS: Final = 1e-9  # per byte, so that the logarithm is finite
+LENGTH_WEIGHT: Final = 0.2  # distance per factor of two in length; it is 1 for topics without a common word
+LENGTH_FACTOR: Final = 2.0  # between the lengths of two articles of a pair, at most
+FORBIDDEN_DISTANCE: Final = 1e6  # larger than any sum of the distances of pairs
 ROUNDING: Final = 1e-9
-DIGITS: Final = 9  # of a logarithm
+LOGARITHM_DIGITS: Final = 9  # more would tell apart what only rounding separates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class ScoredArticle:
         return METRICS["bits-per-byte"].of(self.sums) or 0.0
 
 
-Pair = tuple[ScoredArticle, ScoredArticle]  # of before and after
+Pair = tuple[ScoredArticle, ScoredArticle]  # before, after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +68,12 @@ class Contamination:
 
     model: str
     reference: str  # the model whose bits are subtracted; empty: none
-    before: float  # bits per byte of the paired articles, less those of the reference
+    before: float  # bits per byte of the paired articles, minus those of the reference
     after: float
-    chance: float  # how often before is as much easier if it is chance on which side each article is
-    least: float  # bits per byte: the smallest difference that is found, if it is the same for all articles
-    pairs: tuple[tuple[str, str], ...]  # titles of before and after
-    articles: tuple[int, int]  # of before and after, paired or not
+    chance: float  # p-value: how often random sides make `before` easier by at least as much
+    detectable: float  # bits per byte: the smallest difference found, if it is the same for all articles
+    pairs: tuple[tuple[str, str], ...]  # titles: before, after
+    articles: tuple[int, int]  # before, after; paired or not
     level: float
     resamples: int
 
@@ -84,12 +84,12 @@ class Contamination:
 
     @property
     def is_found(self) -> bool:
-        """Return True if the earlier articles are easier for the model by more than chance explains."""
+        """True if the earlier articles are easier for the model by more than chance explains."""
         return self.chance <= (1 - self.level) / 2
 
     @property
     def verdict(self) -> str:
-        """What the permutations say, in a sentence."""
+        """The result of the permutation test, in a sentence."""
         compared = f"compared with {self.reference}, " if self.reference else ""
         if self.is_found:
             return (
@@ -99,7 +99,7 @@ class Contamination:
         return (
             f"No sign that the model has read the earlier articles: {compared}they are not easier for it than"
             f" later ones like them, by more than chance explains. {len(self.pairs)} pairs do not show a"
-            f" difference below about {self.least:.2g} bits per byte."
+            f" difference below about {self.detectable:.2g} bits per byte."
         )
 
 
@@ -124,9 +124,9 @@ def contamination(
         after: A dataset of articles from after it, by the same selection.
         split: `train`, `valid` or `test` of both datasets.
         reference: A model that has read neither; its difference is subtracted.
-        level: Confidence level; chance alone makes half of the rest of verdicts find something.
-        resamples: Permutations of articles over the sides: how often chance does as much.
-        seed: Of the permutations, and of models that draw random numbers.
+        level: Confidence level; chance alone gives a finding in half of the remaining fraction of tests.
+        resamples: Number of permutations of articles between the sides.
+        seed: Seed of the permutations, and of models that draw random numbers.
         progress: Called with the number of tokens done.
         options: As in `measure`.
 
@@ -139,26 +139,26 @@ def contamination(
     _expect_other_pages(sides, split)
     shared = sides, split, progress, {**options, "seed": seed}
     earlier, later = _scored(model, *shared)
-    places = nearest_pairs(earlier, later)
-    if len(places) < MIN_PASSAGES:
+    index_pairs = nearest_pairs(earlier, later)
+    if len(index_pairs) < MIN_PASSAGES:
         raise HarnessError(
-            f"{len(places)} pairs of articles of about the same length; expected {MIN_PASSAGES} or more: use"
-            " larger datasets"
+            f"{len(index_pairs)} pairs of articles of about the same length; expected {MIN_PASSAGES} or more:"
+            " use larger datasets"
         )
-    pairs = [(earlier[old], later[new]) for old, new in places]
-    control = list[Pair]()
+    pairs = [(earlier[old], later[new]) for old, new in index_pairs]
+    reference_pairs = list[Pair]()
     if reference:
         of_reference = _scored(reference, *shared)
-        control = [(of_reference[0][old], of_reference[1][new]) for old, new in places]
-    bits = [_bits_per_byte(pairs, side) - _bits_per_byte(control, side) for side in (0, 1)]
-    chance, least = chance_of_easier(pairs, control, level=level, resamples=resamples, seed=seed)
+        reference_pairs = [(of_reference[0][old], of_reference[1][new]) for old, new in index_pairs]
+    bits = [_bits_per_byte(pairs, side) - _bits_per_byte(reference_pairs, side) for side in (0, 1)]
+    chance, detectable = chance_of_easier(pairs, reference_pairs, level=level, resamples=resamples, seed=seed)
     return Contamination(
         model=without_secrets(model),
         reference=without_secrets(reference),
         before=bits[0],
         after=bits[1],
         chance=chance,
-        least=least,
+        detectable=detectable,
         pairs=tuple((old.title, new.title) for old, new in pairs),
         articles=(len(earlier), len(later)),
         level=level,
@@ -167,7 +167,7 @@ def contamination(
 
 
 def _expect_other_pages(sides: Sequence[Dataset], split: str) -> None:
-    """Refuse a page on both sides: it would be its own partner, and is no later article."""
+    """Reject a page that is on both sides: it is not a later article, and would be its own partner."""
     if not all((side.path / ATTRIBUTION).is_file() for side in sides):
         return
     old, new = (
@@ -178,17 +178,17 @@ def _expect_other_pages(sides: Sequence[Dataset], split: str) -> None:
         }
         for side in sides
     )
-    if both := [old[page] for page in old if page in new]:
+    if shared_titles := [old[page] for page in old if page in new]:
         raise HarnessError(
-            f"{len(both)} articles of {split} are on both sides, such as {both[0]}; build the later side"
-            f" with --exclude dataset:{sides[0].path}"
+            f"{len(shared_titles)} articles of {split} are on both sides, such as {shared_titles[0]}; build"
+            f" the later side with --exclude dataset:{sides[0].path}"
         )
 
 
 def _scored(
     model: str, sides: Sequence[Dataset], split: str, progress: Progress, options: Mapping[str, Any]
 ) -> list[list[ScoredArticle]]:
-    """What the model makes of the articles of both sides, each without context."""
+    """Score the articles of both sides, each without context."""
     shared = {"splits": split, "progress": progress, "groups": False, "context": "article", **options}
     results = [measure(model, side.path, **shared)[0] for side in sides]
     first, second = (result.signature for result in results)
@@ -207,33 +207,36 @@ def _scored(
         words = [frozenset(" ".join(article.lines).casefold().split()) for article in articles]
         rows = zip(articles, result.articles, words, strict=True)
         scored.append(
-            [ScoredArticle(title=article.title, sums=sums, words=some) for article, sums, some in rows]
+            [
+                ScoredArticle(title=article.title, sums=sums, words=article_words)
+                for article, sums, article_words in rows
+            ]
         )
     return scored
 
 
 def _bits_per_byte(pairs: Sequence[Pair], side: int) -> float:
-    """The bits per byte of all articles of a side; 0 without pairs."""
+    """Return the bits per byte of all articles of a side; 0 without pairs."""
     return METRICS["bits-per-byte"].of(sum((pair[side].sums for pair in pairs), Sums())) or 0.0
 
 
 def nearest_pairs(before: Sequence[ScoredArticle], after: Sequence[ScoredArticle]) -> list[tuple[int, int]]:
     """Pair as many articles as possible, each used once, so that the sum of distances is the least.
 
-    The distance is one minus the cosine of their words, plus a part for each factor of two in length. If one
-    is more than LENGTH_FACTOR times as long as the other, they are no pair.
+    The distance is one minus the cosine of their words, plus LENGTH_WEIGHT per factor of two in length. Two
+    articles are not paired if one is more than LENGTH_FACTOR times as long as the other.
     """
     alike = cosines([article.words for article in before], [article.words for article in after])
     old, new = (np.log2([max(1, article.sums.text_bytes) for article in side]) for side in (before, after))
     factors = np.abs(old[:, None] - new)
     near = factors <= np.log2(LENGTH_FACTOR) + ROUNDING
     distance = 1 - alike + LENGTH_WEIGHT * factors
-    rows, columns = linear_sum_assignment(np.where(near, distance, TOO_FAR))
+    rows, columns = linear_sum_assignment(np.where(near, distance, FORBIDDEN_DISTANCE))
     return [(int(row), int(column)) for row, column in zip(rows, columns, strict=True) if near[row, column]]
 
 
 def cosines(before: Sequence[frozenset[str]], after: Sequence[frozenset[str]]) -> Numbers:
-    """The cosine of each set of words with each other one, weighted by inverse frequency, (before, after)."""
+    """Return the cosines of sets of words, weighted by inverse frequency, (before, after)."""
     sets = [*before, *after]
     counts = Counter(word for words in sets for word in words)
     numbers = {word: number for number, word in enumerate(counts)}
@@ -248,27 +251,28 @@ def cosines(before: Sequence[frozenset[str]], after: Sequence[frozenset[str]]) -
 
 def chance_of_easier(
     pairs: Sequence[Pair],
-    control: Sequence[Pair] = (),
+    reference_pairs: Sequence[Pair] = (),
     *,
     level: float = CONFIDENCE_LEVEL,
     resamples: int = PERMUTATIONS,
     seed: int = 1,
 ) -> tuple[float, float]:
-    """How often random sides make the earlier articles as much easier, and what would be found.
+    """Return how often random sides make the earlier articles as much easier, and what would be found.
 
-    `control` are the same articles as the reference model predicts them; its logarithms are subtracted. The
-    test is one-sided, at half of what `level` leaves. Returns the fraction of permutations; and the smallest
-    difference in bits per byte that is less probable, if it is the same fraction of each article's bits.
+    `reference_pairs` are the same articles as the reference model predicts them; its logarithms are
+    subtracted. The test is one-sided, at half of what `level` leaves. Returns the fraction of permutations;
+    and the smallest difference in bits per byte that would be found, if it is the same fraction of each
+    article's bits.
     """
-    sides = _logarithms(pairs) - (_logarithms(control) if control else 0)
-    sides = sides.round(DIGITS)  # what rounding alone tells apart is as large
+    sides = _logarithms(pairs) - (_logarithms(reference_pairs) if reference_pairs else 0)
+    sides = sides.round(LOGARITHM_DIGITS)
     test = permutation_test(
         tuple(sides),
         lambda old, new, axis: new.mean(axis=axis) - old.mean(axis=axis),
         vectorized=True,
         alternative="greater",
         n_resamples=resamples,
-        batch=BLOCK,
+        batch=BATCH_PERMUTATIONS,
         rng=seed,
     )
     needed = float(np.quantile(test.null_distribution, (1 + level) / 2))
@@ -276,5 +280,5 @@ def chance_of_easier(
 
 
 def _logarithms(pairs: Sequence[Pair]) -> Numbers:
-    """Of the bits per byte, (sides, pairs)."""
-    return np.log([[max(article.bits_per_byte, LEAST_BITS) for article in pair] for pair in pairs]).T
+    """Return the logarithms of bits per byte, (sides, pairs)."""
+    return np.log([[max(article.bits_per_byte, MIN_BITS) for article in pair] for pair in pairs]).T

@@ -1,7 +1,7 @@
-"""A split of a dataset as the passages that are scored one by one, groups of their tokens, and windows.
+"""Splits as passages that are scored separately, groups of their tokens, and windows of conventions.
 
 `lm_eval_task` writes a split for lm-evaluation-harness, which then measures what `convention=lm-eval` does.
-The scores of windows that several conventions share are kept while a command runs, so each is read once.
+The scores of windows that several conventions share are cached while a command runs, so they are read once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from wikitext_builder.dataset.vocabulary import Vocabulary
 from wikitext_builder.progress import Progress
 from wikitext_builder.tables import one_line
 
-BLOCK: Final = 100  # lines per passage of a file without articles
+BLOCK_LINES: Final = 100  # per passage of a file without articles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,17 +45,17 @@ class Passage:
     """An article, a page, or a block of lines of a file without articles."""
 
     text: Text
-    page: str = ""  # as it is in the file; only if pages are counted
+    page: str = ""  # its text in the file; only if pages are counted
     title: str = ""  # of the article
 
 
 def read_passages(
     dataset: Dataset, split: str, vocabulary: Vocabulary, *, convention: str = PAPER, context: str = "carried"
 ) -> tuple[str, list[Passage]]:
-    """What a passage is, in a word for signatures, and all passages of a split, in order.
+    """Return the kind of passage, as signatures name it, and all passages of a split, in order.
 
-    A file without articles is cut into blocks of lines, so that an interval can be given for a difference. If
-    each passage starts without context it is not cut: it would be a different text.
+    A file without articles is cut into blocks of lines, so that differences can have intervals. If
+    passages start without context it is not cut, because that would be a different text.
     """
     if convention != PAPER:
         pages = lm_eval.read_pages(dataset.file(split))
@@ -65,14 +65,14 @@ def read_passages(
         ]
     texts = list(read_texts(dataset, split, vocabulary))
     if len(texts) == 1 and context == "carried":
-        return f"{BLOCK}-lines", [Passage(text=text) for text in _blocks(texts[0], vocabulary)]
+        return f"{BLOCK_LINES}-lines", [Passage(text=text) for text in _blocks(texts[0], vocabulary)]
     titles = [one_line(article.title) for article in dataset.articles(split) if article.lines]
     pairs = zip(texts, titles, strict=True)
     return "article", [Passage(text=text, title=title) for text, title in pairs]
 
 
 def vocabulary_of(dataset: Dataset, split: str) -> Vocabulary:
-    """The words of a dataset's train file, or of the split itself if there is no train file."""
+    """Return the words of a dataset's train file, or of the split itself if there is no train file."""
     return Vocabulary.of_file(dataset.file("train" if "train" in dataset.files else split))
 
 
@@ -82,11 +82,11 @@ def _encoded(page: str, vocabulary: Vocabulary) -> Text:
 
 def _blocks(text: Text, vocabulary: Vocabulary) -> Iterator[Text]:
     lines = tuple(lines_of(text.tokens, vocabulary))
-    for start in range(0, len(lines), BLOCK):
-        yield text_of_lines(lines[start : start + BLOCK], vocabulary)
+    for start in range(0, len(lines), BLOCK_LINES):
+        yield text_of_lines(lines[start : start + BLOCK_LINES], vocabulary)
 
 
-PARTS: Final = 20  # of a text, equally long, whose sums are stored for error bars
+PARTS: Final = 20  # equally long parts of a text, whose sums are stored for error bars
 
 
 def groups_of(
@@ -96,17 +96,17 @@ def groups_of(
     *,
     articles: bool = True,
 ) -> tuple[TokenGroup, ...]:
-    """The groups of passages with -log p of each token, by frequency and by position.
+    """Group the tokens of passages with their -log p, by frequency and by position.
 
-    `counts` are those of each word in train; without a train file there is no grouping by frequency.
-    Positions mean something if passages are articles.
+    `counts` are those of words in train; without a train file there is no grouping by frequency.
+    Positions are meaningful only if passages are articles.
     """
     sums: dict[tuple[str, str], list[list[float]]] = defaultdict(lambda: [[0, 0.0] for _ in range(PARTS)])
     total, done = sum(len(tokens) for tokens, _ in passages), 0
     frequency = None if counts is None else decades(vocabulary, counts)
     for tokens, scores in passages:
-        for place, (token, nats) in enumerate(zip(tokens, scores, strict=True)):
-            labels = {"position": span(place)} if articles else {}
+        for position, (token, nats) in enumerate(zip(tokens, scores, strict=True)):
+            labels = {"position": span(position)} if articles else {}
             if frequency is not None:
                 labels["frequency"] = frequency[token]
             for label in labels.items():
@@ -129,12 +129,12 @@ def groups_of(
 
 
 def label_order(label: str) -> tuple[int, str]:
-    """The order of labels in a grouping: by number, then those without a number."""
+    """Order the labels of a grouping: by number, then those without a number."""
     digits = label.split("-")[0].replace(",", "")
     return (int(digits), "") if digits.isdigit() else (10**18, label)
 
 
-PAGES: Final = "pages.jsonl"
+PAGES_FILE: Final = "pages.jsonl"
 
 
 def lm_eval_task(data: str | Path, out: str | Path, *, split: str = "test") -> Path:
@@ -150,8 +150,8 @@ def lm_eval_task(data: str | Path, out: str | Path, *, split: str = "test") -> P
         split: `train`, `valid` or `test`. Its pages are copied into the task, so the task can be moved.
 
     Raises:
-        ToolkitError: The dataset or its raw file is missing, the task cannot be written, or another or
-            an edited one of its name is there.
+        ToolkitError: The dataset or its raw file is missing, the task cannot be written, or a different or
+            edited task of this name exists.
     """
     dataset = load_dataset(Path(data))
     path = lm_eval.raw_file(dataset, split)
@@ -161,21 +161,22 @@ def lm_eval_task(data: str | Path, out: str | Path, *, split: str = "test") -> P
     signature = hashed_name(name, path)
     texts = files("lm_benchmarks.measuring")
     config, reader = (
-        texts.joinpath(one).read_text(encoding="utf-8") for one in ("lm_eval_task.yaml", "lm_eval_pages.txt")
+        texts.joinpath(file_name).read_text(encoding="utf-8")
+        for file_name in ("lm_eval_task.yaml", "lm_eval_pages.txt")
     )
     folder = Path(out) / task
     pages = (json.dumps({"page": page}, ensure_ascii=False) + "\n" for page in lm_eval.read_pages(path))
     texts_of = {
-        PAGES: "".join(pages),
+        PAGES_FILE: "".join(pages),
         "pages.py": reader,
         f"{task}.yaml": config.format(split=split, task=task, version=version, data=signature),
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts_of.items():
-            if (there := folder / name).exists() and there.read_bytes() != text.encode():
-                what = "is of another task of this name, or was edited"
-                raise HarnessError(f"{there}: {what}; remove {folder}, or use another --out")
+            if (existing := folder / name).exists() and existing.read_bytes() != text.encode():
+                problem = "is of another task of this name, or was edited"
+                raise HarnessError(f"{existing}: {problem}; remove {folder}, or use another --out")
         for name, text in texts_of.items():
             (folder / name).write_bytes(text.encode())
     except OSError as error:
@@ -184,22 +185,22 @@ def lm_eval_task(data: str | Path, out: str | Path, *, split: str = "test") -> P
 
 
 class ScoreCache:
-    """A reader that remembers scores: windows that several conventions share are read once."""
+    """A reader that caches scores, so that windows shared by several conventions are read once."""
 
     def __init__(self, reader: Reader) -> None:
-        """Remember the scores of a reader."""
+        """Cache the scores of a reader."""
         self.longest = reader.longest
-        self.shared = 0  # windows that were not read again
+        self.shared = 0  # windows whose score was cached
         self._reader = reader
-        self._nats: dict[bytes, float] = {}  # by a digest of what decides the score of a window
+        self._nats: dict[bytes, float] = {}  # by a digest of the window's pieces
 
     @property
     def text_pieces(self) -> Tokenizer:
-        """How its tokenizer cuts plain texts."""
+        """The reader's tokenizer, for plain texts."""
         return self._reader.text_pieces
 
     def window_nats(self, windows: Sequence[Window]) -> list[float]:
-        """-log p of the targets of each window."""
+        """Return -log p of the targets of each window."""
         keys = [_key(window) for window in windows]
         new = {key: window for key, window in zip(keys, windows, strict=True) if key not in self._nats}
         self.shared += len(windows) - len(new)
@@ -212,14 +213,14 @@ def _key(window: Window) -> bytes:
     return hashlib.blake2b(pieces.tobytes(), digest_size=16).digest()
 
 
-AT_ONCE: Final = 64  # windows between two reports of progress
+WINDOWS_PER_REPORT: Final = 64  # between two reports of progress
 
 
 class Measured(NamedTuple):
-    """What the windows of a convention gave."""
+    """The sums and the number of a convention of windows."""
 
     articles: tuple[Sums, ...]  # one per window
-    number: float  # the tool's own
+    number: float  # the tool's number
 
 
 def measure_windows(
@@ -233,10 +234,10 @@ def measure_windows(
 ) -> Measured:
     """Measure a model by a convention of windows.
 
-    Without a window it is the convention's, or the model's if that is shorter.
+    The default window is the convention's, or the model's if that is shorter.
     """
     rule = convention.rule
-    assert rule is not None  # noqa: S101 - for mypy: the caller has looked
+    assert rule is not None  # noqa: S101 - for mypy: the caller has checked
     lengths = _lengths(convention, reader, window, stride)
     texts = rule.prepare(read_text(path))
     cuts = partial(_windows, rule, texts, reader.text_pieces, lengths)
@@ -248,7 +249,7 @@ def measure_windows(
             " --window"
         )
     scored, articles = list[Scored](), list[Sums]()
-    while group := list(islice(remaining, AT_ONCE)):  # only these are in memory
+    while group := list(islice(remaining, WINDOWS_PER_REPORT)):  # bounds memory
         nats = reader.window_nats([cut for cut, _ in group])
         for score, (cut, share) in zip(nats, group, strict=True):
             pieces = len(cut.targets)
@@ -273,24 +274,24 @@ def _lengths(convention: Convention, reader: Reader, window: int | None, stride:
 def _windows(
     rule: Rule, texts: Sequence[Prepared], tokenizer: Tokenizer, lengths: Lengths
 ) -> Iterator[tuple[Window, int]]:
-    """The windows of all texts one by one, each with the bytes of the file that its targets stand for.
+    """Yield the windows of all texts, with the bytes of the file that their targets stand for.
 
     A text's bytes of the file are divided among its windows as its own bytes are; the sum is exact.
     """
     for text in texts:
-        size, seen, given = len(text.text.encode()), 0, 0
+        size, seen, divided = len(text.text.encode()), 0, 0
         for window in rule.windows(text.text, tokenizer, lengths):
             if window.targets:
                 seen += window.text_bytes
                 share = round(text.file_bytes * seen / size) if size else 0
-                yield window, share - given
-                given = share
+                yield window, share - divided
+                divided = share
 
 
 def window_fields(
     convention: Convention, reader: Reader, window: int | None, stride: int | None
 ) -> dict[str, str]:
-    """What the windows of `measure_windows` write into a signature."""
+    """Return what the windows of `measure_windows` add to a signature."""
     lengths, tokenizer = _lengths(convention, reader, window, stride), reader.text_pieces
     step = {} if lengths.stride is None else {"windows_every": str(lengths.stride)}
     return {

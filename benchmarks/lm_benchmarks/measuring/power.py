@@ -1,9 +1,9 @@
 """Which differences a test set can show, before anything is measured.
 
 The passages and their tokens are known beforehand. How evenly one model will be better than the other is not:
-by how much their difference in nats per token varies from passage to passage. Pairs of models that were
-measured already say how much it can: two seeds of one recipe differ evenly, a cache and a model without one
-do not. So the answer is given for three kinds of pairs. What `compare` divides then has a noncentral t.
+how much their difference in nats per token varies from passage to passage. Records of measured pairs show how
+much it can: two seeds of one recipe differ evenly, a model with a cache and one without do not. So the answer
+is given for three kinds of pairs. The statistic of `compare` then has a noncentral t distribution.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from lm_benchmarks.measuring.passages import read_passages, vocabulary_of
 from wikitext_builder.dataset.load import load as load_dataset
 
 SPREADS: Final = {"alike": 0.0211, "usual": 0.0456, "unlike": 0.113}
-"""By how much the difference of two models varies over passages, in nats per token: standard deviations.
+"""Standard deviations of the difference of two models over passages, in nats per token.
 
-A tenth, a half and nine tenths of 320 pairs of models vary less: those of the records of Penn Treebank and
+A tenth, a half and nine tenths of 320 pairs of models vary less: pairs in the records of Penn Treebank and
 WikiText-2 whose perplexities differ by 10 % or less. Their passages have 2,181 tokens (the median).
 """
 
-HARDNESS: Final = 0.4  # nats per token: by how much passages differ for any one model, in the records
-LARGEST: Final = 10.0  # nats per token: what is better by a factor of 22,000 needs no test
+HARDNESS: Final = 0.4  # nats per token: how much passages differ for a model, in the records
+MAX_DIFFERENCE: Final = 10.0  # nats per token: a factor of 22,000, which needs no test
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PowerOf:
-    """What a test set can show of one kind of pairs."""
+class PairPower:
+    """What a test set can show about a kind of pairs."""
 
     kind: str  # a name in SPREADS
     spread: float
-    power: float  # how often the asked difference is found
-    detectable: float | None  # in nats per token, with a power of 80 %; None: no difference at all
+    power: float  # how often the given difference is significant
+    detectable: float | None  # nats per token, with a power of 80 %; None: no difference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +57,11 @@ class Power:
     split: str
     passages: int
     tokens: int
-    degrees: float  # of freedom of Student's t: few if there are few passages, or a few long ones
+    degrees: float  # of freedom of Student's t; low if there are few passages, or a few long ones
     level: float
-    difference: float  # as asked, in nats per token
-    perplexity: float | None  # of the model that is not as good; None: only fractions of it are known
-    kinds: tuple[PowerOf, ...]
+    difference: float  # the given one, in nats per token
+    perplexity: float | None  # of the worse model; None: only fractions of it are known
+    kinds: tuple[PairPower, ...]
 
 
 def power(
@@ -72,14 +72,14 @@ def power(
     split: str = "test",
     level: float = CONFIDENCE_LEVEL,
 ) -> Power:
-    """Estimate how often `compare` would find a difference, and which one it finds in four of five cases.
+    """Estimate how often `compare` finds a difference, and which difference it finds in four of five cases.
 
     For example, `power("wikitext-2", difference="1%").kinds`.
 
     Args:
-        data: The dataset. Its passages are counted; nothing is measured.
+        data: The dataset. Its passages are counted; no model is measured.
         difference: How much lower the better model's perplexity is: in percent, as `"1%"`, or in points.
-        perplexity: Of the other model; needed for points.
+        perplexity: The other model's; needed for points.
         split: `train`, `valid` or `test`.
         level: Confidence level.
 
@@ -92,8 +92,8 @@ def power(
     dataset = load_dataset(Path(data))
     _, passages = read_passages(dataset, split, vocabulary_of(dataset, split))
     counts = np.array([len(passage.text.tokens) for passage in passages], float)
-    if why := why_no_sample(counts):
-        raise HarnessError(f"{dataset.path}: {split} has {len(counts)} passages: {why}")
+    if reason := why_no_sample(counts):
+        raise HarnessError(f"{dataset.path}: {split} has {len(counts)} passages: {reason}")
     return Power(
         data=dataset.name,
         split=split,
@@ -104,7 +104,7 @@ def power(
         difference=nats,
         perplexity=perplexity,
         kinds=tuple(
-            PowerOf(
+            PairPower(
                 kind=kind,
                 spread=spread,
                 power=power_of(nats, spread, counts, level),
@@ -116,7 +116,7 @@ def power(
 
 
 def nats_of(difference: str | float, perplexity: float | None = None) -> float:
-    """A difference in nats per token.
+    """Convert a difference to nats per token.
 
     >>> round(nats_of("50%"), 4), round(nats_of(32, 64), 4)
     (0.6931, 0.6931)
@@ -147,23 +147,25 @@ def power_of(
     level: float = CONFIDENCE_LEVEL,
     hardness: float = HARDNESS,
 ) -> float:
-    """How often an interval is without zero, and on the right side of it.
+    """Return how often an interval excludes zero and is on the right side of it.
 
     A difference of perplexities is larger on hard passages, even if that of nats is the same on all. `spread`
     is the standard deviation of the difference over passages, `hardness` that of one model's nats per token.
     """
     spread = math.hypot(spread, hardness * difference)
     weights = counts / counts.sum()
-    truth = float((weights**2).sum()) ** 0.5  # the standard error, per spread
+    standard_error_per_spread = float((weights**2).sum()) ** 0.5
     degrees = degrees_of_freedom(counts)
-    needed = stdtrit(degrees, (1 + level) / 2) * expected_variance(counts) ** 0.5 / truth
-    return float(1 - nctdtr(degrees, difference / (spread * truth), needed))
+    critical = (
+        stdtrit(degrees, (1 + level) / 2) * expected_variance(counts) ** 0.5 / standard_error_per_spread
+    )
+    return float(1 - nctdtr(degrees, difference / (spread * standard_error_per_spread), critical))
 
 
 def detectable(
-    spread: float, counts: Numbers, level: float = CONFIDENCE_LEVEL, enough: float = TARGET_POWER
+    spread: float, counts: Numbers, level: float = CONFIDENCE_LEVEL, target: float = TARGET_POWER
 ) -> float | None:
-    """The smallest difference in nats per token that is found with enough power; None: there is none."""
-    if power_of(LARGEST, spread, counts, level) < enough:
+    """Return the smallest difference in nats per token with enough power; None: there is none."""
+    if power_of(MAX_DIFFERENCE, spread, counts, level) < target:
         return None
-    return float(brentq(lambda nats: power_of(nats, spread, counts, level) - enough, 0.0, LARGEST))
+    return float(brentq(lambda nats: power_of(nats, spread, counts, level) - target, 0.0, MAX_DIFFERENCE))

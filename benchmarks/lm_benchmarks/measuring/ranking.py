@@ -1,9 +1,9 @@
-"""Many models on the same text: each pair is compared; what is sure of all pairs at once gives their ranks.
+"""Ranks models on the same text, by the pairwise differences that are significant after Holm's correction.
 
-Of 45 pairs of equal models two are "clear" by chance alone. So p-values are adjusted for the number of pairs
-(Holm 1979): the probability that chance makes any of the differences sure is at most one minus the level.
-A model's rank lies between one more than the number of models that are surely better, and the number of
-models that are not surely worse; these intervals hold for all models at once.
+Among 45 pairs of equal models, two differences are significant by chance alone. So p-values are adjusted for
+the number of pairs (Holm 1979): the probability that chance makes any difference significant is at most one
+minus the level. A model's rank lies between one more than the number of significantly better models, and the
+number of models that are not significantly worse; these intervals hold for all models at once.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from lm_benchmarks.records import Result, read_results
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedModel:
-    """A model among others, and which ranks it can have."""
+    """A model among others, and the interval of its rank."""
 
     model: str
     value: float
-    seeds: int  # runs that the value is the mean of
-    best_rank: int  # 1 + the number of models that are surely better
-    worst_rank: int  # the number of models less those that are surely worse
+    seeds: int  # runs, whose mean is the value
+    best_rank: int  # 1 + the number of significantly better models
+    worst_rank: int  # the number of models minus the significantly worse ones
 
     @property
     def ranks(self) -> str:
-        """The interval, as a table shows it."""
+        """The interval of ranks, as a table shows it."""
         return (
             str(self.best_rank)
             if self.best_rank == self.worst_rank
@@ -58,14 +58,14 @@ class RankedModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelPair:
-    """Two of the models, the first one with the better number."""
+    """Two of the models, the one with the better number first."""
 
-    first: int  # places in `Ranking.models`, from 1
+    first: int  # number in `Ranking.models`, from 1
     second: int
     difference: ModelDifference
-    p: float | None  # two-sided: below 5 % exactly if zero is outside the interval of 95 %
+    p: float | None  # two-sided: below 5 % exactly if zero is outside the 95 % interval
     p_adjusted: float | None  # by Holm, for the number of pairs
-    is_sure: bool  # with all pairs at once, and by more than rounding
+    is_significant: bool  # after the adjustment, and by more than rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +77,8 @@ class Ranking:
     level: float
     passages: int
     models: tuple[RankedModel, ...]
-    pairs: tuple[ModelPair, ...]  # those of the best model first
-    left_out: tuple[tuple[str, str], ...] = ()  # models, and why they are not compared
+    pairs: tuple[ModelPair, ...]  # pairs with the best model first
+    left_out: tuple[tuple[str, str], ...] = ()  # models, and why they are left out
 
 
 def compare_all(
@@ -116,37 +116,39 @@ def compare_all(
     else:
         chosen = last_of_models(on_split(read, split, data), fields=MUST_AGREE)
     alike, left_out = _alike(chosen, metric, allow)
-    if len(every := with_distinct_models(runs_of_models(alike))) < 2:
-        said = "".join(f". {name}: {why}" for name, why in left_out)
+    if len(compared := with_distinct_models(runs_of_models(alike))) < 2:
+        reasons = "".join(f". {name}: {reason}" for name, reason in left_out)
         raise HarnessError(
-            f"{path}: {len(every)} models on {split} to compare; expected two or more on the same data by the"
-            f" same convention{said}"
+            f"{path}: {len(compared)} models on {split} to compare; expected two or more on the same data by"
+            f" the same convention{reasons}"
         )
-    return rank(every, split=split, metric=metric, level=level, allow=allow, left_out=left_out)
+    return rank(compared, split=split, metric=metric, level=level, allow=allow, left_out=left_out)
 
 
 def _alike(
     results: Iterable[Result], metric: str, allow: Collection[str]
 ) -> tuple[list[Result], list[tuple[str, str]]]:
-    """The largest set of results that compare with each other; and the others, each with the reason."""
-    counted, left_out = metric_named(metric), list[tuple[Result, str]]()
+    """Return the largest set of comparable results; and the other models, each with the reason."""
+    chosen_metric, left_out = metric_named(metric), list[tuple[Result, str]]()
     groups: list[list[Result]] = []
-    for one in results:
-        if one.broken:
-            left_out.append((one, f"violates {', '.join(one.broken)}: its number is meaningless"))
-        elif (value := counted.of(one.total)) is None or not math.isfinite(value):
-            left_out.append((one, f"{metric} was not counted, or is too large to represent"))
-        elif fitting := [group for group in groups if not why_unlike(group[0], one, allow)]:
-            fitting[0].append(one)
+    for result in results:
+        if result.broken:
+            left_out.append((result, f"violates {', '.join(result.broken)}: its number is meaningless"))
+        elif (value := chosen_metric.of(result.total)) is None or not math.isfinite(value):
+            left_out.append((result, f"{metric} was not counted, or is too large to represent"))
+        elif fitting := [group for group in groups if not why_unlike(group[0], result, allow)]:
+            fitting[0].append(result)
         else:
-            groups.append([one])
-    # Of equals the last one.
+            groups.append([result])
+    # Of equally large groups, the last one.
     largest = max(reversed(groups), key=lambda group: len(runs_of_models(group)), default=[])
-    for one in (one for group in groups if group is not largest for one in group):
-        left_out.append((one, "; ".join(why_unlike(largest[0], one, allow))))
-    kept = {identity_of(one) for one in largest}  # by another of their results
-    last = {identity_of(one): (one.model, why) for one, why in left_out}
-    return largest, [named for identity, named in last.items() if identity not in kept]
+    for result in (result for group in groups if group is not largest for result in group):
+        left_out.append((result, "; ".join(why_unlike(largest[0], result, allow))))
+    compared = {identity_of(result) for result in largest}  # by another of their results
+    last = {identity_of(result): (result.model, reason) for result, reason in left_out}
+    return largest, [
+        name_and_reason for identity, name_and_reason in last.items() if identity not in compared
+    ]
 
 
 def rank(
@@ -159,28 +161,30 @@ def rank(
     left_out: Iterable[tuple[str, str]] = (),
 ) -> Ranking:
     """Rank models that can be compared, each by its runs."""
-    counted = metric_named(metric)
-    ordered = _best_first(models, counted)
-    places = list(combinations(range(len(ordered)), 2))
-    found = [
-        compare_runs(ordered[one], ordered[other], metric=metric, level=level, allow=allow)
-        for one, other in places
+    chosen_metric = metric_named(metric)
+    ordered = _best_first(models, chosen_metric)
+    index_pairs = list(combinations(range(len(ordered)), 2))
+    differences = [
+        compare_runs(ordered[first], ordered[second], metric=metric, level=level, allow=allow)
+        for first, second in index_pairs
     ]
-    ps = [None if one.p_one_sided is None else min(1.0, 2 * one.p_one_sided) for one in found]
+    ps = [None if first.p_one_sided is None else min(1.0, 2 * first.p_one_sided) for first in differences]
     adjusted = holm([1.0 if p is None else p for p in ps])
     pairs = tuple(
         ModelPair(
-            first=one + 1,
-            second=other + 1,
+            first=first + 1,
+            second=second + 1,
             difference=difference,
             p=p,
             p_adjusted=None if p is None else all_at_once,
-            is_sure=all_at_once < 1 - level and not difference.is_rounding,
+            is_significant=all_at_once < 1 - level and not difference.is_rounding,
         )
-        for (one, other), difference, p, all_at_once in zip(places, found, ps, adjusted, strict=True)
+        for (first, second), difference, p, all_at_once in zip(
+            index_pairs, differences, ps, adjusted, strict=True
+        )
     )
-    better = Counter(pair.second for pair in pairs if pair.is_sure)  # how many are surely better than each
-    worse = Counter(pair.first for pair in pairs if pair.is_sure)
+    better = Counter(pair.second for pair in pairs if pair.is_significant)
+    worse = Counter(pair.first for pair in pairs if pair.is_significant)
     return Ranking(
         metric=metric,
         split=split,
@@ -189,7 +193,7 @@ def rank(
         models=tuple(
             RankedModel(
                 model=runs[0].model,
-                value=mean_number(runs, counted),
+                value=mean_number(runs, chosen_metric),
                 seeds=len(runs),
                 best_rank=1 + better[place],
                 worst_rank=len(ordered) - worse[place],
@@ -208,27 +212,27 @@ def _best_first(models: Iterable[Sequence[Result]], metric: Metric) -> list[Sequ
 def ranks_of(
     results: Sequence[Result], metric: str = "perplexity", level: float = CONFIDENCE_LEVEL
 ) -> list[str]:
-    """The interval of ranks of each result, in their order.
+    """Return the interval of ranks of each result, in their order.
 
-    Empty if it does not compare with most others, or if the passages are too few for any interval.
+    Empty if a result is not comparable with most others, or if the passages are too few for any interval.
     """
     alike, _ = _alike(results, metric, ())
-    ordered = _best_first([[one] for one in alike], metric_named(metric))
-    found = rank(ordered, metric=metric, level=level) if len(ordered) > 1 else None
-    if found is None or all(pair.p is None for pair in found.pairs):
+    ordered = _best_first([[result] for result in alike], metric_named(metric))
+    ranking = rank(ordered, metric=metric, level=level) if len(ordered) > 1 else None
+    if ranking is None or all(pair.p is None for pair in ranking.pairs):
         return [""] * len(results)
-    ranks = {id(runs[0]): one.ranks for runs, one in zip(ordered, found.models, strict=True)}
-    return [ranks.get(id(one), "") for one in results]
+    ranks = {id(runs[0]): result.ranks for runs, result in zip(ordered, ranking.models, strict=True)}
+    return [ranks.get(id(result), "") for result in results]
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """p-values adjusted for their number (Holm 1979): the smallest times n, the next times n - 1, and so on.
+    """Adjust p-values for their number (Holm 1979): the smallest times n, the next times n - 1, and so on.
 
     >>> holm([0.03, 0.01, 0.04])
     [0.06, 0.03, 0.06]
     """
-    found, largest = [0.0] * len(ps), 0.0
-    for place, number in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
-        largest = max(largest, min(1.0, (len(ps) - place) * ps[number]))
-        found[number] = largest
-    return found
+    adjusted, largest = [0.0] * len(ps), 0.0
+    for position, index in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
+        largest = max(largest, min(1.0, (len(ps) - position) * ps[index]))
+        adjusted[index] = largest
+    return adjusted

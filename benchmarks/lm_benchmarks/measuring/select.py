@@ -1,4 +1,4 @@
-"""Which stored result is meant by a name, and which two can be compared."""
+"""Finds stored results by a model's name, and says which results can be compared."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from lm_benchmarks.records import Result, Trained, portable
 
 
 def on_split(results: Iterable[Result], split: str, data: str = "") -> list[Result]:
-    """The results on a split of a dataset, given by its name or folder, or of any dataset.
+    """Return the results on a split of a dataset, given by its name or folder, or of any dataset.
 
-    A result on a single file is of every split. Signatures distinguish datasets of one name: `ptb+7f524b00`.
+    A result on a single file counts for every split. Signatures distinguish datasets of the same name, such
+    as `ptb+7f524b00`.
     """
     of_data = (
         result
@@ -26,20 +27,22 @@ def on_split(results: Iterable[Result], split: str, data: str = "") -> list[Resu
 
 
 def find_runs(results: Sequence[Result], name: str, split: str, path: Path, data: str = "") -> list[Result]:
-    """The last result of a model on a split, or those of one recipe with several seeds, in their order.
+    """Return the last result of a model on a split, or those of one recipe with several seeds, by seed.
 
-    The name is what the model was called when it was measured, its name in tables or in signatures, or its
-    recipe; or a prefix of these that fits one model. Of a model that was measured on several datasets or by
-    several conventions, the last of these count. The path is for errors.
+    The name is the model's name when it was measured, in tables or in signatures, or its recipe; or a prefix
+    of these that fits one model. If a model was measured on several datasets or by several conventions, the
+    last of these counts. The path is for errors.
     """
-    there = on_split(results, split, data)
-    named = list(zip(there, (result.model for result in with_distinct_names(there)), strict=True))
-    wanted = name, portable(name)
-    chosen = [(result, distinct) for result, distinct in named if {*wanted} & {distinct, *names_of(result)}]
+    candidates = on_split(results, split, data)
+    named = list(zip(candidates, (result.model for result in with_distinct_names(candidates)), strict=True))
+    wanted_names = name, portable(name)
+    chosen = [
+        (result, distinct) for result, distinct in named if {*wanted_names} & {distinct, *names_of(result)}
+    ]
     chosen = chosen or [
         (result, distinct)
         for result, distinct in named
-        if any(text.startswith(wanted) for text in (distinct, *names_of(result)))
+        if any(text.startswith(wanted_names) for text in (distinct, *names_of(result)))
     ]
     if not chosen:
         models = ", ".join(sorted({distinct for _, distinct in named})) or "none"
@@ -58,15 +61,15 @@ def find_runs(results: Sequence[Result], name: str, split: str, path: Path, data
 
 
 def _place(result: Result) -> tuple[str, str]:
-    """What a model can be measured on with windows of other lengths: the last of these counts."""
+    """Return what several results of a model can differ in, of which the last one counts."""
     return result.data[0], result.signature["convention"]
 
 
 def _ways_to_choose(named: Collection[tuple[Result, str]]) -> str:
-    """The option or the names that distinguish several models."""
+    """Say which option or names distinguish several models."""
     datasets = {result.data[0] for result, _ in named}
     if len(datasets) == 1 == len({result.signature["convention"] for result, _ in named}):
-        datasets = {result.signature["data"] for result, _ in named}  # of one name, in several folders
+        datasets = {result.signature["data"] for result, _ in named}  # one name, several folders
     if len(datasets) > 1:
         return f"on {', '.join(sorted(datasets))}; choose a dataset with --data"
     listed = ", ".join(f"{distinct!r} ({result.signature['model']})" for result, distinct in named)
@@ -77,18 +80,18 @@ def _ways_to_choose(named: Collection[tuple[Result, str]]) -> str:
 
 
 def with_distinct_names(results: Iterable[Result]) -> list[Result]:
-    """The results, each with the last name of its model; models of one name say by what they differ."""
+    """Return the results, with the last name of their model; models of the same name say how they differ."""
     named = list(results)
     labels = {identity_of(result): result.model for result in named}
     named = [replace(result, model=labels[identity_of(result)]) for result in named]
     facts = [dict(identity_of(result)) for result in named]
-    for field in dict.fromkeys((*APART, *(field for of_model in facts for field in of_model))):
+    for field in dict.fromkeys((*NAME_LABELS, *(field for of_model in facts for field in of_model))):
         values: dict[tuple[str, ...], set[str]] = {}
         places = [(result.model, *_place(result)) for result in named]
         differing = [of_model.get(field, "unknown") for of_model in facts]
         for place, value in zip(places, differing, strict=True):
             values.setdefault(place, set()).add(value)
-        label = APART.get(field, f"{field} ")
+        label = NAME_LABELS.get(field, f"{field} ")
         named = [
             replace(result, model=f"{result.model}, {label}{value}") if len(values[place]) > 1 else result
             for result, place, value in zip(named, places, differing, strict=True)
@@ -97,13 +100,15 @@ def with_distinct_names(results: Iterable[Result]) -> list[Result]:
 
 
 def last_of_models(results: Iterable[Result], *, fields: Iterable[str] = ()) -> list[Result]:
-    """The last result of each model, and of each seed; and, with `fields`, for each of their values."""
+    """Return the last result of each model and seed; with `fields`, of each combination of their values."""
     names = list(fields)
-    return list({(identity_of(one), *map(one.signature.get, names)): one for one in results}.values())
+    return list(
+        {(identity_of(result), *map(result.signature.get, names)): result for result in results}.values()
+    )
 
 
 def runs_of_models(results: Iterable[Result]) -> list[list[Result]]:
-    """The last result of each model. Seeds of one recipe are runs of one model, as in `find_runs`."""
+    """Return the last result of each model. Seeds of one recipe are runs of one model, as in `find_runs`."""
     recipes: dict[object, list[Result]] = {}
     for result in last_of_models(results):
         recipes.setdefault(result.recipe or identity_of(result), []).append(result)
@@ -114,7 +119,7 @@ def runs_of_models(results: Iterable[Result]) -> list[list[Result]]:
 
 
 def with_distinct_models(models: Sequence[Sequence[Result]]) -> list[list[Result]]:
-    """The runs of several models, whose names are distinct, as in `with_distinct_names`."""
+    """Return the runs of several models with distinct names, as in `with_distinct_names`."""
     names = [runs[0].model for runs in models]
     if len(set(names)) < len(names):
         names = [first.model for first in with_distinct_names(runs[0] for runs in models)]
@@ -125,7 +130,7 @@ def _differ_by_seed(runs: Collection[Result]) -> bool:
     recipes, seeds = ({key(run) for run in runs} for key in (lambda run: run.recipe, _seed))
     if len(recipes) != 1 or "" in recipes or len(seeds) != len(runs):
         return False
-    hows = {
+    protocols = {
         (
             run.changes,
             len(run.trained),
@@ -134,16 +139,21 @@ def _differ_by_seed(runs: Collection[Result]) -> bool:
         for run in runs
     }
     first = next(iter(runs)).trained
-    same = all(_trained_alike(*pair) for run in runs for pair in zip(first, run.trained, strict=False))
-    return len(hows) == 1 and same and all(one.is_finished for run in runs for one in run.trained)
+    is_alike = all(_trained_alike(*pair) for run in runs for pair in zip(first, run.trained, strict=False))
+    are_finished = all(training.is_finished for run in runs for training in run.trained)
+    return len(protocols) == 1 and is_alike and are_finished
 
 
 def _trained_alike(first: Trained, second: Trained) -> bool:
-    """Whether two trainings differ in their seeds alone; what one record does not know is not asked."""
+    """Return True if two trainings differ only in their seeds, as far as both records say."""
     pairs = ((first.model, second.model), (first.training, second.training))
-    known = ((one[key], other[key]) for one, other in pairs for key in one.keys() & other.keys() - {"seed"})
-    same = first.train_sha256 == second.train_sha256 and first.processes == second.processes
-    return same and all(one == other for one, other in known)
+    shared = (
+        (first_config[key], second_config[key])
+        for first_config, second_config in pairs
+        for key in first_config.keys() & second_config.keys() - {"seed"}
+    )
+    is_same_input = first.train_sha256 == second.train_sha256 and first.processes == second.processes
+    return is_same_input and all(first_config == second_config for first_config, second_config in shared)
 
 
 def _seed(result: Result) -> int:
@@ -152,18 +162,18 @@ def _seed(result: Result) -> int:
 
 
 def names_of(result: Result) -> set[str]:
-    """Every name by which a result can be found."""
+    """Return every name by which a result can be found."""
     return {result.model, result.signature["model"], result.specification, result.recipe} - {""}
 
 
-UNLIKE: Final = {**MUST_AGREE, **COMPARE_ONLY}
-OF_MEASUREMENT: Final = UNLIKE.keys() | {
+REASONS_UNLIKE: Final = {**MUST_AGREE, **COMPARE_ONLY}
+MEASUREMENT_FIELDS: Final = REASONS_UNLIKE.keys() | {
     *("lines_cut_otherwise", "unknown_to_file", NORMALIZES),
     *("device", "torch", "llama_cpp_python", "version"),
 }
-"""Fields of a signature that say what was scored, where and by which software: not which model."""
+"""Fields of a signature that say what was scored, where and by which software, not by which model."""
 
-APART: Final = {  # fields that models of one name often differ by, and how a name says it
+NAME_LABELS: Final = {  # fields in which models of the same name often differ, and their text in names
     "seed": "seed ",
     "model": "",
     "window": "window ",
@@ -179,29 +189,29 @@ APART: Final = {  # fields that models of one name often differ by, and how a na
 
 
 def identity_of(result: Result) -> tuple[tuple[str, str], ...]:
-    """What distinguishes models: all of the signature that is about the model. A name is only a label."""
-    return tuple(sorted(pair for pair in result.signature.items() if pair[0] not in OF_MEASUREMENT))
+    """Return what distinguishes models: the fields of a signature about the model. Names are only labels."""
+    return tuple(sorted(pair for pair in result.signature.items() if pair[0] not in MEASUREMENT_FIELDS))
 
 
-OTHER_TEXT: Final = {"data", "split", "convention", "passage", "text", "eos"}  # may score other tokens
+TEXT_FIELDS: Final = {"data", "split", "convention", "passage", "text", "eos"}  # may score other tokens
 
 
 def why_unlike(first: Result, second: Result, allow: Collection[str] = ()) -> list[str]:
-    """The reasons why two results cannot be compared; none if they can."""
+    """Return the reasons why two results cannot be compared; none if they can."""
     reasons, allowed = [], set()
-    for field, (one, other) in _unlike(first, second).items():
+    for field, (first_value, second_value) in _unlike(first, second).items():
         if field in allow:
             allowed.add(field)
         else:
-            reasons.append(f"{UNLIKE[field]} ({field}: {one} and {other})")
-    if not reasons and not allowed & OTHER_TEXT and _scored(first) != _scored(second):
+            reasons.append(f"{REASONS_UNLIKE[field]} ({field}: {first_value} and {second_value})")
+    if not reasons and not allowed & TEXT_FIELDS and _scored(first) != _scored(second):
         if _in_windows(first):
             reasons.append("the windows of the two tokenizers stand for different parts of the text")
         else:
             tokens = [first.total.tokens, second.total.tokens]
             counts = " and ".join(map(str, tokens))
             if tokens[0] == tokens[1]:
-                counts = f"{tokens[0]}, but in passages of another order or length"
+                counts = f"{tokens[0]}, but in passages of a different order or length"
             reasons.append(f"different tokens were scored ({counts})")
     counted = len(first.articles), len(second.articles)
     if not reasons and counted[0] != counted[1]:
@@ -210,21 +220,21 @@ def why_unlike(first: Result, second: Result, allow: Collection[str] = ()) -> li
 
 
 def _unlike(first: Result, second: Result) -> dict[str, tuple[str, str]]:
-    """The fields in which two results are not alike, with their values."""
-    found = {}
-    for field in UNLIKE:
+    """Return the fields that keep two results from being compared, with their values."""
+    differing = {}
+    for field in REASONS_UNLIKE:
         absent = "0" if field == CHARACTERS_LOST else "-"
-        one, other = (result.signature.get(field, absent) for result in (first, second))
-        if one != other or (field == CHARACTERS_LOST and one != absent):
-            found[field] = one, other
-    return found
+        first_value, second_value = (result.signature.get(field, absent) for result in (first, second))
+        if first_value != second_value or (field == CHARACTERS_LOST and first_value != absent):
+            differing[field] = first_value, second_value
+    return differing
 
 
 def _scored(result: Result) -> list[tuple[int, ...]]:
-    """What each passage is, as far as it was counted."""
+    """Return the counts that identify each passage."""
     if _in_windows(result):
-        return [(one.file_bytes,) for one in result.articles]
-    return [(one.tokens, one.page_words) for one in result.articles]
+        return [(passage.file_bytes,) for passage in result.articles]
+    return [(passage.tokens, passage.page_words) for passage in result.articles]
 
 
 def _in_windows(result: Result) -> bool:
@@ -232,7 +242,7 @@ def _in_windows(result: Result) -> bool:
 
 
 def expect_alike(first: Result, second: Result, allow: Collection[str] = ()) -> None:
-    """Refuse results that cannot be compared, with the options that help."""
+    """Reject results that cannot be compared, with the options that help."""
     if reasons := why_unlike(first, second, allow):
         fields = list(_unlike(first, second))
         ways = "Measure both in the same way"

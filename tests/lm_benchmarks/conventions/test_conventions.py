@@ -25,7 +25,7 @@ from lm_benchmarks.conventions import Window
 from lm_benchmarks.conventions.rules import CONVENTIONS, REGISTRY
 from lm_benchmarks.measuring.loaded_model import LoadedModel
 from lm_benchmarks.measuring.models import make_inputs, open_model
-from lm_benchmarks.measuring.passages import AT_ONCE, ScoreCache, measure_windows
+from lm_benchmarks.measuring.passages import WINDOWS_PER_REPORT, ScoreCache, measure_windows
 from lm_benchmarks.metrics import METRICS
 from lm_benchmarks.records import to_line
 
@@ -125,7 +125,7 @@ class Reads:
         self._score = score
 
     def window_nats(self, windows):
-        assert len(windows) <= AT_ONCE
+        assert len(windows) <= WINDOWS_PER_REPORT
         return [float(self._score(window)) for window in windows]
 
 

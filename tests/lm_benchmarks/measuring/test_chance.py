@@ -83,7 +83,7 @@ def test_the_probability_is_that_of_one_side():
 def test_levels_are_fractions():
     expect_level(0.0001)
     for level in (0.0, 1.0, 1.5, -0.5, math.nan):
-        assert error_of(expect_level, level) == f"level {level}; expected one between 0 and 1"
+        assert error_of(expect_level, level) == f"level {level}; expected a number between 0 and 1"
 
 
 def test_what_is_no_sample():

@@ -1,4 +1,4 @@
-"""Differences with intervals: chance gives no clear difference; results of different things are refused."""
+"""Differences with intervals: chance gives no significant difference; different things are not compared."""
 
 import dataclasses
 import math
@@ -48,7 +48,7 @@ def test_the_numbers_are_those_of_the_whole_text_and_sides_can_be_changed():
     assert found.difference == second.total.score.perplexity - first.total.score.perplexity
     assert found.interval is not None
     assert found.interval[0] < found.difference < found.interval[1] < 0
-    assert found.is_clear
+    assert found.is_significant
     assert found.p_one_sided is not None
     assert 0 < found.p_one_sided < 1e-9
     assert (found.first_model, found.second_model) == ("first", "second")
@@ -60,7 +60,7 @@ def test_the_numbers_are_those_of_the_whole_text_and_sides_can_be_changed():
     broken = compare_results(first, second)  # stands beside the number
     assert (broken.first_broken, broken.second_broken) == (("sums",), ("future",))
     same = compare_results(first, first)
-    assert (same.difference, same.interval, same.is_clear, same.p_one_sided) == (0, (0, 0), False, 0.5)
+    assert (same.difference, same.interval, same.is_significant, same.p_one_sided) == (0, (0, 0), False, 0.5)
 
 
 def test_rounding_is_not_clear():
@@ -75,13 +75,17 @@ def test_rounding_is_not_clear():
         (1e-3, {"precision": "fp32", "dtype": "bfloat16"}),
         (1e-5, {"precision": "fp32", "dtype": "float32"}),
     ):
-        for factor, clear in ((0.1, False), (0.99, False), (1.01, True), (3, True)):
+        for factor, significant in ((0.1, False), (0.99, False), (1.01, True), (3, True)):
             share = 1 + math.log1p(-factor * rounding) * first.total.tokens / first.total.nats  # of the nats
             lower = tuple(replace(article, nats=article.nats * share) for article in first.articles)
             sides = (signed(result, **arithmetic) for result in (first, replace(first, articles=lower)))
             found = compare_results(*sides)
             assert found.interval is not None
-            if (found.interval[1] < 0, found.is_clear, found.is_rounding) != (True, clear, not clear):
+            if (found.interval[1] < 0, found.is_significant, found.is_rounding) != (
+                True,
+                significant,
+                not significant,
+            ):
                 faults.append((arithmetic, factor, found))
     assert faults == []
 
@@ -156,7 +160,7 @@ def test_equally_many_lost_characters_do_not_make_results_alike():
 def test_reasons_are_given_at_once_in_one_sentence():
     first, second = sample(gain=0.1)
     closed, wide = signed(first, words="closed"), signed(second, words="open")
-    assert compare_results(closed, wide, allow=["words"]).is_clear
+    assert compare_results(closed, wide, allow=["words"]).is_significant
     assert "(words: - and open)" in why_unlike(first, wide)[0]
     other = with_another_end(first)
     turned = replace(first, articles=first.articles[::-1])
@@ -178,7 +182,12 @@ def test_reasons_are_given_at_once_in_one_sentence():
         (first, other, (), rf"{different} \({tokens} and {other.total.tokens}\)\. {way}"),
         (first, other, ("context",), rf"{different} .*\. {way}"),
         (first, other, ("words",), rf"{different} .*\. {way}"),
-        (first, turned, (), rf"{different} \({tokens}, but in passages of another order or length\)\. {way}"),
+        (
+            first,
+            turned,
+            (),
+            rf"{different} \({tokens}, but in passages of a different order or length\)\. {way}",
+        ),
         (read, cut, (), rf"the windows of the two tokenizers stand for different parts of the text\. {way}"),
         (first, fewer, ("eos",), rf".*60 and 59 passages; expected the same ones\. {way}"),
         (
@@ -198,7 +207,7 @@ def test_other_metrics():
     first, second = sample(gain=0.1)
     found = compare_results(first, second, metric="bits-per-byte")
     assert found.second == pytest.approx(second.total.nats / math.log(2) / second.total.text_bytes)
-    assert found.is_clear
+    assert found.is_significant
     missing = error_of(compare_results, first, second, metric="bits-per-file-byte")
     assert "not counted; choose --metric perplexity or --metric " in missing
     wrong = error_of(compare_results, first, second, metric="accuracy")
@@ -222,7 +231,7 @@ def test_results_of_a_file_are_compared_as_results_are(tmp_path):
 def test_a_difference_is_clear_if_neither_zero_nor_rounding_reaches_it():
     found = dataclasses.replace(compare_results(*sample()), first=9.0, second=8.0)
     faults = []
-    for interval, rounding, clear in (
+    for interval, rounding, significant in (
         ((-2.0, -0.5), 0.0, True),
         ((-2.0, 0.0), 0.0, False),
         ((0.0, 2.0), 0.0, False),
@@ -231,7 +240,7 @@ def test_a_difference_is_clear_if_neither_zero_nor_rounding_reaches_it():
         ((-2.0, -0.5), 0.9, True),
     ):
         case = dataclasses.replace(found, interval=interval, rounding=rounding)
-        if (case.is_clear, case.is_rounding) != (clear, rounding == 1.0):
+        if (case.is_significant, case.is_rounding) != (significant, rounding == 1.0):
             faults.append((interval, rounding))
     assert faults == []
 
@@ -266,10 +275,10 @@ def test_runs_with_several_seeds_count_by_their_mean():
     assert found.first == pytest.approx(math.prod(found.first_runs) ** (1 / 3), rel=1e-12)
     assert found.second < found.first
     assert compare_runs(first, second) == found
-    assert found.alone == compare_runs(first[:1], second[:1]).alone == ""
+    assert found.single_run_model == compare_runs(first[:1], second[:1]).single_run_model == ""
     second = [replace(run, model="other") for run in second]
-    assert compare_runs(first[:1], second).alone == first[0].model
-    assert compare_runs(first, second[:1]).alone == "other"
+    assert compare_runs(first[:1], second).single_run_model == first[0].model
+    assert compare_runs(first, second[:1]).single_run_model == "other"
     other = made([1.0] * 40, [10] * 40, model="m", data="ptb+2e")  # each run must measure the same
     assert "cannot be compared" in error_of(compare_runs, [first[0], other], first)
 
@@ -311,12 +320,12 @@ def test_of_too_few_passages_and_numbers_that_are_too_large_there_is_no_interval
         few = compare_results(*sample(articles=count, gain=0.1))
         assert few.no_interval == why
         assert [value is None for value in (few.interval, few.p_one_sided, few.degrees)] == [bool(why)] * 3
-        assert not (why and few.is_clear)
+        assert not (why and few.is_significant)
     tokens = [10] * 6
     first, second = made([10.0] * 6, tokens), made([10.0] * 5 + [21_000.0], tokens)
     found = compare_results(first, second)  # the variance is beyond exp(709)
     assert math.isfinite(found.second)
-    assert (found.interval, found.p_one_sided, found.is_clear) == (None, None, False)
+    assert (found.interval, found.p_one_sided, found.is_significant) == (None, None, False)
     assert found.no_interval == "numbers too large for an interval"
     both = made([10.0] + [8_498.0] * 5, tokens)  # without the first passage each number is beyond exp(709)
     assert compare_results(both, both).no_interval == "numbers too large for an interval"

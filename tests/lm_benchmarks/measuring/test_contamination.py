@@ -76,7 +76,7 @@ def test_what_was_read_is_found_and_what_was_not_is_not(studies):
     assert abs(clean.difference) < dirty.difference / 2
     assert replace(dirty, chance=0.0251).is_found is False
     assert replace(dirty, chance=0.04, level=0.9).is_found
-    assert f"below about {dirty.least:.2g} bits per byte" in replace(dirty, chance=0.3).verdict
+    assert f"below about {dirty.detectable:.2g} bits per byte" in replace(dirty, chance=0.3).verdict
 
 
 def test_wikis_on_one_host_have_their_own_page_ids(studies, tmp_path):
@@ -127,8 +127,8 @@ def test_what_is_no_study_is_refused(studies, tmp_path):
         (twice, (before, before), {}),
         ("not the same on both sides", (before, studies["dirty"][1]), {}),
         ("4 pairs", (few, few), {}),
-        ("expected one between 0 and 1", (before, after), {"level": -0.5}),
-        ("expected one between 0 and 1", (before, after), {"level": math.nan}),
+        ("expected a number between 0 and 1", (before, after), {"level": -0.5}),
+        ("expected a number between 0 and 1", (before, after), {"level": math.nan}),
     ):
         why = error_of(measured, study, **options)
         if not re.search(message, why):

@@ -1,4 +1,4 @@
-"""All models of a file: Holm's correction keeps its promise, and ranks say no more than is sure."""
+"""All models of a file: Holm's correction keeps its promise, and ranks use only significant differences."""
 
 import itertools
 
@@ -68,12 +68,12 @@ def test_the_best_is_first_and_each_pair_is_that_of_compare(file):
         assert pair.p is not None
         assert pair.p_adjusted is not None
         assert pair.p == 2 * (pair.difference.p_one_sided or 0)
-        assert (pair.p < 0.05) == pair.difference.is_clear
+        assert (pair.p < 0.05) == pair.difference.is_significant
         assert pair.p <= pair.p_adjusted <= 1
     assert [model.ranks for model in found.models] == ["1-2", "1-2", "3-4", "3-4"]
-    for place, model in enumerate(found.models, start=1):  # surely better or worse ones are counted
-        assert model.best_rank == 1 + sum(pair.is_sure for pair in found.pairs if pair.second == place)
-        assert model.worst_rank == 4 - sum(pair.is_sure for pair in found.pairs if pair.first == place)
+    for place, model in enumerate(found.models, start=1):  # significantly better or worse ones are counted
+        assert model.best_rank == 1 + sum(pair.is_significant for pair in found.pairs if pair.second == place)
+        assert model.worst_rank == 4 - sum(pair.is_significant for pair in found.pairs if pair.first == place)
         assert model.best_rank <= place <= model.worst_rank
     fewer = compare_all(file, ["c", "a", "c"])
     assert [model.model for model in fewer.models] == ["a", "c"]
@@ -81,18 +81,18 @@ def test_the_best_is_first_and_each_pair_is_that_of_compare(file):
 
 
 def test_ranks_say_no_more_than_is_sure():
-    """Ten equal models on 20 passages: some of the 45 pairs are clear, none is sure."""
+    """Ten equal models on 20 passages: some pairs are significant alone, none after the adjustment."""
     found = rank([[model] for model in models(dict.fromkeys("abcdefghij", 0.0), passages=20, seed=6)])
-    assert any(pair.difference.is_clear for pair in found.pairs)
-    assert not any(pair.is_sure for pair in found.pairs)
+    assert any(pair.difference.is_significant for pair in found.pairs)
+    assert not any(pair.is_significant for pair in found.pairs)
     assert {model.ranks for model in found.models} == {"1-10"}
     first, second = models({"a": 0.0, "b": 1e-6}, noise=0.0)  # a difference that rounding explains
     (pair,) = rank([[first], [second]]).pairs
     assert pair.p_adjusted is not None
     assert pair.p_adjusted < 1e-6
-    assert not pair.is_sure
+    assert not pair.is_significant
     few = rank([[model] for model in models(passages=4)])
-    assert {(pair.p, pair.p_adjusted, pair.is_sure) for pair in few.pairs} == {(None, None, False)}
+    assert {(pair.p, pair.p_adjusted, pair.is_significant) for pair in few.pairs} == {(None, None, False)}
     assert {model.ranks for model in few.models} == {"1-4"}
 
 
