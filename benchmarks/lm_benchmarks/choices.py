@@ -44,7 +44,7 @@ COMPARE_ONLY: Final = {
 No characters may be lost: two tokenizers that lose equally many lose different ones.
 """
 
-EXACT: Final = ("float32", "float64")
+EXACT_DTYPES: Final = ("float32", "float64")
 """Types of weights that add no rounding of their own."""
 
 SIZES: Final = {
@@ -71,10 +71,10 @@ FILE_ENDINGS: Final = {
 FORMATS: Final = tuple(FILE_ENDINGS)
 """Formats of the table of conventions."""
 
-CHUNK: Final = 256  # tokens per call of a model; does not change any number
-BEGINNING: Final = 320  # first tokens of a text, on which all invariants are checked
-CHECKED: Final = 10_000  # tokens that a model reads if only the invariants are checked
-BATCH: Final = 16  # articles per call if each starts without context; does not change any number
+CHUNK_TOKENS: Final = 256  # tokens per call of a model; does not change any number
+BEGINNING_TOKENS: Final = 320  # first tokens of a text, on which all invariants are checked
+CHECK_TOKENS: Final = 10_000  # tokens that a model reads if only the invariants are checked
+BATCH_ARTICLES: Final = 16  # articles per call if each starts without context; does not change any number
 CONFIDENCE_LEVEL: Final = 0.95
 PERMUTATIONS: Final = 10_000  # of articles between before and after, in a test of contamination
 MIN_PASSAGES: Final = 5  # with four, the intervals of some pairs of models in the records cover only 91 %

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 
-from lm_benchmarks.choices import BEGINNING, CHARACTERS_LOST, MUST_AGREE, PAPER, HarnessError
+from lm_benchmarks.choices import BEGINNING_TOKENS, CHARACTERS_LOST, MUST_AGREE, PAPER, HarnessError
 from lm_benchmarks.metrics import METRICS, Int63, Record, Sums
 from ps_models.hyperparameters import TrainingConfig, finished
 from ps_models.signature import Signature
@@ -176,7 +176,7 @@ class TokenGroup(Record, frozen=True, kw_only=True):
     parts: tuple[tuple[Int63, float], ...] = ()
 
 
-class Tried(Record, frozen=True, kw_only=True):
+class CheckedPlaces(Record, frozen=True, kw_only=True):
     """Where invariants were checked after a run: at places that were chosen at random."""
 
     seed: Int63
@@ -192,7 +192,7 @@ class Tried(Record, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """Where the invariants were checked, and what is not ruled out, in a few sentences."""
-        beginning = "" if self.unit == "windows" else f"on the first {BEGINNING} tokens and "
+        beginning = "" if self.unit == "windows" else f"on the first {BEGINNING_TOKENS} tokens and "
         surest = f", and sums before its {self.surest} most certain tokens" if self.surest else ""
         certain = f" {self.certain:,} tokens have probability 1." if self.certain else ""
         return (
@@ -242,7 +242,7 @@ class Result(Record, frozen=True, kw_only=True):
     command: str = ""
     written: str = ""  # ISO 8601, UTC
     trained: tuple[Trained, ...] = ()  # how each checkpoint in it was trained
-    tried: Tried | None = None  # None: invariants were checked only at the beginning, or not at all
+    tried: CheckedPlaces | None = None  # None: invariants were checked only at the beginning, or not at all
     specification: str = ""  # the argument that named the model, without this machine's folders
     number: float | None = None
     titles: tuple[str, ...] = ()  # of the articles, where the dataset has them
@@ -415,7 +415,7 @@ def read_results(path: str | Path) -> list[Result]:
     return results
 
 
-def known_results(path: Path | None) -> list[Result]:
+def stored_results(path: Path | None) -> list[Result]:
     """Return the results of a file; none if it is absent or empty, as after a writer that was killed."""
     has_lines = path is not None and path.exists() and path.stat().st_size > 0
     return read_results(path) if path is not None and has_lines else []

@@ -4,7 +4,7 @@ import re
 
 from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.metrics import Sums
-from lm_benchmarks.records import Epoch, Result, TokenGroup, Trained, Tried
+from lm_benchmarks.records import CheckedPlaces, Epoch, Result, TokenGroup, Trained
 from lm_benchmarks.reporting.published import FILES, OFFICIAL
 from msgspec.structs import replace
 
@@ -36,7 +36,7 @@ RESULT = Result(
     command="lm-benchmarks run 'x y'",
     written="2026-01-01T00:00:00+00:00",
     recipe="mix:lstm/small,kn-5",
-    tried=Tried(seed=1, places=20, unit="chunks"),
+    tried=CheckedPlaces(seed=1, places=20, unit="chunks"),
     trained=(
         Trained(
             recipe="lstm/small",

@@ -13,9 +13,9 @@ import msgspec
 
 import lm_benchmarks as lb
 from lm_benchmarks.choices import (
-    BATCH,
-    CHECKED,
-    CHUNK,
+    BATCH_ARTICLES,
+    CHECK_TOKENS,
+    CHUNK_TOKENS,
     FILE_ENDINGS,
     FORMATS,
     PAPER,
@@ -81,8 +81,12 @@ def list_models(*, as_json: bool) -> None:
 )
 @context_option
 @precision_option
-@click.option("--chunk", default=CHUNK, type=COUNT, help="Tokens per call; does not affect the numbers.")
-@click.option("--batch", default=BATCH, type=COUNT, help="Articles per call; does not affect the numbers.")
+@click.option(
+    "--chunk", default=CHUNK_TOKENS, type=COUNT, help="Tokens per call; does not affect the numbers."
+)
+@click.option(
+    "--batch", default=BATCH_ARTICLES, type=COUNT, help="Articles per call; does not affect the numbers."
+)
 @click.option("--name", "names", multiple=True, help="Name of a model; repeat for each, in order.")
 @click.option(
     "--resume/--no-resume",
@@ -109,7 +113,7 @@ def run(*, models: tuple[str, ...], as_json: bool, **options: Any) -> None:
 @click.argument("model")
 @data_option("The dataset to check the model on.")
 @split_option("test")
-@click.option("--tokens", default=CHECKED, type=COUNT, help="Tokens that the model reads.")
+@click.option("--tokens", default=CHECK_TOKENS, type=COUNT, help="Tokens that the model reads.")
 @model_options
 @json_option
 def check(*, model: str, as_json: bool, **options: Any) -> None:

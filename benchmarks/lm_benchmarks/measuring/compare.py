@@ -30,7 +30,7 @@ from scipy.special import stdtr, stdtrit
 
 from lm_benchmarks.choices import (
     CONFIDENCE_LEVEL,
-    EXACT,
+    EXACT_DTYPES,
     MAX_PASSAGE_SHARE,
     MIN_PASSAGES,
     MUST_AGREE,
@@ -295,7 +295,7 @@ def mean_number(runs: Sequence[Result], metric: Metric) -> float:
 def _rounding(first: Result, second: Result) -> float:
     """Return how much the arithmetic alone can change a number, as a fraction of it."""
     signatures = (first.signature, second.signature)
-    exact = all(signature.get("dtype", "float32") in EXACT for signature in signatures)
+    exact = all(signature.get("dtype", "float32") in EXACT_DTYPES for signature in signatures)
     precisions = {signature.get("precision", "fp32") if exact else "bf16" for signature in signatures}
     return max(RELATIVE_ROUNDING.get(precision, 0.0) for precision in precisions)
 

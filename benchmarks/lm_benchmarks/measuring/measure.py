@@ -24,7 +24,7 @@ from lm_benchmarks.measuring.models import can_remember, make_inputs, open_model
 from lm_benchmarks.measuring.passages import ScoreCache
 from lm_benchmarks.measuring.run import Protocol, measure_loaded, score_beginning, versions
 from lm_benchmarks.metrics import METRICS
-from lm_benchmarks.records import Result, append_record, known_results, portable
+from lm_benchmarks.records import Result, append_record, portable, stored_results
 from wikitext_builder.dataset.load import load as load_dataset
 from wikitext_builder.errors import ToolkitError, is_short_memory, without_secrets
 from wikitext_builder.progress import Progress, no_progress
@@ -32,7 +32,7 @@ from wikitext_builder.tables import one_line
 
 
 class MeasuringError(HarnessError):
-    """Some models failed or violate an invariant; `results` has what was measured."""
+    """Some models failed or violate an invariant; `results` has the other measurements."""
 
     def __init__(self, message: str, results: list[Result]) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class MeasuringError(HarnessError):
 
 
 LOG: Final = logging.getLogger(__name__)
-PROTOCOL: Final = {field.name for field in fields(Protocol)}  # the other options are for loading models
+PROTOCOL: Final = {field.name for field in fields(Protocol)}  # other options load models
 
 
 def measure(
@@ -66,8 +66,8 @@ def measure(
         data: The dataset: a folder, or a file of tokens.
         splits: `train`, `valid` or `test`.
         results: A file of JSON lines to append the results to.
-        names: Labels of the models in tables, in order, each of one recipe; or none.
-        resume: Reuse what `results` has already, measured by the same code with the same signature and
+        names: Labels of the models in tables, in order, each for one recipe; or none.
+        resume: Reuse results in the file that were measured by the same code with the same signature and
             checks. Users' code and programs can change, so they are always measured.
         command: The words of a command that measures this again, for the records.
         on_result: Called with each result as soon as it is measured.
@@ -92,23 +92,23 @@ def measure(
     repeated = shlex.join(map(portable, command))
     protocols = [Protocol(split=split, command=repeated, **protocol) for split in chosen]
     path = None if results is None else Path(results)
-    known = known_results(path)
-    batch = _Batch(named_models(specifications, names), path, known, resume, on_result, progress)
+    stored = stored_results(path)
+    batch = _Batch(named_models(specifications, names), path, stored, resume, on_result, progress)
     has_train = "train" in load_dataset(Path(data)).files  # else the words of each split are its vocabulary
     groups = list[tuple[list[Protocol], Inputs]]()
-    for alike in [protocols] if has_train else [[one] for one in protocols]:
-        with batch.noting(", ".join(f"{name} on {alike[0].split}" for name in specifications)):
-            groups.append((alike, make_inputs(data, alike[0].split, **opening)))
+    for group_protocols in [protocols] if has_train else [[single] for single in protocols]:
+        with batch.noting(", ".join(f"{name} on {group_protocols[0].split}" for name in specifications)):
+            groups.append((group_protocols, make_inputs(data, group_protocols[0].split, **opening)))
     for group in groups if protocols[0].check and len(specifications) * len(chosen) > 1 else ():
         batch.score_beginnings(*group)
     for group in groups:
         batch.measure(*group)
-    _raise_failures(batch.failed, batch.found, len(specifications) * len(chosen))
-    return batch.found
+    _raise_failures(batch.failed, batch.results, len(specifications) * len(chosen))
+    return batch.results
 
 
 def named_models(specifications: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:
-    """Specifications with the names that the user gives them, "" for none."""
+    """Return specifications with the user's names for them, "" for none."""
     if names and (len(names) != len(specifications) or not all(name.strip() for name in names)):
         raise HarnessError(
             f"{len(names)} names for {len(specifications)} models; expected --name once per model, in"
@@ -119,25 +119,26 @@ def named_models(specifications: Sequence[str], names: Sequence[str]) -> list[tu
 
 @dataclass
 class _Batch:
-    """Models to measure, and what came of it so far: what fails takes no other result with it."""
+    """Models to measure, with results and failures so far; a failure does not affect other results."""
 
     models: Sequence[tuple[str, str]]  # specifications and names
     path: Path | None
-    known: Sequence[Result]  # of the file, before
-    resume: bool  # whether these can stand for new ones
+    stored: Sequence[Result]  # results of the file, before the command
+    resume: bool  # True: stored results replace new ones
     on_result: Callable[[Result], None] | None
     progress: Progress
-    found: list[Result] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
     failed: list[tuple[str, Exception]] = field(default_factory=list)
-    earlier: dict[tuple[str, str], Tensor | Exception] = field(default_factory=dict)  # scores of beginnings
+    # Scores of beginnings, by specification and split.
+    beginnings: dict[tuple[str, str], Tensor | Exception] = field(default_factory=dict)
 
     @contextmanager
-    def noting(self, what: str) -> Iterator[None]:
-        """Note the error of a measurement, so that the others continue."""
+    def noting(self, task: str) -> Iterator[None]:
+        """Note the error of a measurement, so that other measurements continue."""
         try:
             yield
         except Exception as error:
-            self.failed.append((what, error))
+            self.failed.append((task, error))
 
     def score_beginnings(self, protocols: Sequence[Protocol], inputs: Inputs) -> None:
         """Score the beginnings of the splits by models that can remember, before anything is measured."""
@@ -145,53 +146,54 @@ class _Batch:
             keys = [(specification, protocol.split) for protocol in protocols]
             try:
                 loaded = open_model(specification, inputs)
-                self.earlier |= {
+                self.beginnings |= {
                     key: score_beginning(loaded, inputs, protocol)
                     for key, protocol in zip(keys, protocols, strict=True)
                 }
             except Exception as error:
-                self.earlier |= dict.fromkeys(keys, error)
+                self.beginnings |= dict.fromkeys(keys, error)
 
     def measure(self, protocols: Sequence[Protocol], inputs: Inputs) -> None:
         """Measure all models on the splits."""
         for specification, name in self.models:
-            shown = without_secrets(specification)
+            public_name = without_secrets(specification)
             for protocol in protocols:
-                count, named = len(self.found), replace(protocol, specification=portable(specification))
-                with self.noting(f"{shown} on {protocol.split}"):
-                    # For each split anew: what a model remembers of one must not help it on another.
+                count, named = len(self.results), replace(protocol, specification=portable(specification))
+                with self.noting(f"{public_name} on {protocol.split}"):
+                    # Opened again, so that what a model remembers of a split does not help it on another.
                     loaded = open_model(specification, inputs)
-                    if name:  # a label: the signature says which model it is
+                    if name:
                         self._expect_free(name, loaded.recipe or named.specification)
                         loaded = replace(loaded, name=name)
-                    LOG.info("opened %s as %s: %s", shown, loaded.name, loaded.identity)
-                    self._measure(loaded, inputs, named, self.earlier.get((specification, protocol.split)))
+                    LOG.info("opened %s as %s: %s", public_name, loaded.name, loaded.identity)
+                    self._measure(loaded, inputs, named, self.beginnings.get((specification, protocol.split)))
                 if self.on_result is not None:
-                    for result in self.found[count:]:
+                    for result in self.results[count:]:
                         self.on_result(result)
 
     def _expect_free(self, name: str, recipe: str) -> None:
-        """Refuse a name that another model has in the results."""
-        labelled = (result for result in (*self.known, *self.found) if result.model == name)
+        """Reject a name that another model has in the results."""
+        labelled = (result for result in (*self.stored, *self.results) if result.model == name)
         recipes = {result.recipe or result.specification for result in labelled}
-        if others := recipes - {recipe}:
+        if other_recipes := recipes - {recipe}:
             raise HarnessError(
-                f"--name {name}: the name of {min(others)} in these results; choose another one for {recipe}"
+                f"--name {name}: already the name of {min(other_recipes)} in these results;"
+                f" choose another one for {recipe}"
             )
 
     def _measure(
         self, loaded: LoadedModel, inputs: Inputs, protocol: Protocol, earlier: Tensor | Exception | None
     ) -> None:
-        stored = self.known if self.resume else ()
-        usable = [one for one in stored if _is_whole(one, loaded, inputs, protocol)]
+        stored = self.stored if self.resume else ()
+        usable = [candidate for candidate in stored if _is_whole(candidate, loaded, inputs, protocol)]
         if isinstance(earlier, Exception):
             raise earlier
         options: dict[str, Any] = {"stored": usable, "progress": self.progress, "earlier": earlier}
         result = measure_loaded(loaded, inputs, protocol, **options)
-        self.found.append(result)  # also if it cannot be written
-        if any(result is one for one in usable):
-            what = f"{loaded.name} on {protocol.split}"
-            LOG.warning("%s: %s already has it; use --no-resume to measure it again", what, self.path)
+        self.results.append(result)  # kept even if it cannot be written
+        if any(result is candidate for candidate in usable):
+            task = f"{loaded.name} on {protocol.split}"
+            LOG.warning("%s: %s already has it; use --no-resume to measure it again", task, self.path)
         elif self.path is not None:
             append_record(self.path, result)
         if result.broken and not protocol.allow_broken:
@@ -199,48 +201,51 @@ class _Batch:
 
 
 def _is_whole(result: Result, loaded: LoadedModel, inputs: Inputs, protocol: Protocol) -> bool:
-    """Whether a stored result has all that a new one would have, if its signature is the same."""
-    checked = result.checks is not None and not result.broken
-    same_places = result.tried is None or result.tried.seed == inputs.seed
+    """Return True if a stored result with the same signature would have all that a new one has."""
+    is_checked = result.checks is not None and not result.broken
+    has_same_places = result.tried is None or result.tried.seed == inputs.seed
     return (
         result.model == loaded.name
         and result.versions == versions()
-        and ((checked and same_places) or not protocol.check)
+        and ((is_checked and has_same_places) or not protocol.check)
         and (bool(result.groups) or not protocol.groups or not result.total.tokens)
     )
 
 
-def _raise_failures(failed: Sequence[tuple[str, Exception]], found: list[Result], count: int) -> None:
-    """One error for all that failed; what failed alone is its own error."""
+def _raise_failures(failed: Sequence[tuple[str, Exception]], results: list[Result], count: int) -> None:
+    """Raise one error for all failures; a single measurement raises its own error."""
     if failed and count == 1:
         raise failed[0][1]
     if failed:
-        whats = "\n".join(f"{name}: {_said(error)}" for name, error in failed)
+        failures = "\n".join(f"{name}: {_error_text(error)}" for name, error in failed)
         raise MeasuringError(
-            f"{len(failed)} of {count} measurements failed; {len(found)} results were measured\n{whats}",
-            found,
+            f"{len(failed)} of {count} measurements failed; {len(results)} results were measured\n{failures}",
+            results,
         ) from failed[0][1]
 
 
-def _said(error: Exception) -> str:
-    """An error in a list of several: with its traceback if it is not one that the user can mend."""
+def _error_text(error: Exception) -> str:
+    """Describe an error in a list of several: with its traceback, unless the user can resolve it."""
     if isinstance(error, ToolkitError) or is_short_memory(error):
         return str(error) or type(error).__name__
     return "".join(traceback.format_exception(error)).rstrip()
 
 
-METRIC: Final = {PAPER: "perplexity", LM_EVAL: "lm-eval-word-perplexity"}  # whose number is a quotient
+METRIC: Final = {
+    PAPER: "perplexity",
+    LM_EVAL: "lm-eval-word-perplexity",
+}  # of other conventions: their number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByConvention:
-    """A model's number by one convention, or why it has none."""
+    """A model's number by a convention, or why there is none."""
 
     convention: Convention
     number: float | None = None
     bits_per_byte: float | None = None  # of the file, see docs/which-perplexity.md
     result: Result | None = None
-    why: str = ""  # there is no number
+    why: str = ""  # the reason, if there is no number
 
 
 def measure_conventions(
@@ -264,7 +269,7 @@ def measure_conventions(
         data: The dataset: a folder with raw files, or a file.
         split: `train`, `valid` or `test`.
         conventions: Names in CONVENTIONS; empty: all.
-        results: A file of JSON lines to append each result to; what it has already is not measured again,
+        results: A file of JSON lines to append the results to; results already in it are not measured again,
             except for users' code and programs, which can change.
         precision: `fp32`, `tf32` or `bf16`.
         command: The words of a command that measures this again, for the records.
@@ -273,8 +278,8 @@ def measure_conventions(
             `served_model`, `longest`.
 
     Returns:
-        One entry per convention, in the order of CONVENTIONS; for those that do not fit the model or whose
-        file is missing, it says why.
+        One entry per convention, in the order of CONVENTIONS; if it does not fit the model or its file is
+        missing, the entry says why.
 
     Raises:
         BuilderError: The dataset is missing or damaged.
@@ -287,18 +292,18 @@ def measure_conventions(
     loaded = open_model(model, inputs)
     path = None if results is None else Path(results)
     now = versions()
-    stored = [one for one in known_results(path) if one.versions == now]
+    stored = [entry for entry in stored_results(path) if entry.versions == now]
     line = shlex.join(map(portable, command))
     common = Protocol(split=split, precision=precision, check=False, groups=False)
     common = replace(common, specification=portable(model), command=line)
     cache = None if loaded.reader is None else ScoreCache(loaded.reader)
-    found = [
+    entries = [
         _measured(loaded, inputs, replace(common, convention=name), stored, path, progress, cache)
         for name in names
     ]
-    if all(one.number is None for one in found):
-        raise HarnessError(f"{model}: no convention fits. {found[0].why}")
-    return found
+    if all(entry.number is None for entry in entries):
+        raise HarnessError(f"{model}: no convention fits. {entries[0].why}")
+    return entries
 
 
 def _measured(
@@ -310,18 +315,18 @@ def _measured(
     progress: Progress,
     cache: ScoreCache | None,
 ) -> ByConvention:
-    """The result that is stored already, or a new one, which is then stored."""
+    """Return the stored result, or measure and store a new one."""
     convention, metric = REGISTRY[protocol.convention], METRIC.get(protocol.convention)
     try:
         result = measure_loaded(loaded, inputs, protocol, stored=stored, progress=progress, cache=cache)
     except UnreachableError:
-        raise  # the other conventions cannot be measured either
+        raise  # other conventions cannot be measured either
     except HarnessError as error:
         return ByConvention(convention=convention, why=str(error))
-    if path is not None and not any(result is known for known in stored):
+    if path is not None and not any(result is other for other in stored):
         append_record(path, result)
     total = result.total
-    if protocol.convention == PAPER:  # every token is scored, so it is the whole file
+    if protocol.convention == PAPER:  # every token is scored, so the whole file counts
         total = msgspec.structs.replace(total, file_bytes=inputs.dataset.file(protocol.split).stat().st_size)
     return ByConvention(
         convention=convention,

@@ -1,4 +1,4 @@
-"""Models by specification: a built-in name, a checkpoint, a file, a program, or the user's code."""
+"""Opens models by specification: a built-in name, a checkpoint, a file, a program, or the user's code."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from wikitext_builder.tables import one_line
 
 
 def make_inputs(data: str | Path, split: str, **options: Any) -> Inputs:
-    """Find a dataset and a device. Without a train file the words of the split are the vocabulary."""
+    """Find a dataset and a device. Without a train file, the words of the split are the vocabulary."""
     chosen = checked(options)
     dataset = load_dataset(Path(data))
     return Inputs(
@@ -65,7 +65,7 @@ def make_inputs(data: str | Path, split: str, **options: Any) -> Inputs:
 
 
 def open_model(specification: str, inputs: Inputs) -> LoadedModel:
-    """Open a model by one of the forms that `models` lists. Its name is one line, which a record can hold."""
+    """Open a model by one of the forms that `models` lists. Its name has one line, as records need."""
     loaded = _opened(specification, inputs)
     return replace(loaded, name=one_line(loaded.name))
 
@@ -79,7 +79,7 @@ def _opened(specification: str, inputs: Inputs) -> LoadedModel:
     if Path(specification).exists():
         return _checkpoint(specification, inputs)
     if colon and kind.replace(".", "").isidentifier() and rest.isidentifier():
-        return _users(kind, rest, inputs)
+        return _user_model(kind, rest, inputs)
     raise HarnessError(
         f"{specification}: no such model{did_you_mean(specification, NAMES)}; expected one of"
         f" {', '.join(NAMES)}; a checkpoint;"
@@ -89,7 +89,7 @@ def _opened(specification: str, inputs: Inputs) -> LoadedModel:
 
 
 def can_remember(specification: str) -> bool:
-    """Whether a model can run code that is not ours: a checkpoint may be of a class of the user's."""
+    """Return True if a model can run code that is not ours; a checkpoint's class may be the user's."""
     kind, _, rest = specification.partition(":")
     if kind == "mix":
         return any(can_remember(member.strip()) for member in rest.split(","))
@@ -113,35 +113,35 @@ def models() -> dict[str, str]:
 def _checkpoint(specification: str, inputs: Inputs) -> LoadedModel:
     path = Path(specification)
     loaded = pm.load(path, device=str(inputs.device))
-    model, found = loaded.model, loaded.checkpoint
+    model, checkpoint = loaded.model, loaded.checkpoint
     is_folder = inputs.dataset.layout != "file"
     if "train" in inputs.dataset.files and is_folder:
-        check_vocabulary(found, inputs.vocabulary, inputs.dataset.name)
-    how = training_of(found, path, _train_tokens(found, inputs.dataset) if is_folder else None)
-    preset = how.recipe.partition("/")[2]
+        check_vocabulary(checkpoint, inputs.vocabulary, inputs.dataset.name)
+    trained = training_of(checkpoint, path, _train_tokens(checkpoint, inputs.dataset) if is_folder else None)
+    preset = trained.recipe.partition("/")[2]
     facts = {"preset": signature_value(preset)} if preset else {}
-    facts |= {"code": found.source_sha256[:8]} if found.source_sha256 else {}
+    facts |= {"code": checkpoint.source_sha256[:8]} if checkpoint.source_sha256 else {}
     return LoadedModel(
-        name=f"{found.model.rpartition(':')[2]} {preset}".strip(),  # of a user's model the class
-        identity=found.name,
+        name=f"{checkpoint.model.rpartition(':')[2]} {preset}".strip(),  # of a user's model the class
+        identity=checkpoint.name,
         model=model,  # type: ignore[arg-type] # a module meets the protocol by its forward
-        vocabulary=found.vocabulary,
-        parameters=sum(one.numel() for one in model.parameters()),
-        facts={**facts, "seed": found.seed},
-        recipe=how.recipe,
-        trained=(how,),
+        vocabulary=checkpoint.vocabulary,
+        parameters=sum(weights.numel() for weights in model.parameters()),
+        facts={**facts, "seed": checkpoint.seed},
+        recipe=trained.recipe,
+        trained=(trained,),
     )
 
 
 def _train_tokens(checkpoint: Checkpoint, dataset: Dataset) -> int | None:
-    """The number of tokens that a checkpoint was trained on; None if it was trained on another text."""
-    found = file_sha256(dataset.file("train")) if "train" in dataset.files else ""
-    is_own = found and found == checkpoint.facts.get("train_sha256")
-    return sum(1 for _ in read_tokens(dataset.file("train"))) if is_own else None
+    """Count the tokens that a checkpoint was trained on; None if it was trained on a different text."""
+    train_sha256 = file_sha256(dataset.file("train")) if "train" in dataset.files else ""
+    is_same_text = train_sha256 and train_sha256 == checkpoint.facts.get("train_sha256")
+    return sum(1 for _ in read_tokens(dataset.file("train"))) if is_same_text else None
 
 
 def _monte_carlo(specification: str, inputs: Inputs) -> LoadedModel:
-    """A checkpoint with dropout: the mean over several masks."""
+    """Open a checkpoint with dropout: the mean over several masks."""
     inner = _checkpoint(specification, inputs)
     samples = inputs.options["samples"]
     generator = torch.Generator(inputs.device).manual_seed(inputs.seed)
@@ -156,7 +156,7 @@ def _monte_carlo(specification: str, inputs: Inputs) -> LoadedModel:
 
 
 def _neural_cache(specification: str, inputs: Inputs) -> LoadedModel:
-    """A checkpoint with a neural cache that is tuned on valid, its window too if none is given."""
+    """Open a checkpoint with a neural cache that is tuned on valid, including its window unless given."""
     inner = _checkpoint(specification, inputs)
     if not hasattr(inner.model, "scores_and_hidden"):
         raise HarnessError(
@@ -173,43 +173,45 @@ def _neural_cache(specification: str, inputs: Inputs) -> LoadedModel:
         "tuned": _tuned(inputs),
     }
     kind, name = "cache", f"{inner.name} + neural cache"
-    if inputs.window is not None:  # not the model of the tables, whose window is tuned
+    if inputs.window is not None:  # the published model has a tuned window, so this is not it
         kind, name = f"cache-{config.window}", f"{name} of {config.window}"
     return replace(inner, name=name, model=model, recipe=f"{kind}:{inner.recipe}", facts=facts)
 
 
-def _users(module: str, name: str, inputs: Inputs) -> LoadedModel:
-    users = f"{module}:{name}"
+def _user_model(module: str, name: str, inputs: Inputs) -> LoadedModel:
+    source = f"{module}:{name}"
     function = user_function(module, name)
     try:
         inspect.signature(function).bind(inputs)
     except TypeError as error:
-        raise HarnessError(f"{users}: {error}; expected a function of one argument, `Inputs`") from error
-    except ValueError:  # built in: no signature is known
+        raise HarnessError(f"{source}: {error}; expected a function of one argument, `Inputs`") from error
+    except ValueError:  # a built-in function without a signature
         pass
     torch.manual_seed(inputs.seed)
-    with user_code(users):
+    with user_code(source):
         model = function(inputs)
     if isinstance(model, LoadedModel):
-        return replace(model, users=users, facts={**model.facts, "code": source_hash(function)[:8]})
+        return replace(model, user_source=source, facts={**model.facts, "code": source_hash(function)[:8]})
     if not callable(model) or not callable(getattr(model, "initial_state", None)):
         raise HarnessError(
-            f"{users} returned {type(model).__name__}; expected a LanguageModel:"
+            f"{source} returned {type(model).__name__}; expected a LanguageModel:"
             " initial_state(batch_size), and a call with tokens and state"
         )
     return LoadedModel(
-        name=users,
+        name=source,
         identity=f"{signature_value(f'{module}.{name}')}+{source_hash(function)[:8]}",
         model=model,
         vocabulary=inputs.vocabulary,
-        parameters=sum(one.numel() for one in model.parameters()) if isinstance(model, nn.Module) else None,
+        parameters=sum(weights.numel() for weights in model.parameters())
+        if isinstance(model, nn.Module)
+        else None,
         facts={"seed": inputs.seed},
-        users=users,
+        user_source=source,
     )
 
 
 def _baseline(name: str, inputs: Inputs) -> LoadedModel:
-    """A model that only counts: estimated on train, and tuned on valid if it has a cache."""
+    """Make a model that only counts: estimated on train, and tuned on valid if it has a cache."""
     _expect_folder(inputs)
     model = BASELINES[name].make(inputs.dataset, inputs.vocabulary)
     facts: dict[str, object] = {}
@@ -229,57 +231,59 @@ def _baseline(name: str, inputs: Inputs) -> LoadedModel:
 
 
 def _table_size(model: object) -> int | None:
-    """The number of probabilities that a counting model stores; a cache adds none."""
+    """Count the probabilities that a counting model stores; a cache adds none."""
     if isinstance(model, UnigramCache):
         return _table_size(model.model)
     return model.parameter_count() if isinstance(model, NGram) else None
 
 
 def _mixed(line: str, inputs: Inputs) -> LoadedModel:
-    """Models separated by commas, interpolated; EM tunes the weights on valid."""
+    """Open models separated by commas and interpolate them; EM tunes the weights on valid."""
     members = [open_model(name.strip(), inputs) for name in line.split(",") if name.strip()]
-    words = {one.vocabulary.tokens for one in members}
+    words = {member.vocabulary.tokens for member in members}
     if len(words) != 1:
         raise HarnessError(
             f"mix:{line}: {len(words)} vocabularies; expected models over the same words. A"
-            " file of n-grams that lacks some knows them only as its <unk>: estimate it on train"
+            " file of n-grams that lacks words reads them as <unk>: estimate it on train"
         )
-    users = ",".join(one.users for one in members if one.users)
-    with user_code(users):
+    sources = ",".join(member.user_source for member in members if member.user_source)
+    with user_code(sources):
         mixture = interpolate(
-            [one.model for one in members], _valid(inputs, members[0].vocabulary), device=inputs.device
+            [member.model for member in members], _valid(inputs, members[0].vocabulary), device=inputs.device
         )
-    counts = [one.parameters for one in members]
+    counts = [member.parameters for member in members]
     return LoadedModel(
-        name=" + ".join(one.name for one in members),
-        identity=signature_value(".".join(one.identity for one in members)),
+        name=" + ".join(member.name for member in members),
+        identity=signature_value(".".join(member.identity for member in members)),
         model=mixture,
         vocabulary=members[0].vocabulary,
-        words=next((one.words for one in members if one.words is not None), None),
-        open_vocabulary=any(one.open_vocabulary for one in members),
-        is_program=any(one.is_program for one in members),
-        reread=max(one.reread for one in members),
+        words=next((member.words for member in members if member.words is not None), None),
+        open_vocabulary=any(member.open_vocabulary for member in members),
+        is_program=any(member.is_program for member in members),
+        reread=max(member.reread for member in members),
         parameters=None if None in counts else sum(count or 0 for count in counts),
         facts={
             **_united(members),
             "weights": "_".join(f"{weight:.4f}" for weight in mixture.weights),
             "tuned": _tuned(inputs),
         },
-        recipe="mix:" + ",".join(one.recipe for one in members) if all(one.recipe for one in members) else "",
-        trained=tuple(how for one in members for how in one.trained),
-        users=users,
+        recipe="mix:" + ",".join(member.recipe for member in members)
+        if all(member.recipe for member in members)
+        else "",
+        trained=tuple(trained for member in members for trained in member.trained),
+        user_source=sources,
     )
 
 
 def _united(members: Sequence[LoadedModel]) -> dict[str, str]:
-    """The facts of all members: each with its values, every one once."""
-    keys = dict.fromkeys(key for one in members for key in one.facts)
-    values = {key: [str(one.facts[key]) for one in members if key in one.facts] for key in keys}
-    return {key: "_".join(dict.fromkeys(each)) for key, each in values.items()}
+    """Combine the facts of all members; distinct values of a fact are joined."""
+    keys = dict.fromkeys(key for member in members for key in member.facts)
+    values = {key: [str(member.facts[key]) for member in members if key in member.facts] for key in keys}
+    return {key: "_".join(dict.fromkeys(texts)) for key, texts in values.items()}
 
 
 def _tuned(inputs: Inputs) -> str:
-    """The text that a model was tuned on, in signatures."""
+    """Return the text that a model was tuned on, as signatures name it."""
     return hashed_name("valid", inputs.dataset.file("valid"))
 
 
@@ -289,7 +293,7 @@ def _valid(inputs: Inputs, vocabulary: Vocabulary) -> list[Text]:
 
 
 def _expect_folder(inputs: Inputs) -> None:
-    """Refuse a single file: it is every split, so a model would be measured on its own training text."""
+    """Reject a single file: it is every split, so a model would be measured on its own training text."""
     if inputs.dataset.layout == "file":
         raise HarnessError(
             f"{inputs.dataset.name}: a single file; expected a folder with train and valid files, so that"
@@ -297,7 +301,7 @@ def _expect_folder(inputs: Inputs) -> None:
         )
 
 
-def _of_grams(kind: str, read: Callable[[Path], NGrams], path: str, inputs: Inputs) -> LoadedModel:
+def _ngram_model(kind: str, read: Callable[[Path], NGrams], path: str, inputs: Inputs) -> LoadedModel:
     unknown, file = inputs.options["unknown_word"], Path(path)
     model = NGramFile(read(file), inputs.vocabulary, unknown=unknown)
     return LoadedModel(
@@ -316,26 +320,26 @@ def _of_grams(kind: str, read: Callable[[Path], NGrams], path: str, inputs: Inpu
 
 
 def _hash_of_file(word: str) -> str:
-    """The sha256 of a file that a word of a command names, such as its script; "" if it names none."""
+    """Return the sha256 of a file that a word of a command names, such as its script; "" if none."""
     try:
         return file_sha256(Path(word)) if Path(word).is_file() else ""
-    except OSError:  # a word longer than a file's name can be, or a file that only the program can read
+    except OSError:  # a word too long for a file name, or a file that only the program can read
         return ""
 
 
 def _command(line: str, inputs: Inputs) -> LoadedModel:
-    shown = portable(f"command:{line}")
+    public_line = portable(f"command:{line}")
     try:
         words = shlex.split(line)
     except ValueError as error:
-        raise HarnessError(f"{shown}: {error}; expected words as in a shell") from error
+        raise HarnessError(f"{public_line}: {error}; expected words as in a shell") from error
     if not words:
         raise HarnessError("command: no program; expected command:PROGRAM ARGUMENTS")
-    decides = "\n".join([line, *map(_hash_of_file, words)])
-    digest = hashlib.sha256(decides.encode(errors="surrogateescape")).hexdigest()[:8]
+    identity = "\n".join([line, *map(_hash_of_file, words)])
+    digest = hashlib.sha256(identity.encode(errors="surrogateescape")).hexdigest()[:8]
     return LoadedModel(
         name=program_name([*map(without_secrets, words)], inputs.dataset.path),
-        identity=f"{signature_value(shown.replace(':', '.', 1))[:51]}+{digest}",
+        identity=f"{signature_value(public_line.replace(':', '.', 1))[:51]}+{digest}",
         model=Command(words, inputs.vocabulary, patience=inputs.options["patience"]),
         vocabulary=inputs.vocabulary,
         is_program=True,
@@ -343,11 +347,15 @@ def _command(line: str, inputs: Inputs) -> LoadedModel:
     )
 
 
-def _of_pieces(make: Callable[..., PieceModel], own: Sequence[str], what: str, inputs: Inputs) -> LoadedModel:
-    """A model of pieces. Each takes its windows, and some options of its own."""
+def _piece_model(
+    make: Callable[..., PieceModel], option_names: Sequence[str], source: str, inputs: Inputs
+) -> LoadedModel:
+    """Open a subword model, with its windows and the named options."""
     options = {**inputs.options, "device": inputs.device, "window": inputs.window, "stride": inputs.stride}
-    model = make(what, inputs.vocabulary, **{name: options[name] for name in ("window", "stride", *own)})
-    name = model.served if isinstance(model, Endpoint) else Path(what).name
+    model = make(
+        source, inputs.vocabulary, **{name: options[name] for name in ("window", "stride", *option_names)}
+    )
+    name = model.served if isinstance(model, Endpoint) else Path(source).name
     return of_piece_model(name, model, inputs.vocabulary)
 
 
@@ -358,23 +366,23 @@ NAMES: Final[dict[str, tuple[str, Maker]]] = {
 KINDS: Final[dict[str, tuple[str, Maker]]] = {
     "arpa": (
         "FILE: n-grams in the ARPA format, read by our own reader",
-        partial(_of_grams, "arpa", ArpaFile),
+        partial(_ngram_model, "arpa", ArpaFile),
     ),
     "kenlm": (
         "FILE: n-grams in KenLM's formats, by its package kenlm",
-        partial(_of_grams, "kenlm", KenlmFile),
+        partial(_ngram_model, "kenlm", KenlmFile),
     ),
     "transformers": (
         "FOLDER or NAME: a causal model of the package transformers",
-        partial(_of_pieces, load_causal_model, ("device", "device_map", "dtype", "attention")),
+        partial(_piece_model, load_causal_model, ("device", "device_map", "dtype", "attention")),
     ),
     "gguf": (
         "FILE: a model in llama.cpp's format, by the package llama-cpp-python",
-        partial(_of_pieces, GgufModel, ("longest", "dtype")),
+        partial(_piece_model, GgufModel, ("longest", "dtype")),
     ),
     "completions": (
         "URL: an endpoint with log-probabilities, with --tokenizer",
-        partial(_of_pieces, Endpoint, ("tokenizer", "served_model", "longest", "patience")),
+        partial(_piece_model, Endpoint, ("tokenizer", "served_model", "longest", "patience")),
     ),
     "command": ("PROGRAM ARGUMENTS: tokens on its stdin, log-probabilities on its stdout", _command),
     "mc": ("CHECKPOINT: with dropout, the mean over --samples masks", _monte_carlo),

@@ -1,4 +1,4 @@
-"""Measures one open model on a split."""
+"""Measures a loaded model on a split."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from lm_benchmarks.adapters.piece_model import WINDOW_WITHOUT_LIMIT, PieceModel, page_nats
-from lm_benchmarks.choices import BATCH, BEGINNING, CHUNK, LM_EVAL, PAPER, HarnessError
+from lm_benchmarks.choices import BATCH_ARTICLES, BEGINNING_TOKENS, CHUNK_TOKENS, LM_EVAL, PAPER, HarnessError
 from lm_benchmarks.conventions import RAW, Reader
 from lm_benchmarks.conventions.rules import CONVENTIONS, REGISTRY
 from lm_benchmarks.lm_eval import plain_text, raw_file, read_pages, read_text, title_of
@@ -52,14 +52,14 @@ class Protocol:
 
     split: str = "test"
     convention: str = PAPER  # what is counted, and how: a name in CONVENTIONS
-    context: str = "carried"  # what precedes an article: all articles before it, or with `article` nothing
+    context: str = "carried"  # all earlier articles precede an article; with `article`, nothing does
     precision: str = "fp32"  # or tf32, bf16
-    chunk: int = CHUNK  # tokens per call of a model; does not change the numbers
-    batch: int = BATCH  # articles per call where each starts without context; does not change the numbers
-    check: bool = True  # try the laws: on the beginning of the text, then at random places of the run
-    allow_broken: bool = False  # measure a model that breaks a law too; else it is an error
-    groups: bool = True  # also sum the nats by word frequency, position and so on
-    specification: str = ""  # what the user called the model
+    chunk: int = CHUNK_TOKENS  # tokens per call of a model; does not change the numbers
+    batch: int = BATCH_ARTICLES  # per call, if articles start without context; does not change the numbers
+    check: bool = True  # check invariants: on the beginning of the text, then at random places of the run
+    allow_broken: bool = False  # True: also measure a model that violates an invariant
+    groups: bool = True  # also sum the nats by word frequency and position
+    specification: str = ""  # the argument that named the model
     command: str = ""  # measures it again
 
     def __post_init__(self) -> None:
@@ -73,18 +73,18 @@ class Protocol:
             raise HarnessError(f"context {self.context!r} with {self.convention}: only {PAPER} has a choice")
 
 
-Fields = dict[str, Any]  # of a `Result`: what the scores of a split gave
+Fields = dict[str, Any]  # fields of a `Result` that follow from the scores of a split
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Way:
-    """How a convention reads a split: all that the signature needs, before anything is scored."""
+class _Plan:
+    """How a convention reads a split, with all that the signature needs before anything is scored."""
 
     data: Path
     fields: Mapping[str, str]
     score: Callable[[], Fields]
-    unused: frozenset[str] = frozenset()  # facts of the model that decide nothing here
-    facts: Mapping[str, object] = field(default_factory=dict)  # or have other values here
+    unused: frozenset[str] = frozenset()  # facts of the model that do not matter here
+    facts: Mapping[str, object] = field(default_factory=dict)  # facts with different values here
 
 
 def measure_loaded(
@@ -97,85 +97,87 @@ def measure_loaded(
     cache: ScoreCache | None = None,
     earlier: Tensor | None = None,
 ) -> Result:
-    """Measure a loaded model; of one that reads windows, a `cache` has scores of other conventions.
+    """Measure a loaded model; `cache` has window scores that other conventions share.
 
-    `earlier` are the scores that `score_beginning` gave before other splits were measured.
-    If `stored` results have its signature, the last of these is returned, and nothing is measured, except for
-    users' code and programs, which can change.
+    `earlier` are the scores that `score_beginning` gave before other splits were measured. If `stored`
+    results have its signature, the last of these is returned and nothing is measured, except for users' code
+    and programs, which can change.
     """
     run = _Run(loaded, inputs, protocol, progress, cache)
-    with autocast(inputs.device, protocol.precision), user_code(loaded.users), evaluating(loaded.model):
-        way = run.way()
-        signature = run.signature(way)
-        for known in reversed(stored if loaded.is_identified else ()):
-            if known.signature == signature:
-                return known
+    with autocast(inputs.device, protocol.precision), user_code(loaded.user_source), evaluating(loaded.model):
+        plan = run.plan()
+        signature = run.signature(plan)
+        for result in reversed(stored if loaded.is_identified else ()):
+            if result.signature == signature:
+                return result
         remembered = Findings() if earlier is None else run.remembered(earlier)
         if not protocol.allow_broken:
             raise_if_broken(remembered, "--allow-broken measures it anyway")
-        found = way.score()
-        where = device_name(inputs.device)  # with the threads of this model
+        fields = plan.score()
+        device = device_name(inputs.device)  # with the threads of this model
     if remembered["memory"]:
-        found["checks"]["memory"] = remembered["memory"]
-    if not all(one.is_sound for one in found["articles"]):
+        fields["checks"]["memory"] = remembered["memory"]
+    if not all(article.is_sound for article in fields["articles"]):
         raise HarnessError(f"{loaded.name}: a score is infinite or NaN; expected finite log-probabilities")
     return Result(
         model=loaded.name,
         signature=signature,
         parameters=loaded.parameters,
-        device=where,
+        device=device,
         versions=versions(),
         command=protocol.command,
         written=datetime.now(UTC).isoformat(timespec="seconds"),
         recipe=loaded.recipe,
         trained=loaded.trained,
         specification=protocol.specification,
-        **found,
+        **fields,
     )
 
 
 def score_beginning(loaded: LoadedModel, inputs: Inputs, protocol: Protocol) -> Tensor:
-    """The scores of the beginning of a split, whose words any loaded model can score."""
-    with autocast(inputs.device, protocol.precision), user_code(loaded.users), evaluating(loaded.model):
+    """Score the beginning of a split, which any loaded model can score."""
+    with autocast(inputs.device, protocol.precision), user_code(loaded.user_source), evaluating(loaded.model):
         text = next(read_texts(inputs.dataset, protocol.split, loaded.vocabulary))
-        ((_, nats),) = token_nats(loaded.model, [Text(text.tokens[:BEGINNING], 0)], device=inputs.device)
+        ((_, nats),) = token_nats(
+            loaded.model, [Text(text.tokens[:BEGINNING_TOKENS], 0)], device=inputs.device
+        )
     return -nats
 
 
 @dataclass(frozen=True)
 class _Run:
-    """A measurement: of which model, on what, and how."""
+    """A measurement: the model, its inputs, and the protocol."""
 
     loaded: LoadedModel
     inputs: Inputs
     protocol: Protocol
     progress: Progress
-    cache: ScoreCache | None = None  # of windows that other conventions have read
+    cache: ScoreCache | None = None  # scores of windows that other conventions have read
 
-    def way(self) -> _Way:
+    def plan(self) -> _Plan:
         if self.protocol.convention not in (PAPER, LM_EVAL):
             return self._windows()
         if self.protocol.convention == LM_EVAL and self.loaded.reader is not None:
             return self._pages()
         return self._words()
 
-    def signature(self, way: _Way) -> Signature:
-        """All that decides the number, first the data."""
-        inputs, facts = self.inputs, {**self.loaded.facts, **way.facts}.items()
+    def signature(self, plan: _Plan) -> Signature:
+        """Return all that decides the number, first the data."""
+        inputs, facts = self.inputs, {**self.loaded.facts, **plan.facts}.items()
         return Signature(
-            data=hashed_name(inputs.dataset.name, way.data),
+            data=hashed_name(inputs.dataset.name, plan.data),
             split=self.protocol.split if inputs.dataset.layout != "file" else "file",
             convention=CONVENTIONS[self.protocol.convention],
-            **way.fields,
+            **plan.fields,
             model=self.loaded.identity,
-            **{key: signature_value(str(value)) for key, value in facts if key not in way.unused},
+            **{key: signature_value(str(value)) for key, value in facts if key not in plan.unused},
             precision=self.protocol.precision,
             torch=signature_value(torch.__version__),
             version=version("wikitext-builder"),
         )
 
     def remembered(self, earlier: Tensor) -> Findings:
-        """How scores of the beginning differ from earlier ones, which another copy of the model gave."""
+        """Compare scores of the beginning with earlier ones of another copy of the model."""
         worst = float((score_beginning(self.loaded, self.inputs, self.protocol) - earlier).abs().max())
         findings = Findings()
         if not worst <= self._checks.tolerance:
@@ -189,8 +191,8 @@ class _Run:
             self.loaded, device=inputs.device, precision=precision, seed=inputs.seed, progress=self.progress
         )
 
-    def _words(self) -> _Way:
-        """Word by word, over the dataset's vocabulary."""
+    def _words(self) -> _Plan:
+        """Read word by word, over the dataset's vocabulary."""
         loaded, protocol, dataset = self.loaded, self.protocol, self.inputs.dataset
         context = protocol.context if protocol.convention == PAPER else "article"
         read = partial(
@@ -199,7 +201,7 @@ class _Run:
         unit, passages = read(loaded.vocabulary)
         whole = passages if loaded.words is None else read(loaded.words)[1]
         stream = torch.cat([passage.text.tokens for passage in passages])
-        return _Way(
+        return _Plan(
             data=dataset.file(protocol.split),
             fields={
                 "text": "tokens",
@@ -216,63 +218,66 @@ class _Run:
     def _score_words(
         self, passages: Sequence[Passage], whole: Sequence[Passage], context: str, unit: str
     ) -> Fields:
-        """The sums of all passages, with invariants checked before and after the run.
+        """Return the sums of all passages, with invariants checked before and after the run.
 
-        `whole` are the same passages in the words of the dataset, of which the model may know only some.
+        `whole` are the same passages in the words of the dataset, which the model's vocabulary may lack.
         """
-        loaded, laws, checks = self.loaded, self._checks, None
+        loaded, checks, findings = self.loaded, self._checks, None
         stream = torch.cat([passage.text.tokens for passage in passages])
         missing = loaded.missing(stream, torch.cat([passage.text.tokens for passage in whole]))
         if missing:
             LOG.warning("%s, %s, %s: %s", loaded.name, self.inputs.dataset.name, self.protocol.split, missing)
         if self.protocol.check:
-            checks = laws.of_beginning(stream)
+            findings = checks.of_beginning(stream)
             if not self.protocol.allow_broken:
-                raise_if_broken(checks, "--allow-broken measures it anyway")
+                raise_if_broken(findings, "--allow-broken measures it anyway")
         texts = [passage.text for passage in passages]
-        watched = laws.watched(texts, context)
+        watched = checks.watched(texts, context)
         start = time.monotonic()
         with evaluating(loaded.model):
             model = watched if self.protocol.check else loaded.model
             nats = list(self._nats(model, passages, len(stream), context))
         seconds = time.monotonic() - start
-        if checks is not None:
-            checks = laws.of_run(checks, watched, nats)
+        if findings is not None:
+            findings = checks.of_run(findings, watched, nats)
         words, groups = loaded.words or loaded.vocabulary, tuple[TokenGroup, ...]()
         if self.protocol.groups:
-            rows = [(one.text.tokens.tolist(), n.tolist()) for one, n in zip(whole, nats, strict=True)]
+            tokens_of = [passage.text.tokens.tolist() for passage in whole]
+            rows = list(zip(tokens_of, (scores.tolist() for scores in nats), strict=True))
             counts = train_counts(self.inputs.dataset, words)
             articles = not unit.endswith("lines")
             groups = groups_of(rows, words, counts, articles=articles)
         return {
             "articles": tuple(
-                sums_of(one.text, n, words, pieces=loaded.pieces(tokens), page=one.page, read=tokens)
-                for one, tokens, n in zip(whole, (one.text.tokens for one in passages), nats, strict=True)
+                sums_of(text.text, scores, words, pieces=loaded.pieces(tokens), page=text.page, read=tokens)
+                for text, tokens, scores in zip(
+                    whole, (passage.text.tokens for passage in passages), nats, strict=True
+                )
             ),
             "seconds": seconds,
             "groups": groups,
-            "checks": checks,
-            "tried": None if checks is None else checks.tried,
-            "titles": _titles(one.title for one in passages),
+            "checks": findings,
+            "tried": None if findings is None else findings.tried,
+            "titles": _titles(passage.title for passage in passages),
             "missing": missing,
         }
 
     def _nats(
         self, model: LanguageModel[Any], passages: Sequence[Passage], total: int, context: str
     ) -> Iterator[Tensor]:
-        """-log p of each token, passage by passage."""
+        """Yield -log p of the tokens, passage by passage."""
         done, chunk, batch = 0, self.protocol.chunk, self.protocol.batch
         texts, device = [passage.text for passage in passages], self.inputs.device
-        for text, found in token_nats(model, texts, context=context, chunk=chunk, batch=batch, device=device):
-            _expect_scores(self.loaded.name, found, len(text.tokens))
-            done += len(found)
+        for text, nats in token_nats(model, texts, context=context, chunk=chunk, batch=batch, device=device):
+            _expect_scores(self.loaded.name, nats, len(text.tokens))
+            done += len(nats)
             self.progress("measure", done, total, self.loaded.name)
-            yield found
+            yield nats
 
-    def _pages(self) -> _Way:
-        """Page by page, as plain text: as lm-evaluation-harness does."""
+    def _pages(self) -> _Plan:
+        """Read page by page, as plain text, as lm-evaluation-harness does."""
         assert self.loaded.reader is not None  # noqa: S101 - for mypy: the caller has looked
-        # The tool's window is all that a model can read, also where ours is shorter by default.
+        # The tool's window is as long as the model allows, even if our default window is shorter.
         window = self.inputs.window or self.loaded.reader.longest or WINDOW_WITHOUT_LIMIT
         stride = self.inputs.stride
         if stride is not None and stride != window:
@@ -290,7 +295,7 @@ class _Run:
                 self.progress("measure pages", number, len(pages), self.loaded.name)
             return tuple(articles), None
 
-        return _Way(
+        return _Plan(
             data=path,
             fields={
                 "text": "untokenized",
@@ -306,8 +311,8 @@ class _Run:
             facts={"window": window, **self.loaded.reader.facts_of_texts(map(plain_text, read_pages(path)))},
         )
 
-    def _windows(self) -> _Way:
-        """In windows of pieces: as the tool of a convention does."""
+    def _windows(self) -> _Plan:
+        """Read in windows of pieces, as the tool of a convention does."""
         loaded, convention = self.loaded, REGISTRY[self.protocol.convention]
         if loaded.reader is None or convention.rule is None:
             raise HarnessError(
@@ -323,48 +328,51 @@ class _Run:
         def read(reader: Reader) -> tuple[tuple[Sums, ...], float]:
             return measure_windows(convention, reader, path, **lengths, progress=self.progress)
 
-        return _Way(
+        return _Plan(
             data=path,
             fields=window_fields(convention, loaded.reader, **lengths),
             score=partial(self._score_windows, read),
             unused=frozenset({"window", "stride"}),
-            facts=loaded.reader.facts_of_texts(one.text for one in convention.rule.prepare(read_text(path))),
+            facts=loaded.reader.facts_of_texts(
+                text.text for text in convention.rule.prepare(read_text(path))
+            ),
         )
 
     def _score_windows(self, read: Callable[[Reader], tuple[tuple[Sums, ...], float | None]]) -> Fields:
-        """The sums of a subword model, and the invariants that it violates in windows of the run."""
-        reader, checks, cache = self.loaded.reader, None, self.cache
+        """Return the sums of a subword model, and the invariants that it violates in windows of the run."""
+        reader, findings, cache = self.loaded.reader, None, self.cache
         assert reader is not None  # noqa: S101 - for mypy: the caller has looked
         watched = WatchedReader(reader, seed=self.inputs.seed)
         start, shared = time.monotonic(), cache.shared if cache else 0
         articles, number = read(watched if self.protocol.check else cache or reader)
         seconds = time.monotonic() - start
-        if cache and cache.shared != shared:  # scores that were read before say nothing of the model's speed
+        # Cached scores say nothing about the model's speed.
+        if cache and cache.shared != shared:
             seconds = 0.0
         if self.protocol.check:
-            checks = self._checks.of_windows(watched)
+            findings = self._checks.of_windows(watched)
         return {
             "articles": articles,
             "seconds": seconds,
-            "checks": checks,
-            "tried": None if checks is None else checks.tried,
+            "checks": findings,
+            "tried": None if findings is None else findings.tried,
             "number": None if number is None else finite(number),
         }
 
 
 def _tokenizer_facts(model: object, stream: Tensor) -> dict[str, Any]:
-    """What the tokenizer of a model does to a text; of the members of a mixture the largest values."""
-    found: dict[str, Any] = model.facts(stream) if isinstance(model, PieceModel) else {}
+    """Return what a model's tokenizer does to a text; for a mixture, the largest values of its members."""
+    largest: dict[str, Any] = model.facts(stream) if isinstance(model, PieceModel) else {}
     for member in model.models if isinstance(model, Interpolation) else ():
         facts = _tokenizer_facts(member, stream)
-        found |= {key: max(value, found.get(key, value)) for key, value in facts.items()}
-    return found
+        largest |= {key: max(value, largest.get(key, value)) for key, value in facts.items()}
+    return largest
 
 
 def _titles(titles: Iterable[str]) -> tuple[str, ...]:
-    """The titles of articles; none if no article has one."""
-    found = tuple(titles)
-    return found if any(found) else ()
+    """Return the titles of articles; none if no article has a title."""
+    listed = tuple(titles)
+    return listed if any(listed) else ()
 
 
 def _expect_scores(name: str, nats: Tensor, count: int) -> None:
@@ -377,11 +385,11 @@ def _expect_scores(name: str, nats: Tensor, count: int) -> None:
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python, of this project (with a hash of its code) and packages that decide digits."""
-    found = {"python": platform.python_version(), "wikitext-builder": version("wikitext-builder")}
+    """Return versions of Python, this project (with a hash of its code) and packages that decide digits."""
+    numbers = {"python": platform.python_version(), "wikitext-builder": version("wikitext-builder")}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            numbers[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found | {"code": code_hash("ps_models", "lm_benchmarks")}
+    return numbers | {"code": code_hash("ps_models", "lm_benchmarks")}

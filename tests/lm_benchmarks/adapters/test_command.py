@@ -10,7 +10,7 @@ import pytest
 import torch
 from lm_benchmarks.adapters.command import Command
 from lm_benchmarks.choices import HarnessError
-from lm_benchmarks.measuring.checks import LAWS, Checks
+from lm_benchmarks.measuring.checks import INVARIANTS, Checks
 from lm_benchmarks.measuring.models import open_model
 
 from ps_models.dataset import Text
@@ -54,7 +54,7 @@ def scored(model, tokens, **options):
 
 @pytest.mark.parametrize("program", [UNIFORM, CACHE])
 def test_it_keeps_the_laws(inputs, stream, program):
-    assert Checks(opened(inputs, program)).of_texts([Text(stream[:100], 0)]) == dict.fromkeys(LAWS, "")
+    assert Checks(opened(inputs, program)).of_texts([Text(stream[:100], 0)]) == dict.fromkeys(INVARIANTS, "")
 
 
 def test_each_command_is_a_model_of_its_own_in_signatures(inputs):

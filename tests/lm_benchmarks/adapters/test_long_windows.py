@@ -13,7 +13,7 @@ from lm_benchmarks.adapters.piece_model import MAX_DEFAULT_WINDOW, WINDOW_WITHOU
 from lm_benchmarks.adapters.transformers import load_causal_model
 from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.conventions import Window
-from lm_benchmarks.measuring.checks import LAWS
+from lm_benchmarks.measuring.checks import INVARIANTS
 
 from tests.lm_benchmarks.tiny_llama import write_folder
 
@@ -71,7 +71,7 @@ def test_the_window_of_lm_eval_is_all_that_a_model_can_read(long_llama, llama, m
 
 def test_a_model_without_a_window_keeps_the_laws(mamba, data):
     (found,) = lb.measure(f"transformers:{mamba}", data)
-    assert found.checks == dict.fromkeys(LAWS, "")
+    assert found.checks == dict.fromkeys(INVARIANTS, "")
     assert found.signature["window"] == str(WINDOW_WITHOUT_LIMIT)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from lm_benchmarks.adapters.ngrams import ArpaFile
 from lm_benchmarks.choices import HarnessError
-from lm_benchmarks.measuring.checks import LAWS, Checks
+from lm_benchmarks.measuring.checks import INVARIANTS, Checks
 from lm_benchmarks.measuring.models import open_model
 from lm_benchmarks.records import MissingWords, read_results
 
@@ -73,14 +73,14 @@ def test_it_keeps_the_laws_and_sums_to_one(kind, path, inputs, stream):
     if kind == "kenlm":
         pytest.importorskip("kenlm", reason="needs the package kenlm")
     loaded = open_model(f"{kind}:{path}", inputs)
-    assert Checks(loaded).of_texts([Text(stream, 0)]) == dict.fromkeys(LAWS, "")
+    assert Checks(loaded).of_texts([Text(stream, 0)]) == dict.fromkeys(INVARIANTS, "")
     assert loaded.facts == {"lines": "apart", "unknown_to_file": 0}
 
 
 def test_a_file_that_knows_eos_reads_one_stream(tmp_path, inputs, stream):
     loaded = open_model(f"arpa:{written(tmp_path / 'stream.arpa', inputs, end=EOS)}", inputs)
     assert loaded.facts["lines"] == "joined"
-    assert Checks(loaded).of_texts([Text(stream, 0)]) == dict.fromkeys(LAWS, "")
+    assert Checks(loaded).of_texts([Text(stream, 0)]) == dict.fromkeys(INVARIANTS, "")
 
 
 def test_unknown_words_are_spelled_as_the_file_does(tmp_path, inputs):
@@ -103,7 +103,7 @@ def test_words_that_the_file_lacks_are_its_unk_and_said_before_the_run(
     assert set(loaded.vocabulary.tokens) == {"<unk>", EOS, *CASES}
     assert Checks(loaded).of_texts(
         list(read_texts(inputs.dataset, "test", loaded.vocabulary))
-    ) == dict.fromkeys(LAWS, "")
+    ) == dict.fromkeys(INVARIANTS, "")
     caplog.set_level("WARNING", logger="lm_benchmarks")
     stored = tmp_path / "r.jsonl"
     (result,) = lb.measure(f"arpa:{path}", data, results=stored)

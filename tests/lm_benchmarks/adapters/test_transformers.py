@@ -12,7 +12,7 @@ from lm_benchmarks.adapters.transformers import load_causal_model
 from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.conventions.rules import CONVENTIONS
 from lm_benchmarks.lm_eval import plain_text, read_pages
-from lm_benchmarks.measuring.checks import LAWS
+from lm_benchmarks.measuring.checks import INVARIANTS
 from lm_benchmarks.measuring.measure import measure
 from lm_benchmarks.measuring.models import open_model
 from lm_benchmarks.measuring.run import Protocol, measure_loaded
@@ -83,7 +83,7 @@ def test_measured_by_words_and_by_pages(folder, data, inputs):
     assert words.signature["words"] == "open"
     assert words.signature["lines_cut_otherwise"] == "0"
     assert words.total.pieces > words.total.tokens
-    assert words.checks == dict.fromkeys(LAWS, "")
+    assert words.checks == dict.fromkeys(INVARIANTS, "")
     with pytest.raises(HarnessError, match="needs the raw file"):
         measure_loaded(loaded, inputs, Protocol(convention="lm-eval"))
     (data / "wiki.test.raw").write_bytes((data / "wiki.test.tokens").read_bytes())

@@ -164,7 +164,7 @@ def test_what_a_file_has_is_not_measured_again_unless_something_else_decides_it(
 def test_a_program_and_code_of_the_users_are_measured_again(dataset, tmp_path):
     """Nobody knows whether they still compute the same."""
     model = LoadedModel(name="m", identity="m", model=None, vocabulary=None)  # type: ignore[arg-type]
-    others = (model, replace(model, users="module:function"), replace(model, is_program=True))
+    others = (model, replace(model, user_source="module:function"), replace(model, is_program=True))
     assert [one.is_identified for one in others] == [True, False, False]
     script, numbers = tmp_path / "model.py", []
     for log in (1, 2):

@@ -84,7 +84,7 @@ def test_a_name_of_the_users_is_a_label_of_one_model(data, tmp_path):
     assert [one.signature for one in read[:2]] == [one.signature for one in plain]
     assert [one.total for one in read[:2]] == [one.total for one in plain]
     why = error_of(lb.measure, "kn-5", data, results=path, names=["counts"], **FAST)
-    assert "--name counts: the name of unigram in these results; choose another one for kn-5" in why
+    assert "--name counts: already the name of unigram in these results; choose another one for kn-5" in why
     assert "choose another one" in error_of(lb.measure, ["unigram", "kn-5"], data, names=["a", "a"], **FAST)
     assert len(read_results(path)) == 5
     assert lb.compare(path, "counts", "My uniform (v2)").passages == 3

@@ -17,10 +17,17 @@ from lm_benchmarks.adapters.piece_model import PieceModel
 from lm_benchmarks.choices import HarnessError
 from lm_benchmarks.cli import commands
 from lm_benchmarks.conventions import Window
-from lm_benchmarks.measuring.checks import LAWS, SUMMED, Checks, Findings, check, raise_if_broken
-from lm_benchmarks.measuring.loaded_model import PLACES, SUREST, WatchedReader
+from lm_benchmarks.measuring.checks import (
+    INVARIANTS,
+    MAX_SUMMED_WORDS,
+    Checks,
+    Findings,
+    check,
+    raise_if_broken,
+)
+from lm_benchmarks.measuring.loaded_model import CERTAIN_PLACES, RANDOM_PLACES, WatchedReader
 from lm_benchmarks.measuring.models import NAMES, open_model
-from lm_benchmarks.records import Tried
+from lm_benchmarks.records import CheckedPlaces
 from msgspec.structs import replace
 
 from ps_models.dataset import Text
@@ -61,8 +68,10 @@ def long(inputs):
 @pytest.mark.parametrize("name", [*NAMES, "mix:unigram,kn-5"])
 def test_models_of_ours_keep_the_laws(inputs, long, name):
     findings = Checks(open_model(name, inputs)).of_texts(texts_of(long))
-    assert findings == dict.fromkeys(LAWS, "")
-    assert findings.tried == Tried(seed=1, places=PLACES, unit="chunks", surest=2 * SUREST)
+    assert findings == dict.fromkeys(INVARIANTS, "")
+    assert findings.tried == CheckedPlaces(
+        seed=1, places=RANDOM_PLACES, unit="chunks", surest=2 * CERTAIN_PLACES
+    )
     raise_if_broken(findings)
 
 
@@ -115,7 +124,7 @@ def test_cheats_are_found_in_a_run_alone(inputs, long, context):
         findings = measured(inputs, long, kind(size), context=context, batch=4)
         assert findings[law], (kind, findings)
     findings = measured(inputs, long, cheats.Uniform(size), context=context, batch=4)
-    assert findings == dict.fromkeys(LAWS, "")
+    assert findings == dict.fromkeys(INVARIANTS, "")
 
 
 def test_what_a_model_remembers_of_a_whole_run_is_found(inputs, long):
@@ -129,7 +138,7 @@ def test_what_a_model_remembers_of_a_whole_run_is_found(inputs, long):
 def test_a_model_that_reads_all_again_is_checked_where_it_costs_little(inputs):
     checks = Checks(loaded(cheats.Uniform(len(inputs.vocabulary)), inputs, reread=10**9))
     stream = torch.zeros(400_000).long()
-    for context, most in (("carried", PLACES - 1), ("article", PLACES)):
+    for context, most in (("carried", RANDOM_PLACES - 1), ("article", RANDOM_PLACES)):
         texts = texts_of(stream)
         watched = checks.watched(texts, context)
         nats = [scores for _, scores in token_nats(watched, texts, context=context, chunk=2000)]
@@ -148,10 +157,10 @@ def test_all_tokens_have_the_same_chance_to_be_places(inputs, context, chunk):
         watched = Checks(loaded(cheats.Uniform(9), inputs), seed=seed).watched(texts, context)
         list(token_nats(watched, texts, context=context, chunk=chunk, batch=2))
         random = [place for place in watched.places if place.is_random]
-        assert len({(place.stream, place.token) for place in random}) == PLACES
+        assert len({(place.stream, place.token) for place in random}) == RANDOM_PLACES
         assert all(place.read <= place.token < place.read + chunk for place in watched.places)
         counts.update((place.stream, place.token * 6 // 500) for place in random)
-    assert sum(counts.values()) == 20 * PLACES
+    assert sum(counts.values()) == 20 * RANDOM_PLACES
     last = sum(count for (stream, part), count in counts.items() if (stream, part) >= (max(counts)[0], 3))
     expected = 400 * (250 + 100 * (context == "carried")) / 600
     assert abs(last - expected) < 4 * math.sqrt(expected)
@@ -167,7 +176,7 @@ def test_the_same_seed_chooses_the_same_places(inputs, long):
 
 
 def test_what_can_hide_is_a_fraction_of_the_places():
-    tried = Tried(seed=1, places=20, unit="chunks", surest=5, certain=1234)
+    tried = CheckedPlaces(seed=1, places=20, unit="chunks", surest=5, certain=1234)
     assert (1 - tried.hidden) ** 20 == pytest.approx(0.05)
     assert "in 20 random chunks of the run (seed 1), and sums before its 5 most certain tokens" in str(tried)
     assert "1,234 tokens have probability 1." in str(tried)
@@ -177,15 +186,15 @@ def test_what_can_hide_is_a_fraction_of_the_places():
 
 
 def test_a_sum_over_a_part_of_a_large_vocabulary_finds_too_much(inputs):
-    size = 10 * SUMMED
+    size = 10 * MAX_SUMMED_WORDS
     words = Vocabulary(("<unk>", "<eos>", *(f"w{number}" for number in range(size - 2))))
     large, stream = dataclasses.replace(inputs, vocabulary=words), torch.arange(3000) % 400
     assert not checked(large, stream, cheats.Uniform(size))["sum"]
     broken = checked(large, stream, cheats.SureLater(size))["sum"]
-    assert broken.startswith(f"the probabilities of {SUMMED // 2} words sum to ")
+    assert broken.startswith(f"the probabilities of {MAX_SUMMED_WORDS // 2} words sum to ")
 
 
-LARGE = 3 * SUMMED  # words
+LARGE = 3 * MAX_SUMMED_WORDS  # words
 EXCESSES = {
     "late in each article": lambda scores, state, words, draws: (
         scores + math.log(1.5) * (state % 2000 >= 1400)
@@ -250,7 +259,7 @@ def test_rounding_in_a_low_precision_breaks_no_law_but_a_wrong_sum_does(inputs, 
 def test_an_error_comes_once_but_a_program_that_died_or_memory_that_ran_out_ends_the_checks(inputs, stream):
     findings = checked(inputs, stream, cheats.Fails(3))
     assert re.fullmatch(r"RuntimeError: out of <order> here \(cheats\.py, line \d+\)", findings["contract"])
-    assert {findings[law] for law in LAWS if law != "contract"} == {"fails as in contract"}
+    assert {findings[law] for law in INVARIANTS if law != "contract"} == {"fails as in contract"}
 
     def dies(scores, tokens):
         raise HarnessError("it died")
@@ -284,7 +293,7 @@ def test_a_peek_only_at_what_is_far_away_is_found(inputs):
 def test_a_check_reads_as_many_tokens_as_it_says(data):
     reports: list[tuple[str, int, int | None]] = []
     findings = check("unigram", data, tokens=100, progress=lambda *report: reports.append(report[:3]))
-    assert findings == dict.fromkeys(LAWS, "")
+    assert findings == dict.fromkeys(INVARIANTS, "")
     assert [(done, total) for stage, done, total in reports if stage == "read"][-1] == (100, 100)
     places = [done for stage, done, _ in reports if stage == "check places"]
     assert all(later == done + 1 for done, later in pairwise(places))
@@ -338,8 +347,8 @@ def found_in_windows(inputs, reader):
 def test_each_cheat_of_pieces_breaks_a_law_and_an_honest_model_none(inputs):
     for all_at_once in (False, True):
         findings = found_in_windows(inputs, Bigram(all_at_once=all_at_once))
-        assert findings == dict.fromkeys(LAWS, "")
-        assert findings.tried == Tried(seed=1, places=PLACES, unit="windows")
+        assert findings == dict.fromkeys(INVARIANTS, "")
+        assert findings.tried == CheckedPlaces(seed=1, places=RANDOM_PLACES, unit="windows")
     faults = []
     for label, laws, cheat in (
         ("peeks", {"future"}, peeks),
@@ -364,7 +373,7 @@ def test_a_run_in_windows_checks_them_and_a_model_that_reads_the_future_is_an_er
     model = make_causal_model(tmp_path / "model", folder / "wiki.test.raw")
     for convention in ("gptq", "hf-stride", "lm-eval"):
         (result,) = lb.measure(f"transformers:{model}", folder, convention=convention)
-        assert result.checks == dict.fromkeys(LAWS, "")
+        assert result.checks == dict.fromkeys(INVARIANTS, "")
         assert result.tried is not None
         assert result.tried.places > 5
         assert result.tried.unit == "windows"
