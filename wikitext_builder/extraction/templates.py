@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError, RejectedError
@@ -46,6 +46,14 @@ LIST_MARKS = frozenset("*#:;")
 SHORT = 100  # characters of a call whose text is kept
 
 
+class Meaning(NamedTuple):
+    """What the name of a template leads to: a name that we know, its macro, or nothing on purpose."""
+
+    name: str
+    macro: Macro | None
+    removed: bool
+
+
 class TemplateReader:
     """Reads the template calls of one page. Called with the parts between the bars and the whole call."""
 
@@ -69,6 +77,7 @@ class TemplateReader:
         self.left_out = left_out
         self.read_link = read_link
         self.known: dict[str, str] = {}  # the texts of short calls: pages repeat them
+        self.meanings: dict[str, Meaning] = {}
 
     def __call__(self, parts: list[Part], source: str) -> str:
         """The wikitext that a call stands for; a mark if it gives no text or is unknown."""
@@ -112,8 +121,7 @@ class TemplateReader:
             return self.read_link.is_picture(first)
         if ":" in first:
             return False
-        name = self.name_of(template_name(first))
-        return self.macro(name) is None and is_removed(name)
+        return self.meaning(template_name(first)).removed
 
     def function(self, call: str, parts: list[Part]) -> str:
         """The text of a parser function or variable.
@@ -136,16 +144,21 @@ class TemplateReader:
             return macro
         return self.macros.get(name)
 
-    def name_of(self, name: str) -> str:
-        """The name of the template that we know and that a name leads to; itself if there is none.
+    def meaning(self, name: str) -> Meaning:
+        """What a name leads to, looked up once per page.
 
         If no template has the name as it is written, its capitals do not count: the English Wikipedia has
         redirects such as `ILL`.
         """
-        name = self.redirects.get(name, name)
-        if self.macros is MACROS and self.macro(name) is None and not is_removed(name):
-            return folded_names().get(name.casefold(), name)
-        return name
+        if (meaning := self.meanings.get(name)) is None:
+            target = self.redirects.get(name, name)
+            macro = self.macro(target)
+            if self.macros is MACROS and macro is None and not is_removed(target):
+                target = folded_names().get(target.casefold(), target)
+                macro = self.macro(target)
+            meaning = Meaning(target, macro, macro is None and is_removed(target))
+            self.meanings[name] = meaning
+        return meaning
 
     def template(self, name: str, parts: list[Part], source: str) -> str:
         """The wikitext of a call of the template of this name."""
@@ -154,16 +167,15 @@ class TemplateReader:
 
     def knows(self, name: str) -> bool:
         """True if a template of this name has a macro, or gives no text on purpose."""
-        name = self.name_of(name)
-        return self.macro(name) is not None or is_removed(name)
+        _, macro, removed = self.meaning(name)
+        return removed or macro is not None
 
     def known_text(
         self, name: str, arguments: Callable[[], Mapping[str, str]], *, one_line: bool = True
     ) -> str | None:
         """The text of a template that `knows` accepts; None if the macro does not know these arguments."""
-        name = self.name_of(name)
-        macro = self.macro(name)
-        if macro is None and is_removed(name):
+        name, macro, removed = self.meaning(name)
+        if removed:
             return GONE if is_mark(name) else BOX
         if macro is None:
             return None
