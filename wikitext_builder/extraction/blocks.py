@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from wikitext_builder.extraction.markers import BLOCK, BOX, BREAK, GONE, SEAM, UNKNOWN, UNKNOWN_START
 from wikitext_builder.extraction.markup import replace_external_links
@@ -34,8 +33,7 @@ QUOTES = re.compile(r"('{2,})")
 ORDINARY_QUOTES = frozenset([2, 3, 5])  # lengths of runs that contain no apostrophe of the text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class Block(NamedTuple):
     """A heading or a paragraph (level 0)."""
 
     text: str
