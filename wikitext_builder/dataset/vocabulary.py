@@ -70,10 +70,19 @@ class Vocabulary:
 
 
 def read_token_lines(path: Path) -> Iterator[list[str]]:
-    """Yield the tokens of each line of a file: WikiText, or any text with tokens separated by spaces."""
+    """Yield the tokens of each line of a file: WikiText, or any text with tokens separated by spaces.
+
+    `<eos>` stands for the end of a line: in a file it would count twice.
+    """
     try:
-        with path.open(encoding="utf-8", newline="\n") as file:
-            for line in file:
-                yield line.split()
+        with path.open(encoding="utf-8-sig", newline="\n") as file:  # some editors begin a file with U+FEFF
+            for number, line in enumerate(file, start=1):
+                tokens = line.split()
+                if EOS in line and EOS in tokens:
+                    raise BuilderError(
+                        f"{path}, line {number}: {EOS} as a token; expected a text without it, because each"
+                        " line ends in one: remove it"
+                    )
+                yield tokens
     except (OSError, UnicodeDecodeError) as error:
         raise BuilderError(f"{path}: {error}; expected a token file in UTF-8") from error

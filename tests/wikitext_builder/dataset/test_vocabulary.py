@@ -52,6 +52,19 @@ def test_a_line_ends_at_a_newline_alone(tmp_path: Path) -> None:
     assert list(read_token_lines(tmp_path / "train")) == [["a", "b"], ["c", "d"]]
 
 
+def test_a_written_end_of_a_line_would_count_twice_and_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "train").write_text("a b\nc <eos>\n", encoding="utf-8")
+    with pytest.raises(BuilderError, match="train, line 2: <eos> as a token; expected a text without it"):
+        list(read_token_lines(tmp_path / "train"))
+    (tmp_path / "train").write_text("a<eos>\n", encoding="utf-8")
+    assert list(read_token_lines(tmp_path / "train")) == [["a<eos>"]]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path: Path) -> None:
+    (tmp_path / "train").write_text("a b\n\ufeffa\n", encoding="utf-8-sig")
+    assert list(read_token_lines(tmp_path / "train")) == [["a", "b"], ["\ufeffa"]]
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b" caf\xe9 \n")
     for name in ("latin", "absent"):
