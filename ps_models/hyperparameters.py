@@ -91,7 +91,7 @@ class TrainingConfig:
     stride: Size = 100  # k1 of Algorithm 1; 1 in the paper, about 40 times slower; docs/notes.md
     random_strides: bool = False  # drawn around `stride`, see `random_ends`; learning rate in proportion
     bptt: Size = 100  # L of section 5.2: each loss looks back on L outputs; 1: plain segments of `stride`
-    optimizer: str = "sgd"  # a class of torch.optim in lower case, see `training.optimizers`
+    optimizer: str = "sgd"  # a class of torch.optim in lower case; muon has AdamW beside it
     optimizer_options: Mapping[str, Any] = field(default_factory=dict)  # such as {"momentum": 0.9}
     learning_rate: Amount = 1.0  # Zaremba et al. (2014), section 4.1; the paper does not say
     weight_decay: Amount = 0.0  # the optimizer's weight_decay, with torch's meaning

@@ -139,7 +139,10 @@ def set_up(case: Case, text: Tensor, words: Vocabulary, device: torch.device) ->
     rows = to_rows(text, training.batch_size)
     model.to(device)
     compiled = case.way == "compiled"
-    return model, Training(model, rows, training, device=device, world=ONE_PROCESS, compiled=compiled)
+    run = Training(
+        *(model, rows, training), vocab_size=len(words), device=device, world=ONE_PROCESS, compiled=compiled
+    )
+    return model, run
 
 
 def update_row(bench: Bench, case: Case) -> list[Row]:

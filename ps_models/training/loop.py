@@ -99,7 +99,13 @@ def run_training(
             " another --out"
         )
     rows = to_rows(data.stream, config.batch_size)
-    run = Training(model, rows, config, device=torch.device(device), world=world, compiled=compiled)
+    run = Training(
+        *(model, rows, config),
+        vocab_size=len(data.template.vocabulary),
+        device=torch.device(device),
+        world=world,
+        compiled=compiled,
+    )
     lengths = None
     if resume is not None and resume.training is not None:
         load_weights(model, resume.weights)
@@ -188,7 +194,7 @@ class _Session:
         self.last_clock = _training_clock(run.device)
         for chunk, targets in run.chunks():
             rate = epoch_rate * self._factor()
-            set_learning_rate(run.optimizer, rate)
+            set_learning_rate(run.optimizers, rate)
             self.unread.append((run.update(chunk, targets), targets, rate))
             self._after_update()
         if self.unread:
@@ -277,7 +283,7 @@ class _Session:
                     "updates": position.update,
                     "train_perplexity": _perplexity(position.nats / position.targets),
                     "valid_perplexity": _perplexity(loss),
-                    "learning_rate": run.optimizer.param_groups[0]["lr"],
+                    "learning_rate": run.learning_rate,
                     "training_seconds": round(position.seconds, 3),
                 }
             )

@@ -18,7 +18,7 @@ from ps_models.errors import ModelError
 from ps_models.hyperparameters import TrainingConfig, averaging_starts, finished
 from ps_models.language_model import AnyState, join_states, map_state, tensors_of
 from ps_models.signature import Score
-from ps_models.training.optimizers import load_optimizer, make_optimizer, set_learning_rate
+from ps_models.training.optimizers import load_optimizer, make_optimizers, set_learning_rate
 
 NORM_BLOCK = 1024  # numbers whose squares are summed in float32
 Whole = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -71,7 +71,7 @@ class ChunkLoss(nn.Module):
 
 
 class Training:
-    """A run in progress: model, optimizer, hidden state, position, and the average of the weights.
+    """A run in progress: model, optimizers, hidden state, position, and the average of the weights.
 
     Attributes:
         averages: The weights' averages, which replace them at evaluation; empty before averaging begins.
@@ -84,6 +84,7 @@ class Training:
         rows: Rows,
         config: TrainingConfig,
         *,
+        vocab_size: int,
         device: torch.device,
         world: DistributedContext,
         compiled: bool = False,
@@ -93,7 +94,7 @@ class Training:
         self.rows = rows.of_rank(world.rank, world.size).to(device)
         self.all_rows = rows
         self.loss = world.wrapped(ChunkLoss(model))
-        self.optimizer = make_optimizer(model, config)
+        self.optimizers = make_optimizers(model, config, vocab_size)
         self.averages: dict[nn.Parameter, Tensor] = self._copies() if config.ema else {}
         self.averaged = 0
         self.position = Position()
@@ -106,21 +107,28 @@ class Training:
         """True on a CPU, where numbers can be read without waiting."""
         return self.device.type == "cpu"
 
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate of the next update."""
+        rate: float = self.optimizers[0].param_groups[0]["lr"]
+        return rate
+
     def update(self, chunk: Chunk, targets: int) -> Tensor:
         """Train on a chunk of this process's rows, without waiting for the device.
 
         `targets` are those of all processes. Returns two numbers for `read`, on the device and possibly not
         computed yet: the summed nats of this process's targets, and the gradient's norm before clipping.
         """
-        self.optimizer.zero_grad(set_to_none=True)
+        self.model.zero_grad(set_to_none=True)
         nats = self._add_gradients(chunk, targets)
         norm = gradient_norm(self.model.parameters())
         nn.utils.clip_grads_with_norm_(self.model.parameters(), self.config.clip or math.inf, norm)
-        rate = self.optimizer.param_groups[0]["lr"]
+        rate = self.learning_rate
         length = chunk.scored / self.config.stride if self.config.random_strides else 1.0
-        set_learning_rate(self.optimizer, rate * length)
-        self.optimizer.step()
-        set_learning_rate(self.optimizer, rate)
+        set_learning_rate(self.optimizers, rate * length)
+        for optimizer in self.optimizers:
+            optimizer.step()
+        set_learning_rate(self.optimizers, rate)
         if self.averages:
             self.averaged += 1
             share = 1 - self.config.ema if self.config.ema else 1 / self.averaged
@@ -196,7 +204,7 @@ class Training:
         return {
             "config": asdict(self.config),
             "position": asdict(self.position),
-            "optimizer": self.optimizer.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "processes": self.world.gathered(process),
             "averages": [average.cpu() for average in self.averages.values()],
             "averaged": self.averaged,
@@ -218,7 +226,8 @@ class Training:
             for average, saved in zip(self.averages.values(), snapshot["averages"], strict=True):
                 average.copy_(_same_form(saved, average))
         self.averaged = msgspec.convert(snapshot["averaged"], Whole)
-        load_optimizer(self.optimizer, snapshot["optimizer"], self.config)
+        for optimizer, saved in zip(self.optimizers, snapshot["optimizers"], strict=True):
+            load_optimizer(optimizer, saved, self.config)
         self.position = position
         initial = self._initial_state()
         pairs = zip(process["state"], tensors_of(initial), strict=True)

@@ -138,7 +138,10 @@ def _tiny() -> Training:
     model.load_state_dict(_start())
     rows = to_rows(torch.zeros(40, dtype=torch.int64), 2)
     return Training(
-        model, rows, TrainingConfig(batch_size=2, epochs=1), device=torch.device("cpu"), world=ONE_PROCESS
+        *(model, rows, TrainingConfig(batch_size=2, epochs=1)),
+        vocab_size=CONFIG["vocab_size"],
+        device=torch.device("cpu"),
+        world=ONE_PROCESS,
     )
 
 

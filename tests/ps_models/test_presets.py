@@ -128,6 +128,7 @@ WRONG_SETTINGS = (
         "pointer_rate=0.04 optimizer=adamw",
         r"=0\.04 with .*=adamw.*use pointer_rate=1",
     ),
+    ("pointer-sentinel-lstm", "pointer_rate=0.04 optimizer=muon", "=muon.*use pointer_rate=1"),
     ("transformer", "hidden_size=12 heads=5", "heads=5"),
 )
 

@@ -90,6 +90,7 @@ def test_an_update_minimises_the_mean_of_the_nats_and_the_penalty(loss, random_s
         model,
         to_rows(torch.randint(V, (ROWS * TIME * 9,)), ROWS),
         config,
+        vocab_size=V,
         device=torch.device("cpu"),
         world=ONE_PROCESS,
     )
@@ -103,4 +104,4 @@ def test_an_update_minimises_the_mean_of_the_nats_and_the_penalty(loss, random_s
     for parameter, old, grad in zip(model.parameters(), before, expected, strict=True):
         torch.testing.assert_close(parameter.grad, grad)
         torch.testing.assert_close(parameter.detach(), old - 0.5 * chunk.scored / TIME * grad)
-    assert run.optimizer.param_groups[0]["lr"] == 0.5
+    assert run.learning_rate == 0.5

@@ -10,10 +10,11 @@ import pytest
 import torch
 from torch import nn
 
-from ps_models.configs import make_configs
+from ps_models.configs import make_configs, make_model
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import Schedule, TrainingConfig, averaging_starts, finished, learning_rate
-from ps_models.training.optimizers import OPTIMIZERS, UNUSABLE, load_optimizer, make_optimizer
+from ps_models.training.optimizers import OPTIMIZERS, UNUSABLE, load_optimizer, make_optimizers
+from tests.ps_models.training.test_update import TINY
 
 NAN = float("nan")
 
@@ -64,20 +65,24 @@ def test_rate_end_and_averaging_follow_validation_as_in_the_papers():
     assert faults == []
 
 
+VOCAB_SIZE = 9
+
+
 def trained(name, steps=3, **settings):
-    """A layer after some steps, with its optimizer and configuration."""
+    """A layer after some steps, with its optimizers and configuration."""
     torch.manual_seed(1)
     model, config = nn.Linear(3, 3), TrainingConfig(optimizer=name, learning_rate=0.01, **settings)
-    optimizer = make_optimizer(model, config)
+    optimizers = make_optimizers(model, config, VOCAB_SIZE)
     for _ in range(steps):
-        step(model, optimizer)
-    return model, config, optimizer
+        step(model, optimizers)
+    return model, config, optimizers
 
 
-def step(model, optimizer):
-    optimizer.zero_grad()
+def step(model, optimizers):
+    model.zero_grad()
     model(torch.ones(3)).square().sum().backward()
-    optimizer.step()
+    for optimizer in optimizers:
+        optimizer.step()
 
 
 def test_all_classes_of_torch_are_tried():
@@ -87,33 +92,39 @@ def test_all_classes_of_torch_are_tried():
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_a_saved_state_continues_as_if_it_had_not_been_saved(name):
-    model, config, optimizer = trained(name)
+    model, config, optimizers = trained(name)
     restored = copy.deepcopy(model)
-    other = make_optimizer(restored, config)
-    load_optimizer(other, copy.deepcopy(optimizer.state_dict()), config)
+    new_optimizers = make_optimizers(restored, config, VOCAB_SIZE)
+    for new_optimizer, optimizer in zip(new_optimizers, optimizers, strict=True):
+        load_optimizer(new_optimizer, copy.deepcopy(optimizer.state_dict()), config)
     for _ in range(3):
-        step(model, optimizer)
-        step(restored, other)
+        step(model, optimizers)
+        step(restored, new_optimizers)
     assert torch.equal(model.weight, restored.weight)
+    assert torch.equal(model.bias, restored.bias)
 
 
 @pytest.mark.parametrize(
     ("name", "settings"),
-    [("sgd", ("momentum=0.9", "nesterov=yes")), ("Adam", ("amsgrad=yes", "betas=0.8,0.9"))],
+    [
+        ("sgd", ("momentum=0.9", "nesterov=yes")),
+        ("Adam", ("amsgrad=yes", "betas=0.8,0.9")),
+        ("muon", ("momentum=0.9", "nesterov=no", "betas=0.8,0.9")),  # betas are AdamW's
+    ],
 )
 def test_options_of_an_optimizer_are_set_and_saved_as_json(name, settings):
     _, config = make_configs("lstm", None, [f"optimizer={name}", *settings], 9)
-    optimizer = make_optimizer(nn.Linear(2, 2), config)
+    optimizers = make_optimizers(nn.Linear(2, 2), config, VOCAB_SIZE)
     assert config.optimizer_options
-    (group,) = optimizer.param_groups
-    used = {name: group[name] for name in config.optimizer_options}
+    groups = [optimizer.param_groups[0] for optimizer in optimizers]
+    used = {name: group[name] for group in groups for name in config.optimizer_options if name in group}
     assert json.loads(json.dumps(used)) == config.optimizer_options
     assert config.optimizer == name.lower()
     assert TrainingConfig(**json.loads(json.dumps(asdict(config)))) == config
 
 
 REFUSED = (
-    ({"optimizer": "muon"}, "optimizer=muon: expected "),
+    ({"optimizer": "muons"}, "optimizer=muons: expected "),
     ({"optimizer_options": {"nesterov": True}}, "sgd nesterov=True: Nesterov momentum requires"),
     ({"optimizer": "adam", "optimizer_options": {"betas": [0.9]}}, r"adam betas=\[0.9\]: list index"),
     ({"optimizer": "rprop", "weight_decay": 0.1}, "weight_decay=0.1: Rprop has none"),
@@ -123,7 +134,7 @@ REFUSED = (
 @pytest.mark.parametrize(("settings", "message"), REFUSED)
 def test_what_an_optimizer_refuses_is_an_error_of_ours(settings, message):
     with pytest.raises(ModelError, match=message):
-        make_optimizer(nn.Linear(2, 2), TrainingConfig(**settings))
+        make_optimizers(nn.Linear(2, 2), TrainingConfig(**settings), VOCAB_SIZE)
 
 
 STATE, GROUP = ("state", 0), ("param_groups", 0)
@@ -147,18 +158,18 @@ STATE, GROUP = ("state", 0), ("param_groups", 0)
     ],
 )
 def test_a_state_that_is_not_of_this_optimizer_is_refused(place, change, found):
-    model, config, optimizer = trained("adamw")
+    model, config, (optimizer,) = trained("adamw")
     part = saved = optimizer.state_dict()
     for key in place:
         part = part[key]
     part |= change
     with pytest.raises((KeyError, ValueError), match=found):
-        load_optimizer(make_optimizer(model, config), saved, config)
+        load_optimizer(make_optimizers(model, config, VOCAB_SIZE)[0], saved, config)
 
 
 def test_a_repeated_number_in_a_state_has_memory_of_its_own():
     """It has the right shape, and a fused step would read beyond its one number."""
-    model, config, optimizer = trained("adamw")
+    model, config, (optimizer,) = trained("adamw")
     saved = optimizer.state_dict()
     saved["state"][0]["exp_avg"] = torch.zeros(1).expand(3, 3)
     load_optimizer(optimizer, saved, config)
@@ -168,7 +179,7 @@ def test_a_repeated_number_in_a_state_has_memory_of_its_own():
 
 def test_options_are_those_of_the_settings_whatever_a_checkpoint_says():
     """Also where steps are counted: a run from a GPU resumes on a CPU."""
-    model, config, optimizer = trained("adamw", weight_decay=0.5, decayed="all")
+    model, config, (optimizer,) = trained("adamw", weight_decay=0.5, decayed="all")
     saved = optimizer.state_dict()
     saved["param_groups"][0] |= {"weight_decay": 7.0, "maximize": True, "capturable": True, "lr": 0.25}
     load_optimizer(optimizer, saved, config)
@@ -185,15 +196,84 @@ def test_only_matrices_decay_unless_all_are_asked_for():
             self.words, self.linear = torch.nn.Embedding(5, 3), torch.nn.Linear(3, 5)
             self.tied = torch.nn.Linear(3, 5, bias=False)
             self.tied.weight = self.words.weight
+            self.bias = torch.nn.Parameter(torch.ones(2, 3))  # of two layers
 
     model = Small()
     before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
     config = TrainingConfig(optimizer="adamw", learning_rate=0.1, weight_decay=0.5)
     for chosen, wanted in ((config, {"linear.weight"}), (replace(config, decayed="all"), {*before})):
         model.load_state_dict(before, strict=False)
-        optimizer = make_optimizer(model, chosen)
+        (optimizer,) = make_optimizers(model, chosen, VOCAB_SIZE)
         for weight in model.parameters():
             weight.grad = torch.zeros_like(weight)
         optimizer.step()
         changed = {name for name, weight in model.named_parameters() if not torch.equal(weight, before[name])}
         assert changed == wanted
+
+
+class UntiedModel(nn.Module):
+    """A user's model, with a softmax of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.hidden, self.output = nn.Embedding(20, 4), nn.Linear(4, 4), nn.Linear(4, 20)
+
+
+LSTM_MATRICES = {"layers.0.weight_ih", "layers.0.weight_hh"}
+HIDDEN = (  # a model, its settings, and the matrices that Muon has; AdamW has stacks of matrices
+    ("awd-lstm", (), LSTM_MATRICES | {"layers.1.weight_ih", "layers.1.weight_hh"}),
+    (
+        "char-cnn",
+        (),
+        {f"lstm.{name}" for name in LSTM_MATRICES}
+        | {f"words.highways.{layer}.{part}.weight" for layer in (0, 1) for part in ("transform", "gate")},
+    ),
+    ("lstm", (), LSTM_MATRICES),
+    ("lstm", ("cutoffs=5,9",), LSTM_MATRICES),
+    ("pointer-sentinel-lstm", (), {f"lstm.{name}" for name in LSTM_MATRICES} | {"query.weight"}),
+    ("rhn", (), {"weight_input"}),
+    ("rnn-lda", (), {"recurrent.weight", "topics.weight"}),
+    (
+        "transformer",
+        (),
+        {f"layers.0.{part}.weight" for part in ("query", "key_value", "output", "up", "down")},
+    ),
+    ("UntiedModel", (), {"hidden.weight"}),
+)
+
+
+@pytest.mark.parametrize(("name", "more", "hidden"), HIDDEN)
+def test_muon_has_hidden_matrices_and_adamw_has_all_other_weights(name, more, hidden):
+    if name == "UntiedModel":
+        model: nn.Module = UntiedModel()
+    else:
+        model = make_model(name, make_configs(name, None, ("hidden_size=8", *TINY[name], *more), 20)[0])
+    names = {weight: name for name, weight in model.named_parameters()}
+    muon, adamw = (
+        {names[weight] for group in optimizer.param_groups for weight in group["params"]}
+        for optimizer in make_optimizers(model, TrainingConfig(optimizer="muon", weight_decay=0.1), 20)
+    )
+    assert muon == hidden
+    assert adamw == {*names.values()} - hidden
+
+
+def test_muon_is_refused_where_no_weight_is_a_hidden_matrix():
+    model = make_model("sum-product-network", make_configs("sum-product-network", None, (), 20)[0])
+    with pytest.raises(ModelError, match=r"optimizer=muon: .* but SumProductNetwork has none; use adamw"):
+        make_optimizers(model, TrainingConfig(optimizer="muon"), 20)
+
+
+@pytest.mark.parametrize("shape", [(40, 10), (10, 40)])
+def test_a_step_of_muon_is_as_strong_in_all_directions_and_as_large_as_adamws(shape):
+    """Its root mean square is 0.2 of the rate, whatever the shape; Liu et al. (2025), section 2.2."""
+    torch.manual_seed(1)
+    layer = nn.Linear(*shape[::-1])
+    before = layer.weight.detach().clone()
+    muon, _ = make_optimizers(layer, TrainingConfig(optimizer="muon", learning_rate=0.01), VOCAB_SIZE)
+    left, _, right = torch.linalg.svd(torch.randn(shape), full_matrices=False)
+    layer.weight.grad = left @ torch.logspace(-1, 0, 10).diag() @ right
+    muon.step()
+    moved = before - layer.weight.detach()
+    assert moved.square().mean().sqrt().item() == pytest.approx(0.2 * 0.01, rel=0.2)
+    strengths = torch.linalg.svdvals(moved)
+    assert strengths.max() < 2 * strengths.min()  # those of the gradient differ tenfold

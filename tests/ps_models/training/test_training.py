@@ -77,6 +77,7 @@ def run(finished, tmp_path):
 
 AWD = ("embedding_size=6", "random_strides=yes", "loss=token")
 NO_DROPOUT = ("type_dropout=0", "weight_dropout=0", *QUIET[:-1])
+MUON = ("optimizer=muon", "learning_rate=0.01", "weight_decay=0.1", "micro_batch=3", "ema=0.9")
 OPTIMIZED = ("hidden_size=4", "epochs=5", "stride=20", "patience=0")
 AVERAGED = ("averaging_interval=1", "epochs=6", "patience=0", "learning_rate=20")
 RESUMED = {  # a model, its settings, and where its run is stopped; below 0, updates before its end
@@ -90,6 +91,7 @@ RESUMED = {  # a model, its settings, and where its run is stopped; below 0, upd
     "decay of all": ("lstm", ("decayed=all", "optimizer=adamw", "weight_decay=0.1"), (5, -3)),
     "parts of a batch": ("lstm", ("micro_batch=3", "layer_dropout=0.2"), (5, -3)),
     "precision": ("lstm", ("precision=auto",), (5, -3)),
+    "muon": (MODELS[1], (*MUON, "schedule=cosine", "warmup=3", "layer_dropout=0.2"), (5, -3)),
     "sgd": ("lstm", (*OPTIMIZED, "optimizer=sgd", "averaging_interval=1", "learning_rate=9"), (4, -3)),
     "rmsprop": ("lstm", (*OPTIMIZED, "optimizer=rmsprop", "momentum=0.5", "centered=yes"), (4, -3)),
     **{
@@ -233,6 +235,7 @@ def test_ctrl_c_saves_and_says_how_to_resume(tiny_dataset, tmp_path, number):
         # Three passes per update in one process, and two in the other.
         ("lstm", (*QUIET, "batch_size=5", "micro_batch=1", "schedule=cosine", "warmup=3", "ema=0.5")),
         ("pointer-sentinel-lstm", (*QUIET, "batch_size=5", "micro_batch=1", "pointer_loss=0.5")),
+        ("pointer-sentinel-lstm", (*QUIET, *MUON, "batch_size=5")),
     ],
 )
 def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path, model, more):
@@ -247,7 +250,8 @@ def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path, m
     assert [update for update, _ in one] == [update for update, _ in two]
     torch.testing.assert_close([loss for _, loss in one], [loss for _, loss in two], rtol=1e-5, atol=1e-5)
     weights = [read_checkpoint(tmp_path / name).weights for name in ("one", "two")]
-    torch.testing.assert_close(*weights, rtol=1e-4, atol=1e-5)
+    # Muon makes a step of normal size also of directions whose gradient is only rounding.
+    torch.testing.assert_close(*weights, rtol=1e-4, atol=0.005 if "optimizer=muon" in more else 1e-5)
     assert read_checkpoint(tmp_path / "two").sessions[-1].endswith(", 2 processes")
 
 
@@ -457,10 +461,11 @@ def other_states(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[An
 
 
 FORGED: tuple[Any, ...] = (
-    *({name: None} for name in ("config", "position", "optimizer", "processes", "logs")),
+    *({name: None} for name in ("config", "position", "optimizers", "processes", "logs")),
     {"position": {"update": 3}},
     {"position": {"losses": (), "wings": 2}},
-    {"optimizer": {"state": {}}},
+    {"optimizers": [{"state": {}}]},
+    {"optimizers": []},
     {"processes": [{}]},
     {"processes": [{"state": [], "rng": torch.get_rng_state()}]},
     {"processes": 1},

@@ -63,7 +63,8 @@ def training(model, config, device="cpu", more=(), **options):
     torch.manual_seed(1)
     made = make_model(model, make_configs(model, None, ("hidden_size=8", *more), 20)[0]).to(device).train()
     rows = to_rows(torch.randint(20, (60,)), config.batch_size)
-    return Training(made, rows, config, device=torch.device(device), world=ONE_PROCESS, **options)
+    options |= {"vocab_size": 20, "device": torch.device(device), "world": ONE_PROCESS}
+    return Training(made, rows, config, **options)
 
 
 class Watched(TorchDispatchMode):
@@ -104,17 +105,35 @@ def test_every_model_is_tried():
     assert MODELS.keys() == TINY.keys()
 
 
+OPTIMIZERS = {
+    *(
+        preset.training.get("optimizer", "sgd")
+        for kind in pm.list_models().values()
+        for preset in kind.values()
+    ),
+    "muon",
+}
+WATCHED = [  # a model, its settings, and those of its training
+    *((model, (), {}) for model in TINY),
+    *((model, more, {}) for model, more in SAMPLED),
+    *(("pointer-sentinel-lstm", (), {"optimizer": name, "ema": 0.9}) for name in sorted(OPTIMIZERS)),
+    *(("rhn", (), {"optimizer": name, "averaging_interval": 1}) for name in sorted(OPTIMIZERS)),
+]
+
+
 @pytest.mark.usefixtures("no_autocast_of_meta")
-@pytest.mark.parametrize(("model", "more"), [*((one, ()) for one in TINY), *SAMPLED])
-def test_an_update_neither_waits_for_its_device_nor_makes_a_tensor_elsewhere(model, more):
-    config = TrainingConfig(batch_size=4, stride=3, bptt=6, weight_decay=0.01)
+@pytest.mark.parametrize(("model", "more", "options"), WATCHED)
+def test_an_update_neither_waits_for_its_device_nor_makes_a_tensor_elsewhere(model, more, options):
+    config = TrainingConfig(batch_size=4, stride=3, bptt=6, weight_decay=0.01, **options)
     run, watched = training(model, config, device="meta", more=(*TINY[model], *more)), Watched()
+    run.position = replace(run.position, losses=(4.0, 5.0, 6.0))  # the mean of the weights begins
     for watching in (nullcontext(), watched):  # without, too: torch avoids to wait where it is watched
         with watching:
+            run.next_epoch()
             for chunk, targets in run.chunks():
                 run.update(chunk, targets)
-            run.next_epoch()
     assert watched.elsewhere == []
+    assert bool(run.averaged) is any(name in options for name in ("ema", "averaging_interval"))
 
 
 @pytest.mark.parametrize("model", SAMPLING)
