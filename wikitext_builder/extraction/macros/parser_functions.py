@@ -25,7 +25,6 @@ MODULES_WITHOUT_TEXT = re.compile(
 )
 TAG = re.compile(r"[\w-]+")
 INTEGER = re.compile(r"[-+]?[0-9]{1,4}")
-NUMBERS_OF_NAMESPACES = {"0": "", "file": "6", "image": "6", "template": "10", "category": "14"}
 QUOTED = re.compile(r"\A[\"'](.*)[\"']\Z", re.DOTALL)  # a value of an attribute
 
 
@@ -161,19 +160,6 @@ def title_parts(a: Arguments) -> str:
     return "/".join(parts[: count or None])
 
 
-def namespace_name(a: Arguments) -> str:
-    """Return the name of the namespace of articles, pictures, templates or categories."""
-    language = a.context.language
-    names = {
-        "": ("",),
-        "6": language.file_namespaces,
-        "10": language.template_namespaces,
-        "14": language.category_namespaces,
-    }
-    number = NUMBERS_OF_NAMESPACES.get(a.first.lower(), a.first)
-    return names[number][0] if number in names else unknown(a)
-
-
 def address(a: Arguments) -> str:
     """Return a part of an address. No reader sees it: it only has to be one."""
     if CONTROLS.search(a.first):  # a mark, such as that of an unknown call
@@ -226,7 +212,7 @@ PARSER_FUNCTIONS: dict[str, Function] = {
     "plural": plural,
     "padleft": lambda a: _padding(a) + a.first,
     "padright": lambda a: a.first + _padding(a),
-    "ns": namespace_name,
+    "ns": lambda a: "" if a.first in {"", "0"} else unknown(a),
     "#titleparts": title_parts,
     **dict.fromkeys(["urlencode", "anchorencode"], address),
     **dict.fromkeys(
