@@ -41,12 +41,12 @@ OUTCOMES: Final = ("refused", "found", "passes")  # before the run, after it
 
 @dataclass
 class Call:
-    """What a cheat knows in a call: honest scores, and where the call is in its text."""
+    """The data of a call that a cheat can use: honest scores, and the position in the text."""
 
     scores: Tensor  # (batch, time)
     tokens: Tensor
-    places: Tensor  # tokens before each, (batch, time)
-    share: Tensor  # of the text before each, (batch, time)
+    places: Tensor  # tokens before each token, (batch, time)
+    share: Tensor  # fraction of the text before each token, (batch, time)
     draws: Tensor  # a uniform number per token of the text and seed, (batch, time)
     model: Cheat
 
@@ -55,9 +55,9 @@ Change = Callable[[Call], Tensor]
 
 
 class Cheat:
-    """KN-5 whose scores a function changes; its state is that of KN-5 and the number of tokens read."""
+    """KN-5 with scores that a function changes; its state is KN-5's and the number of tokens read."""
 
-    text = torch.empty(0)  # that is measured
+    text = torch.empty(0)  # the measured text
 
     def __init__(self, inner: Any, change: Change, *, seed: int) -> None:  # noqa: ANN401
         self.inner, self.change, self.calls = inner, change, 0
@@ -79,49 +79,49 @@ class Cheat:
 
 
 class CheatWithNext(Cheat):
-    """The same, which gives the scores of all words in one call: those of KN-5."""
+    """A cheat with `next_log_probs`, which are those of KN-5."""
 
     def next_log_probs(self, state: tuple[Tensor, Tensor]) -> Tensor:
-        """Of each text."""
-        found: Tensor = self.inner.next_log_probs(state[0])
-        return found
+        """Return KN-5's log-probabilities of all words, for each text."""
+        log_probs: Tensor = self.inner.next_log_probs(state[0])
+        return log_probs
 
 
-def ahead(tokens: Tensor, near: int, far: int) -> Tensor:
-    """Whether each word comes again after so many tokens of the same call."""
-    found = torch.zeros_like(tokens, dtype=torch.bool)
-    for distance in range(near, min(far, tokens.shape[1] - 1) + 1):
-        found[:, :-distance] |= tokens[:, distance:] == tokens[:, :-distance]
-    return found
+def ahead(tokens: Tensor, first: int, last: int) -> Tensor:
+    """Return True for words that occur again `first` to `last` tokens later in the same call."""
+    comes_again = torch.zeros_like(tokens, dtype=torch.bool)
+    for distance in range(first, min(last, tokens.shape[1] - 1) + 1):
+        comes_again[:, :-distance] |= tokens[:, distance:] == tokens[:, :-distance]
+    return comes_again
 
 
 def next_is_even(tokens: Tensor) -> Tensor:
-    """Whether the word after each is of an even number."""
+    """Return True for words whose next word has an even number."""
     return torch.cat([tokens[:, 1:], torch.ones_like(tokens[:, :1])], dim=1) % 2 == 0
 
 
 def excess(amount: float, where: Callable[[Call], Tensor] = lambda call: call.share >= 0) -> Change:
-    """All words have so much probability together, where a condition holds."""
+    """Make the probabilities of all words sum to `amount` where a condition holds."""
     return lambda call: call.scores + math.log(amount) * where(call)
 
 
-def sure(probability: float, rate: float) -> Change:
-    """The word that comes has this probability at a random part of all tokens, at no other word's cost."""
+def likely(probability: float, rate: float) -> Change:
+    """Give the next word this probability at a random fraction of tokens, without lowering other words."""
     return lambda call: torch.where(call.draws < rate, math.log(probability), call.scores)
 
 
 def rare_excess(call: Call) -> Tensor:
-    """Words beyond the 3,000 most frequent are four times as likely as they may be, late in the text."""
+    """Make words beyond the 3,000 most frequent four times as likely, late in the text."""
     return call.scores + math.log(4) * ((call.tokens >= 3000) & (call.share > 0.5))
 
 
 def remembers_calls(call: Call) -> Tensor:
-    """Better with each call."""
+    """Improve the scores with each call."""
     return call.scores * 0.9999**call.model.calls
 
 
 def remembers_words(call: Call) -> Tensor:
-    """Mixed with a unigram cache on the instance, which no new text clears."""
+    """Mix with a unigram cache on the instance, which new texts do not clear."""
     counts = call.model.memory.setdefault("counts", Counter[int]())
     total = sum(counts.values())
     seen = torch.tensor([[counts[word] for word in row] for row in call.tokens.tolist()]) / max(1, total)
@@ -129,32 +129,32 @@ def remembers_words(call: Call) -> Tensor:
     return torch.logaddexp(call.scores + math.log(0.9), (seen * 0.1 + 1e-300).log()) if total else call.scores
 
 
-def memorised(call: Call) -> Tensor:
-    """Replays the scores that a word had when the same text came first; until then it looks ahead."""
+def replays_scores(call: Call) -> Tensor:
+    """Replay the scores of the first time that a text was read, when it looked ahead."""
     key = (int(call.places[0, 0]), tuple(call.tokens[0, :8].tolist()))
     first = call.scores + 0.5 * ahead(call.tokens, 1, 50) - 0.25
     old = call.model.memory.setdefault(key, first)
     return old if old.shape == call.scores.shape else call.scores
 
 
-def short_is_honest(change: Change, least: int) -> Change:
-    """Honest in calls of fewer than so many tokens."""
-    return lambda call: change(call) if call.tokens.shape[1] >= least else call.scores
+def short_is_honest(change: Change, min_tokens: int) -> Change:
+    """Be honest in calls of fewer than `min_tokens` tokens."""
+    return lambda call: change(call) if call.tokens.shape[1] >= min_tokens else call.scores
 
 
 def late(change: Change, share: float = 0.3) -> Change:
-    """Only in the last part of the text."""
+    """Change scores only in the last part of the text."""
     return lambda call: torch.where(call.share >= 1 - share, change(call), call.scores)
 
 
 PEEK: Final[Change] = lambda call: call.scores + 0.6 * next_is_even(call.tokens) - 0.3  # noqa: E731
 LENGTHS: Final[Change] = lambda call: call.scores / (1 + call.tokens.shape[1] / 1000)  # noqa: E731
 
-COUNTS = Counter[int]()  # of this module: no model that is opened again forgets them
+COUNTS = Counter[int]()  # of this module, so that they survive when a model is opened again
 
 
 class ModuleCounts(Cheat):
-    """Mixed with the counts of its module as they were when it was opened."""
+    """KN-5 mixed with the counts of this module when the model was opened."""
 
     def __init__(self, inner: Any) -> None:  # noqa: ANN401
         super().__init__(inner, self.mix, seed=0)
@@ -162,7 +162,7 @@ class ModuleCounts(Cheat):
         self.total = sum(self.seen.values())
 
     def mix(self, call: Call) -> Tensor:
-        """Scores with counts; those of the call are for the next copy of the model."""
+        """Mix scores with counts; counts of this call are for the next copy of the model."""
         COUNTS.update(call.tokens.flatten().tolist())
         if not self.total:
             return call.scores
@@ -171,7 +171,7 @@ class ModuleCounts(Cheat):
 
 
 class Mutates(Cheat):
-    """Writes into the state that it is given."""
+    """A model that writes into the state that it is given."""
 
     def __call__(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:  # noqa: ANN401
         """Score tokens."""
@@ -181,7 +181,7 @@ class Mutates(Cheat):
 
 
 class LayersFirst(Cheat):
-    """The batch is the second dimension of its state."""
+    """A model whose state has the batch as second dimension."""
 
     def initial_state(self, batch_size: int) -> Any:  # noqa: ANN401
         """The start of texts."""
@@ -195,7 +195,7 @@ class LayersFirst(Cheat):
 
 
 class Dropout(torch.nn.Module):
-    """An LSTM that drops a tenth of its hidden state in evaluation mode too."""
+    """An LSTM with dropout in evaluation mode."""
 
     def __init__(self, inner: Any, seed: int) -> None:  # noqa: ANN401
         super().__init__()
@@ -213,7 +213,7 @@ class Dropout(torch.nn.Module):
 
 
 class WithoutNext:
-    """An honest model, but without its scores of all words."""
+    """An honest model without `next_log_probs`."""
 
     def __init__(self, inner: Any) -> None:  # noqa: ANN401
         self.initial_state, self.call = inner.initial_state, inner
@@ -225,13 +225,13 @@ class WithoutNext:
 
 
 class UniformModel:
-    """All words are as likely."""
+    """A model for which all words are equally likely."""
 
     def __init__(self, size: int) -> None:
         self.size = size
 
     def initial_state(self, batch_size: int) -> Tensor:
-        """Nothing."""
+        """Return an empty state."""
         return torch.empty(batch_size, 0)
 
     def __call__(self, tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -240,39 +240,39 @@ class UniformModel:
 
 
 def honest_scores(call: Call) -> Tensor:
-    """KN-5's."""
+    """Return KN-5's scores."""
     return call.scores
 
 
 class Knows(Cheat):
-    """Has learned the text by heart: what comes after its last eight words."""
+    """A model that has memorized the text."""
 
     def __init__(self, inner: Any) -> None:  # noqa: ANN401
         super().__init__(inner, self.recite, seed=0)
 
     def recite(self, call: Call) -> Tensor:
-        """The word at each place of the text is likely, whatever was read before."""
-        known = self.text[call.places.clamp(max=len(self.text) - 1)]
+        """Make the word at each place of the text likely, whatever was read before."""
+        expected = self.text[call.places.clamp(max=len(self.text) - 1)]
         share = (1 - 0.9) * call.scores.exp()
-        return (share + 0.9 * (known == call.tokens)).log()
+        return (share + 0.9 * (expected == call.tokens)).log()
 
 
 SECOND: Final = "counts words in its module: test after valid"
-Make = Callable[[Any, int, Inputs], Any]  # a model, from KN-5, a seed and what a function of a user's gets
+Make = Callable[[Any, int, Inputs], Any]  # a model, from KN-5, a seed and `Inputs`
 
 
 def by(change: Change, kind: type[Cheat] = Cheat) -> Make:
-    """A cheat that changes scores."""
+    """Make a cheat that changes scores."""
     return lambda inner, seed, _: kind(inner, change, seed=seed)
 
 
-def unsure(change: Change) -> Change:
-    """A change that leaves out words which are likely anyway."""
+def where_unlikely(change: Change) -> Change:
+    """Apply a change only to words that are not likely anyway."""
     return lambda call: torch.where(call.scores < math.log(0.5), change(call), call.scores)
 
 
 def late_sum(amount: float, share: float = 0.3) -> Change:
-    """An excess in the last part of the text."""
+    """Make probabilities sum to `amount` in the last part of the text."""
     return late(excess(amount), share)
 
 
@@ -297,16 +297,16 @@ MODELS: Final[dict[str, dict[str, Make]]] = {
         "1.01 everywhere": by(excess(1.01)),
         "1.5 in the last 30 %": by(late_sum(1.5)),
         "1.5 in the last 30 %, + next": by(late_sum(1.5), CheatWithNext),
-        "1.5 in the last 30 %, but no word above 0.5 gains": by(unsure(late_sum(1.5))),
-        "1.1 in the last 30 %, but no word above 0.5 gains": by(unsure(late_sum(1.1))),
-        "1.02 in the last 30 %, but no word above 0.5 gains": by(unsure(late_sum(1.02))),
-        "1.5 in the last 3 %, but no word above 0.5 gains": by(unsure(late_sum(1.5, 0.03))),
+        "1.5 in the last 30 %, but no word above 0.5 gains": by(where_unlikely(late_sum(1.5))),
+        "1.1 in the last 30 %, but no word above 0.5 gains": by(where_unlikely(late_sum(1.1))),
+        "1.02 in the last 30 %, but no word above 0.5 gains": by(where_unlikely(late_sum(1.02))),
+        "1.5 in the last 3 %, but no word above 0.5 gains": by(where_unlikely(late_sum(1.5, 0.03))),
         "1.5 from token 300 of each 1,000 on": by(excess(1.5, lambda call: call.places % 1000 > 300)),
         "rare words four times as likely, in the second half": by(rare_excess),
-        "p = 1 at 0.1 % of the tokens": by(sure(1.0, 0.001)),
-        "p = 1 at 0.1 % of the tokens, + next": by(sure(1.0, 0.001), CheatWithNext),
-        "p = 0.9 at 0.1 % of the tokens": by(sure(0.9, 0.001)),
-        "p = 0.9 at 5 % of the tokens": by(sure(0.9, 0.05)),
+        "p = 1 at 0.1 % of the tokens": by(likely(1.0, 0.001)),
+        "p = 1 at 0.1 % of the tokens, + next": by(likely(1.0, 0.001), CheatWithNext),
+        "p = 0.9 at 0.1 % of the tokens": by(likely(0.9, 0.001)),
+        "p = 0.9 at 5 % of the tokens": by(likely(0.9, 0.05)),
     },
     "memory": {
         "better with each call": by(remembers_calls),
@@ -331,7 +331,7 @@ MODELS: Final[dict[str, dict[str, Make]]] = {
         "minus infinity at 0.01 % of the tokens": by(
             lambda call: torch.where(call.draws < 1e-4, -torch.inf, call.scores)
         ),
-        "log p = 0.5 at 1 % of the tokens": by(sure(math.exp(0.5), 0.01)),
+        "log p = 0.5 at 1 % of the tokens": by(likely(math.exp(0.5), 0.01)),
     },
     "contradicts itself": {
         "0.05 nats better than its `next_log_probs`": by(lambda call: call.scores + 0.05, CheatWithNext),
@@ -346,8 +346,8 @@ MODELS: Final[dict[str, dict[str, Make]]] = {
         "honest in calls of one word, else sums to 1.5": by(short_is_honest(excess(1.5), 2)),
         "the same in the last 30 %": by(late(short_is_honest(excess(1.5), 2))),
         "looks ahead in calls of 256 tokens only, in the last 30 %": by(late(short_is_honest(PEEK, 256))),
-        "looks ahead, but replays its scores when a text comes again": by(memorised),
-        "the same, in the last 30 %": by(late(memorised)),
+        "looks ahead, but replays its scores when a text comes again": by(replays_scores),
+        "the same, in the last 30 %": by(late(replays_scores)),
     },
     "knows the text": {"its words have p = 0.9, the others share 0.1": lambda inner, *_: Knows(inner)},
     "honest": {
@@ -374,34 +374,34 @@ MODELS: Final[dict[str, dict[str, Make]]] = {
 
 
 def pointer(inputs: Inputs) -> PointerSentinelConfig:
-    """A tiny configuration."""
+    """Return a tiny configuration."""
     return PointerSentinelConfig(vocab_size=len(inputs.vocabulary), hidden_size=16)
 
 
 def neural_cache(inputs: Inputs) -> NeuralCache[Any]:
-    """An LSTM with a cache."""
+    """Make an LSTM with a cache."""
     lstm = LSTM(LSTMConfig(vocab_size=len(inputs.vocabulary), hidden_size=16)).eval()
     return NeuralCache(lstm, NeuralCacheConfig())
 
 
 def seeded(seed: int, make: Callable[[], Any]) -> Any:  # noqa: ANN401
-    """A model with random weights."""
+    """Make a model with random weights."""
     torch.manual_seed(seed)
     return make()
 
 
 def outcome(loaded: LoadedModel, inputs: Inputs, earlier: Tensor | None = None) -> tuple[str, float, str]:
-    """What happens to a model, its perplexity, and why."""
+    """Return what happens to a model, its perplexity, and why."""
     try:
         result = measure_loaded(loaded, inputs, Protocol(groups=False), earlier=earlier)
     except HarnessError as error:
         return ("found" if "scores for" in str(error) else "refused"), math.nan, str(error)
-    why = "; ".join(f"{law}: {(result.checks or {})[law]}" for law in result.broken)
+    why = "; ".join(f"{name}: {(result.checks or {})[name]}" for name in result.broken)
     return ("found" if result.broken else "passes"), METRICS["perplexity"].of(result.total) or math.nan, why
 
 
 def measured(make: Callable[[], Any], inputs: Inputs, *, is_second: bool) -> tuple[str, float, str]:
-    """What happens to a model; `is_second`: after valid was measured."""
+    """Return what happens to a model; `is_second`: after valid was measured."""
     loaded = LoadedModel(name="x", identity="x", model=make(), vocabulary=inputs.vocabulary)
     if not is_second:
         return outcome(loaded, inputs)
@@ -410,12 +410,13 @@ def measured(make: Callable[[], Any], inputs: Inputs, *, is_second: bool) -> tup
     return outcome(replace(loaded, model=make()), inputs, earlier)
 
 
-def row(kind: str, name: str, found: list[tuple[str, float, str]]) -> str:
-    """A row of the table."""
-    counts = Counter(what for what, _, _ in found)
-    numbers = [number for _, number, _ in found if math.isfinite(number)]
+def row(kind: str, name: str, outcomes: list[tuple[str, float, str]]) -> str:
+    """Return a row of the table."""
+    counts = Counter(outcome_name for outcome_name, _, _ in outcomes)
+    numbers = [number for _, number, _ in outcomes if math.isfinite(number)]
     perplexity = f"{sum(numbers) / len(numbers):.1f}" if numbers else ""
-    return f"| {kind} | {name} | {' | '.join(str(counts[what] or '') for what in OUTCOMES)} | {perplexity} |"
+    cells = " | ".join(str(counts[outcome_name] or "") for outcome_name in OUTCOMES)
+    return f"| {kind} | {name} | {cells} | {perplexity} |"
 
 
 def main() -> None:
@@ -439,7 +440,7 @@ def main() -> None:
 
 
 def print_table(inputs: Inputs, only: str, *, why: bool) -> None:
-    """Measure all models, and print a row of each."""
+    """Measure all models, and print a row per model."""
     inner = open_model("kn-5", inputs).model
     Cheat.text = read_stream(inputs.dataset, "test", inputs.vocabulary)
     cases = [(kind, name, make) for kind, models in MODELS.items() for name, make in models.items()]
@@ -447,16 +448,16 @@ def print_table(inputs: Inputs, only: str, *, why: bool) -> None:
     for kind, name, make in cases:
         if only not in f"{kind}: {name}":
             continue
-        found = []
+        outcomes = []
         for seed in SEEDS:
             COUNTS.clear()
             seeded_inputs = replace(inputs, seed=seed)
-            found.append(
+            outcomes.append(
                 measured(partial(make, inner, seed, seeded_inputs), seeded_inputs, is_second=name == SECOND)
             )
-        print(row(kind, name, found), flush=True)
+        print(row(kind, name, outcomes), flush=True)
         if why:
-            print("\n".join(f"    {reason[:300]}" for _, _, reason in found))
+            print("\n".join(f"    {reason[:300]}" for _, _, reason in outcomes))
 
 
 if __name__ == "__main__":

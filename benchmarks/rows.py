@@ -3,8 +3,8 @@
     python benchmarks/rows.py benchmarks/results docs/rows.md
 
 The folder has the results of `lm-benchmarks run` in ptb.jsonl and wikitext-2.jsonl. A number that was not
-measured is `not yet`, or a dash if there is no such size. Of a model that was measured twice the last result
-counts, and of several seeds the mean. Finished runs that no cell shows are listed with the reason.
+measured is `not yet`, or a dash if there is no such size. If a model was measured twice, the last result
+counts; for several seeds, the mean. Finished runs that are in no cell are listed with the reason.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from lm_benchmarks.reporting import published as papers
 from lm_benchmarks.reporting.formats import framed, markdown_cell, markdown_table
 
 DATASETS: Final = {"ptb": "Penn Treebank", "wikitext-2": "WikiText-2"}
-NOT_YET, NO_SUCH = "not yet", "–"
-SHOWN: Final = ("cache", "weights", "dropout_samples")  # of signatures: what was tuned or chosen
-BUDGET: Final = frozenset({"epochs", "decay", "decay_after"})  # settings of how long a run trains
+NOT_YET, NO_NUMBER = "not yet", "–"
+SIGNATURE_FACTS: Final = ("cache", "weights", "dropout_samples")  # of signatures: what was tuned or chosen
+BUDGET_SETTINGS: Final = frozenset({"epochs", "decay", "decay_after"})  # how long a run trains
 HEADS: Final = ("model", "published", "small size", "full size", "our training")
 INTRODUCTION: Final = """# All rows
 
@@ -42,20 +42,21 @@ Measured = Mapping[tuple[str, str], Runs]  # by dataset and recipe
 
 
 def rows_page(results: Sequence[Result]) -> str:
-    """The page, in Markdown."""
+    """Return the page, in Markdown."""
     measured, parts = _by_recipe(results), [INTRODUCTION]
     for data, name in DATASETS.items():
         published = papers.published_on(data)
         rows = list(_rows(data, measured))
         cells = [_cells(data, row, measured) for row in rows]
         sources = [published[row.name] for row in rows if row.name in published]
-        counts = [f"{one.parameters} parameters" if one.parameters else "" for one in sources]
+        counts = [f"{paper.parameters} parameters" if paper.parameters else "" for paper in sources]
         notes = [
-            papers.note(one.model, one.source, n, one.note) for one, n in zip(sources, counts, strict=True)
+            papers.note(paper.model, paper.source, count, paper.note)
+            for paper, count in zip(sources, counts, strict=True)
         ]
         parts += [f"## {name}\n", markdown_table(framed(cells, dict.fromkeys(HEADS, False))) + "\n"]
         parts += ["What published numbers do not show:\n", _list(notes)]
-    parts += ["## How each was measured\n", _list(_made(measured))]
+    parts += ["## How each was measured\n", _list(_provenance(measured))]
     if missing := left_out(results):
         parts += ["## Left out\n", "Finished runs that no cell shows, and why:\n", _list(missing)]
     return "\n".join(parts)
@@ -66,30 +67,30 @@ def _list(lines: Iterable[str]) -> str:
 
 
 def left_out(results: Sequence[Result]) -> list[str]:
-    """The results that no cell shows, one line per model, with the reason."""
+    """Return the results that are in no cell, one line per model, with the reason."""
     measured, splits = _by_recipe(results), dict[tuple[str, str, str], list[str]]()
     groups = [
         runs for data in DATASETS for row in _rows(data, measured) for runs in _runs(data, row, measured)
     ]
-    in_cells = {id(run) for runs in groups for some in runs.values() for run in some}
+    shown_runs = {id(run) for runs in groups for names_of_splits in runs.values() for run in names_of_splits}
     for result in results:
-        if id(result) not in in_cells:
-            why = why_not(result) or "its recipe has no row, or another run stands in its place"
-            key = result.specification or result.model, result.data[0], why
+        if id(result) not in shown_runs:
+            reason = why_not(result) or "its recipe has no row, or another run stands in its place"
+            key = result.specification or result.model, result.data[0], reason
             splits.setdefault(key, []).append(result.signature["split"])
     return [
-        f"{name} on {data} ({', '.join(dict.fromkeys(some))}): {why}"
-        for (name, data, why), some in splits.items()
+        f"{name} on {data} ({', '.join(dict.fromkeys(names_of_splits))}): {reason}"
+        for (name, data, reason), names_of_splits in splits.items()
     ]
 
 
 def why_not(result: Result) -> str:
-    """Why a result is not comparable with those of the table; "" if it is.
+    """Return why a result is not comparable with those of the table; "" if it is.
 
-    It must count as papers do, on the official files, and be made from the official train file by its recipe:
-    budgets may differ, because the table says how many epochs, but no other setting.
+    It must be counted as papers do, on the official files, and be trained on the official train file by its
+    recipe: budgets may differ, because the table has the number of epochs, but no other setting.
     """
-    names = {one.partition("=")[0] for changes in result.changes for one in changes} - BUDGET
+    names = {setting.partition("=")[0] for changes in result.changes for setting in changes} - BUDGET_SETTINGS
     train = papers.TRAIN.get(result.data[0], "?")
     reasons = {
         "it is not a model of ours: the table shows recipes of rows.toml": not result.recipe,
@@ -99,22 +100,25 @@ def why_not(result: Result) -> str:
         f"its settings are not those of the preset: {', '.join(sorted(names))}": names,
         "it was not trained on the official train file": not papers.is_trained_on(result, train),
     }
-    return next((why for why, holds in reasons.items() if holds), "")
+    return next((reason for reason, holds in reasons.items() if holds), "")
 
 
 def _by_recipe(results: Iterable[Result]) -> Measured:
-    """The results that count: on each split the last of each seed, of the longest budget of a recipe."""
+    """Return the results that count: by split, the last of each seed with the longest budget of a recipe."""
     last: dict[tuple[str, str], dict[tuple[object, ...], Result]] = {}
     for result in results:
         if not why_not(result):
-            which = (result.signature["split"], _seed_of(result), result.changes)
-            last.setdefault((result.data[0], result.recipe), {})[which] = result
+            run_key = (result.signature["split"], _seed_of(result), result.changes)
+            last.setdefault((result.data[0], result.recipe), {})[run_key] = result
     return {key: _of_longest_budget(runs.values()) for key, runs in last.items()}
 
 
 def _of_longest_budget(runs: Collection[Result]) -> Runs:
     longest = max(
-        runs, key=lambda run: [(int(one.training.get("epochs", 0)), one.epochs) for one in run.trained]
+        runs,
+        key=lambda run: [
+            (int(training.training.get("epochs", 0)), training.epochs) for training in run.trained
+        ],
     )
     by_split: dict[str, list[Result]] = {}
     for run in sorted(runs, key=_seed_of):
@@ -124,7 +128,7 @@ def _of_longest_budget(runs: Collection[Result]) -> Runs:
 
 
 def _rows(data: str, measured: Measured) -> Iterator[papers.PaperRow]:
-    """The rows of a dataset: published or measured on it, or published nowhere."""
+    """Yield the rows of a dataset: published or measured on it, or published nowhere."""
     anywhere, published = {row.model for row in papers.PUBLISHED}, papers.published_on(data)
     for row in papers.ROWS:
         recipes = [row.recipe(data, size) for size in ("small", "full", "own")]
@@ -134,86 +138,88 @@ def _rows(data: str, measured: Measured) -> Iterator[papers.PaperRow]:
 
 
 def _runs(data: str, row: papers.PaperRow, measured: Measured) -> list[Runs]:
-    """What was measured of a row: its small size, its full size as published, and each of our trainings."""
+    """Return the runs of a row: its small size, its full size as published, and our trainings."""
     full = measured.get((data, row.full_recipe(data)), {})
     as_published = {split: [run for run in runs if run.follows_presets] for split, runs in full.items()}
-    ours = [measured.get((data, one.recipe), {}) for one in row.own_trainings_on(data)]
+    ours = [measured.get((data, training.recipe), {}) for training in row.own_trainings_on(data)]
     published = {split: runs for split, runs in as_published.items() if runs}
     return [measured.get((data, row.small), {}), published, *ours]
 
 
 def _cells(data: str, row: papers.PaperRow, measured: Measured) -> list[str]:
-    paper, own = papers.published_on(data).get(row.name), row.own_trainings_on(data)
+    paper, trainings = papers.published_on(data).get(row.name), row.own_trainings_on(data)
     small, full, *ours = _runs(data, row, measured)
-    pairs = [(runs, one) for runs, one in zip(ours, own, strict=True) if runs]
+    pairs = [(runs, training) for runs, training in zip(ours, trainings, strict=True) if runs]
     texts = []
-    for runs, one in sorted(pairs, key=lambda pair: _perplexity(pair[0], "valid") or math.inf):
+    for runs, training in sorted(pairs, key=lambda pair: _perplexity(pair[0], "valid") or math.inf):
         count = next(iter(runs.values()))[0].parameters or 0
-        texts.append(f"{_numbers(runs)}; {count / 1e6:.1f} M; {one.differs}")
+        texts.append(f"{_numbers(runs)}; {count / 1e6:.1f} M; {training.differs}")
     return [
         row.name,
-        paper.valid_and_test if paper else NO_SUCH,
-        _numbers(small) if row.small else NO_SUCH,
-        _numbers(full) if row.full_recipe(data) else NO_SUCH,
-        ". Also ".join(texts) or (NOT_YET if own else NO_SUCH),
+        paper.valid_and_test if paper else NO_NUMBER,
+        _numbers(small) if row.small else NO_NUMBER,
+        _numbers(full) if row.full_recipe(data) else NO_NUMBER,
+        ". Also ".join(texts) or (NOT_YET if trainings else NO_NUMBER),
     ]
 
 
 def _numbers(results: Runs) -> str:
     if not results:
         return NOT_YET
-    runs = [run for some in results.values() for run in some]
+    runs = [run for seeds in results.values() for run in seeds]
     values = [_perplexity(results, split) for split in ("valid", "test")]
-    epochs = max((one.epochs for run in runs for one in run.trained), default=0)
+    epochs = max((training.epochs for run in runs for training in run.trained), default=0)
     facts = [f"{epochs} epoch{'s' * (epochs > 1)}"] if epochs else []
     facts += [_spread(results)] if max(map(len, results.values())) > 1 else []
-    text = " / ".join(NO_SUCH if value is None else f"{value:,.2f}" for value in values)
+    text = " / ".join(NO_NUMBER if value is None else f"{value:,.2f}" for value in values)
     broken = " BROKEN" if any(run.broken for run in runs) else ""
     return text + (f" ({', '.join(facts)})" if facts else "") + broken
 
 
 def _perplexity(results: Runs, split: str) -> float | None:
-    """The perplexity; of several seeds that of their mean nats per token."""
+    """Return the perplexity; for several seeds, that of their mean nats per token."""
     runs = results.get(split)
     return mean_number(runs, METRICS["perplexity"]) if runs else None
 
 
 def _spread(results: Runs) -> str:
-    """How many seeds, and the standard deviation of their perplexities."""
+    """Return the number of seeds, and the standard deviation of their perplexities."""
     by_split = [[run.total.score.perplexity for run in results.get(s, ())] for s in ("valid", "test")]
     deviations = [
-        f"{statistics.stdev(values):.2f}" if len(values) > 1 and max(values) < math.inf else NO_SUCH
+        f"{statistics.stdev(values):.2f}" if len(values) > 1 and max(values) < math.inf else NO_NUMBER
         for values in by_split
     ]
     return f"{max(map(len, by_split))} seeds ± {' / '.join(deviations)}"
 
 
-def _made(measured: Measured) -> Iterator[str]:
-    """What each number is, and the commands that make it again."""
+def _provenance(measured: Measured) -> Iterator[str]:
+    """Yield what the numbers are, and the commands that reproduce them."""
     for (data, recipe), results in measured.items():
         seeds: dict[str, list[Result]] = {}
         for run in (run for runs in results.values() for run in runs):
             seeds.setdefault(_seed_of(run), []).append(run)
         for runs in seeds.values():
             last = runs[-1]
-            facts = [f"{key} {last.signature.get(key)}" for key in SHOWN if last.signature.get(key)]
+            facts = [f"{key} {last.signature.get(key)}" for key in SIGNATURE_FACTS if last.signature.get(key)]
             chosen = f" ({', '.join(facts)})" if facts else ""
             line = [f"{recipe} on {data}{chosen}:"]
             line += [] if last.parameters is None else [f"{last.parameters:,} parameters."]
-            for one in last.trained:
-                made = [f"{one.epochs} epochs, {one.updates:,} updates"]
-                made += [] if one.tokens is None else [f"{one.tokens:,} tokens"]
-                made += [] if one.seconds is None else [f"{one.seconds:,.0f} s"]
-                made += [f"seed {one.training.get('seed', 'unknown')}."]
-                line.append(f"{one.recipe} was trained by {one.command}: {', '.join(made)}")
-            seconds = sum(one.seconds for one in runs)
+            for training in last.trained:
+                facts_of_training = [f"{training.epochs} epochs, {training.updates:,} updates"]
+                facts_of_training += [] if training.tokens is None else [f"{training.tokens:,} tokens"]
+                facts_of_training += [] if training.seconds is None else [f"{training.seconds:,.0f} s"]
+                facts_of_training += [f"seed {training.training.get('seed', 'unknown')}."]
+                line.append(
+                    f"{training.recipe} was trained by {training.command}: {', '.join(facts_of_training)}"
+                )
+            seconds = sum(training.seconds for training in runs)
             yield " ".join([*line, f"Measured by {last.command} in {seconds:,.0f} s on {last.device}."])
 
 
 def _seed_of(result: Result) -> str:
-    """The seed; a result of several models together has it only in how each was trained."""
-    trained = dict.fromkeys(str(one.training.get("seed", "")) for one in result.trained)
-    return result.signature.get("seed", "_".join(trained))
+    """Return the seed; results of combined models have it only in the trainings of their members."""
+    seeds = dict.fromkeys(str(training.training.get("seed", "")) for training in result.trained)
+    return result.signature.get("seed", "_".join(seeds))
 
 
 def main(folder: Path, out: Path) -> None:

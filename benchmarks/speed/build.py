@@ -79,20 +79,20 @@ STUB = """'''{name}''' is a {0} {1} in [[{2}]], {km} km from the {3}.
 [[Category:{0}s in {1}]]
 """
 TEMPLATES = {"articles": ARTICLE, "stubs": STUB, "excerpts": ""}
-EXCERPT = 4_000  # characters; the length of a usual article in the English Wikipedia
+EXCERPT_CHARACTERS = 4_000  # the length of a typical article in the English Wikipedia
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er")]
-TYPES = 30_000  # besides the names of the pages
+WORD_TYPES = 30_000  # besides the names of pages
 
 
 def real_pages() -> list[Page]:
-    """The shared articles, without redirects and very short pages."""
+    """Return the shared articles, without redirects and very short pages."""
     paths = shared("pages/pages-*.xml.bz2")
-    contents = [one.content for path in paths for one in read_pages(path) if one.namespace == 0]
+    contents = [dumped.content for path in paths for dumped in read_pages(path) if dumped.namespace == 0]
     return [page for page in contents if isinstance(page, Page) and len(page.wikitext) > 2_000]
 
 
 def repeated(pages: list[Page], number: int) -> Iterator[Page]:
-    """`number` pages, each with its own title and ids."""
+    """Yield `number` pages with distinct titles and ids."""
     for index, page in enumerate(islice(cycle(pages), number), start=1):
         title = f"{page.title} {index}"
         yield replace(page, title=title, page_id=index, revision_id=index)
@@ -110,15 +110,15 @@ def make_store(path: Path, pages: list[Page], number: int) -> int:
 
 @lru_cache(maxsize=1)
 def words() -> list[str]:
-    """The words that 16 bits can draw, each as often as Zipf's law says."""
-    ranks = range(1, TYPES + 1)
+    """Return 2**16 words to draw from, which occur as often as Zipf's law says."""
+    ranks = range(1, WORD_TYPES + 1)
     sums = list(accumulate(1 / rank for rank in ranks))
-    known = [name_of(rank).lower() for rank in ranks]
-    return [known[bisect(sums, draw * sums[-1] / 2**16)] for draw in range(2**16)]
+    names = [name_of(rank).lower() for rank in ranks]
+    return [names[bisect(sums, draw * sums[-1] / 2**16)] for draw in range(2**16)]
 
 
 def name_of(number: int) -> str:
-    """A name that no other number has."""
+    """Return a name that is unique to a number."""
     syllables = []
     while number:
         number, digit = divmod(number, len(SYLLABLES))
@@ -128,35 +128,35 @@ def name_of(number: int) -> str:
 
 @lru_cache(maxsize=1)
 def excerpts() -> list[str]:
-    """Consecutive paragraphs of the shared articles, as many as a usual article has text."""
-    found = [""]
+    """Return excerpts: consecutive paragraphs of the shared articles, as long as a typical article."""
+    texts = [""]
     for page in real_pages():
         for paragraph in re.split(r"(?<=\n\n)", page.wikitext):
-            found[-1] += paragraph
-            if len(found[-1]) >= EXCERPT:
-                found.append("")
-    return found[:-1]
+            texts[-1] += paragraph
+            if len(texts[-1]) >= EXCERPT_CHARACTERS:
+                texts.append("")
+    return texts[:-1]
 
 
 def page_of(number: int, template: str = ARTICLE) -> tuple[str, str]:
-    """The title and the wikitext of a page."""
+    """Return the title and the wikitext of a page."""
     if not template:
-        return name_of(TYPES + number), excerpts()[number % len(excerpts())]
+        return name_of(WORD_TYPES + number), excerpts()[number % len(excerpts())]
     draws = struct.unpack("<190H", hashlib.shake_128(b"%d" % number).digest(380))
-    known = words()
-    drawn = [known[draw] for draw in draws[: 90 + number * 37 % 101]]
-    cut = len(drawn) // 6
-    sentences = [" ".join(drawn[start : start + cut]) for start in range(0, 6 * cut, cut)]
+    all_words = words()
+    chosen = [all_words[draw] for draw in draws[: 90 + number * 37 % 101]]
+    cut = len(chosen) // 6
+    sentences = [" ".join(chosen[start : start + cut]) for start in range(0, 6 * cut, cut)]
     text = template.format(
-        *drawn,
-        name=name_of(TYPES + number),
+        *chosen,
+        name=name_of(WORD_TYPES + number),
         number=1000 + 7 * number % 99_991,
         km=number % 97 + 2,
         year=f"{number % 24:02}",
-        rare=f" {{{{lang-of|{drawn[0]}}}}}" if number % 5 == 0 else "",
-        **{f"s{index}": f"{one.capitalize()}." for index, one in enumerate(sentences)},
+        rare=f" {{{{lang-of|{chosen[0]}}}}}" if number % 5 == 0 else "",
+        **{f"s{index}": f"{sentence.capitalize()}." for index, sentence in enumerate(sentences)},
     )
-    return name_of(TYPES + number), text
+    return name_of(WORD_TYPES + number), text
 
 
 def write_dump(path: Path, pages: int, template: str = ARTICLE) -> None:
@@ -172,22 +172,22 @@ def write_dump(path: Path, pages: int, template: str = ARTICLE) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One command; times in seconds, sizes in bytes."""
+    """The measurement of a command; times in seconds, sizes in bytes."""
 
     stage: str
     pages: int
     workers: int
-    wikitext_bytes: int  # 0 of generated pages
+    wikitext_bytes: int  # 0 for generated pages
     seconds: float
     processor_seconds: float
     peak_pss: int
     main_peak: int
-    worker_peak: int  # of the largest; 0 without workers
+    worker_peak: int  # of the largest worker; 0 without workers
     peak_disk: int
-    stages: dict[str, float]  # of a build
+    stages: dict[str, float]  # seconds by stage of a build
 
     def cells(self) -> dict[str, str]:
-        """A row of the table."""
+        """Return a row of the table."""
         return {
             "pages": f"{self.pages:,}",
             "stage": self.stage,
@@ -208,16 +208,18 @@ class Measured:
 def measure(
     stage: str, arguments: list[str], folder: Path, *, pages: int, workers: int, size: int
 ) -> Measured:
-    """Run one command and measure it."""
+    """Run a command and measure it."""
     peaks, out = {"peak_pss": [0], "main_peak": [0], "worker_peak": [0], "peak_disk": [0]}, folder / "stdout"
 
     def watch(pid: int) -> None:
         processes = tree(pid)
-        rollups = (proc_text(Path(f"/proc/{one}/smaps_rollup")) for one in processes)
-        own, *others = (kilobytes(proc_text(Path(f"/proc/{one}/status")), "VmHWM") for one in processes)
+        rollups = (proc_text(Path(f"/proc/{process}/smaps_rollup")) for process in processes)
+        main_peak, *worker_peaks = (
+            kilobytes(proc_text(Path(f"/proc/{process}/status")), "VmHWM") for process in processes
+        )
         peaks["peak_pss"].append(sum(kilobytes(text, "Pss") for text in rollups))
-        peaks["main_peak"].append(own)
-        peaks["worker_peak"] += others
+        peaks["main_peak"].append(main_peak)
+        peaks["worker_peak"] += worker_peaks
         if len(peaks["main_peak"]) % 25 == 2:
             peaks["peak_disk"].append(disk_usage(folder))
 
@@ -230,7 +232,7 @@ def measure(
         wikitext_bytes=size,
         seconds=ran.seconds,
         processor_seconds=ran.processor_seconds,
-        **{name: max(found) for name, found in peaks.items()},
+        **{name: max(values) for name, values in peaks.items()},
         stages=json.loads(out.read_text())["seconds"] if stage == "build" else {},
     )
 
@@ -238,7 +240,7 @@ def measure(
 def commands(
     folder: Path, generated: str | None, workers: tuple[int, ...]
 ) -> Iterator[tuple[str, list[str], int]]:
-    """The commands in order, with their arguments and their number of workers."""
+    """Yield the commands in order, with their arguments and numbers of workers."""
     store = ["--store", str(folder / "pages.store")]
     if generated:
         yield "import", [str(folder / "dump.xml"), *store, "--all"], 1
@@ -250,7 +252,7 @@ def commands(
 
 
 def draw(records: pd.DataFrame) -> Figure:
-    """Time, memory and disk over the number of pages: a panel each, a line per number of workers."""
+    """Plot time, memory and disk over the number of pages: a panel each, a line per number of workers."""
     figure = Figure(figsize=(12, 3.6), layout="constrained")
     quantities = {
         "seconds": (1.0, "seconds"),
@@ -270,9 +272,9 @@ def draw(records: pd.DataFrame) -> Figure:
 
 @click.command()
 @click.option("--pages", "sizes", multiple=True, type=int, default=[1_000, 4_000, 12_000, WIKITEXT_103])
-@click.option("--workers", multiple=True, type=int, default=[1, 2], help="Of the build.")
+@click.option("--workers", multiple=True, type=int, default=[1, 2], help="Numbers of workers of the build.")
 @click.option("--generated", type=click.Choice(TEMPLATES), help="Pages made from seeds.")
-@click.option("--folder", type=FOLDER, help="For what is made here.")
+@click.option("--folder", type=FOLDER, help="Folder for temporary files.")
 @click.option("--out", type=FOLDER, default=Path("benchmarks/results"))
 @click.option("--draw", "picture", type=click.Path(path_type=Path), help="Draw the records of builds.")
 def main(
@@ -297,12 +299,12 @@ def main(
             else:
                 size = make_store(here / "pages.store", pages, number)
             for stage, arguments, count in commands(here, generated, workers):
-                found = measure(stage, arguments, here, pages=number, workers=count, size=size)
-                append(out / ("load.jsonl" if generated else "build.jsonl"), found)
+                measured = measure(stage, arguments, here, pages=number, workers=count, size=size)
+                append(out / ("load.jsonl" if generated else "build.jsonl"), measured)
                 if not printed:
-                    head(found.cells())
+                    head(measured.cells())
                 printed = True
-                row(*found.cells().values())
+                row(*measured.cells().values())
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-PEERS = ["mwparserfromhell==0.7.2", "wikitextparser==3.0.0", "gensim==4.4.0", "wikiextractor==3.1.0"]
-PEERS += ["mwparserfromhtml==2.1.2", "trafilatura==2.3.1", "lxml_html_clean", "resiliparse==2.0.1"]
+PEER_PACKAGES = ["mwparserfromhell==0.7.2", "wikitextparser==3.0.0", "gensim==4.4.0", "wikiextractor==3.1.0"]
+PEER_PACKAGES += ["mwparserfromhtml==2.1.2", "trafilatura==2.3.1", "lxml_html_clean", "resiliparse==2.0.1"]
 ROOT = Path(__file__).parents[2]
 RESIDUE = {
     "( )": r"\( ?\)",
@@ -49,17 +49,17 @@ Tool = Callable[[str, str], str]
 
 @dataclass(slots=True)
 class Result:
-    """What one tool did, over all pages."""
+    """The measurements of a tool, over all pages."""
 
     seconds: float = 0.0
     words: int = 0
     residue: Counter[str] = field(default_factory=Counter)
-    agreed: int = 0  # plain words that at least two of the other tools keep
-    lost: int = 0  # those of them that this tool does not
+    agreed: int = 0  # plain words that at least two other tools keep
+    lost: int = 0  # of these, the words that this tool loses
 
 
 def tools() -> dict[str, Tool]:
-    """Title and wikitext to text, by the name of the tool."""
+    """Return the functions from title and wikitext to text, by tool."""
     gensim = import_module("gensim.corpora.wikicorpus")
     mwparserfromhell = import_module("mwparserfromhell")
     wikitextparser = import_module("wikitextparser")
@@ -88,7 +88,7 @@ def tools() -> dict[str, Tool]:
 
 
 def html_tools() -> dict[str, Tool]:
-    """Title and HTML to text, by the name of the tool."""
+    """Return the functions from title and HTML to text, by tool."""
     mwparserfromhtml = import_module("mwparserfromhtml")
     trafilatura = import_module("trafilatura")
     plain_text = import_module("resiliparse.extract.html2text").extract_plain_text
@@ -109,8 +109,8 @@ def html_tools() -> dict[str, Tool]:
     }
 
 
-def pages(paths: list[Path], every: int) -> Iterator[tuple[str, str]]:
-    """Titles, and wikitexts or HTML."""
+def pages(paths: list[Path], step: int) -> Iterator[tuple[str, str]]:
+    """Yield titles with wikitext or HTML."""
     from wikitext_builder.article import Page
     from wikitext_builder.dumps.xml_dump import read_pages
 
@@ -119,20 +119,20 @@ def pages(paths: list[Path], every: int) -> Iterator[tuple[str, str]]:
             yield path.stem, path.read_text(encoding="utf-8")
             continue
         for index, dumped in enumerate(read_pages(path)):
-            if isinstance(dumped.content, Page) and index % every == 0:
+            if isinstance(dumped.content, Page) and index % step == 0:
                 yield dumped.content.title, dumped.content.wikitext
 
 
-def measure(found: list[tuple[str, str]], runs: int, *, html: bool) -> dict[str, Result]:
-    """What each tool did over all pages."""
+def measure(inputs: list[tuple[str, str]], runs: int, *, html: bool) -> dict[str, Result]:
+    """Measure all tools over all pages."""
     patterns = {name: re.compile(pattern) for name, pattern in RESIDUE.items()}
-    known = html_tools() if html else tools()
-    results = {name: Result() for name in known}
-    for tool in known.values():
-        tool(*(found[0] if html else ("Warm", "'''Warm''' {{up|a}} [[b|c]]")))
-    for title, wikitext in found:
+    measured_tools = html_tools() if html else tools()
+    results = {name: Result() for name in measured_tools}
+    for tool in measured_tools.values():
+        tool(*(inputs[0] if html else ("Warm", "'''Warm''' {{up|a}} [[b|c]]")))
+    for title, wikitext in inputs:
         texts: dict[str, str] = {}
-        for name, tool in known.items():
+        for name, tool in measured_tools.items():
             seconds, text = fastest(tool, title, wikitext, runs)
             texts[name] = text
             for mark, pattern in patterns.items():
@@ -145,7 +145,7 @@ def measure(found: list[tuple[str, str]], runs: int, *, html: bool) -> dict[str,
 
 
 def compare(wikitext: str, texts: dict[str, str], results: dict[str, Result]) -> None:
-    """Count the plain words of one page that each tool loses and at least two others keep."""
+    """Count the plain words of a page that each tool loses and at least two others keep."""
     from extraction_eval.lost import lost_places, plain_words, words
 
     from wikitext_builder.wiki.languages import LANGUAGES
@@ -161,7 +161,7 @@ def compare(wikitext: str, texts: dict[str, str], results: dict[str, Result]) ->
 
 
 def fastest(tool: Tool, title: str, wikitext: str, runs: int) -> tuple[float, str]:
-    """CPU seconds of the best run, and the text."""
+    """Return the CPU seconds of the best run, and the text."""
     best, text = float("inf"), ""
     for _ in range(runs):
         started = time.process_time()
@@ -170,19 +170,19 @@ def fastest(tool: Tool, title: str, wikitext: str, runs: int) -> tuple[float, st
     return best, text
 
 
-def report(found: list[tuple[str, str]], results: dict[str, Result]) -> str:
-    """The tables as text."""
-    megabytes = sum(len(wikitext.encode()) for _, wikitext in found) / 1e6
+def report(inputs: list[tuple[str, str]], results: dict[str, Result]) -> str:
+    """Return the tables as text."""
+    megabytes = sum(len(wikitext.encode()) for _, wikitext in inputs) / 1e6
     slowest = next(iter(results.values())).seconds
-    lines = [f"{len(found):,} pages, {megabytes:.2f} MB, one process, CPU time"]
+    lines = [f"{len(inputs):,} pages, {megabytes:.2f} MB, one process, CPU time"]
     lines.append(f"{'tool':29}{'seconds':>9}{'MB/s':>8}{'ratio':>7}{'words':>11}{'lost %':>9}")
-    for name, one in results.items():
-        speed, ratio = megabytes / one.seconds, slowest / one.seconds
-        lost = f"{100 * one.lost / one.agreed:.4f}" if one.agreed else "-"
-        lines.append(f"{name:29}{one.seconds:9.2f}{speed:8.2f}{ratio:7.1f}{one.words:11,}{lost:>9}")
+    for name, result in results.items():
+        speed, ratio = megabytes / result.seconds, slowest / result.seconds
+        lost = f"{100 * result.lost / result.agreed:.4f}" if result.agreed else "-"
+        lines.append(f"{name:29}{result.seconds:9.2f}{speed:8.2f}{ratio:7.1f}{result.words:11,}{lost:>9}")
     lines += ["", f"{'residue':29}" + "".join(f"{mark:>9}" for mark in RESIDUE)]
-    for name, one in results.items():
-        lines.append(f"{name:29}" + "".join(f"{one.residue[mark]:9,}" for mark in RESIDUE))
+    for name, result in results.items():
+        lines.append(f"{name:29}" + "".join(f"{result.residue[mark]:9,}" for mark in RESIDUE))
     return "\n".join(lines) + "\n"
 
 
@@ -191,7 +191,7 @@ def in_peers_environment(folder: Path, arguments: list[str]) -> int:
     python = folder / "bin" / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)
-    install = [str(python), "-m", "pip", "install", "--quiet", *PEERS, "-e", str(ROOT)]
+    install = [str(python), "-m", "pip", "install", "--quiet", *PEER_PACKAGES, "-e", str(ROOT)]
     subprocess.run(install, check=True)  # noqa: S603 - this file's own words
     here = [str(python), __file__, *arguments, "--here"]
     return subprocess.run(here, check=False).returncode  # noqa: S603 - this file's own words
@@ -208,8 +208,8 @@ def main(arguments: list[str]) -> int:
     options: Any = parser.parse_args(arguments)
     if not options.here:
         return in_peers_environment(options.venv, arguments)
-    found = list(pages(options.pages, options.every))
-    sys.stdout.write(report(found, measure(found, options.runs, html=options.pages[0].suffix == ".html")))
+    inputs = list(pages(options.pages, options.every))
+    sys.stdout.write(report(inputs, measure(inputs, options.runs, html=options.pages[0].suffix == ".html")))
     return 0
 
 

@@ -7,7 +7,7 @@ A row times whole updates (loss, gradients, clip, step) of chunks with their ful
 updates for set-up and compilation. The parts:
 
 - presets: each preset on the words of DATA, kernel by kernel, in single precision.
-- numbers: how near losses and gradients of the first updates come to those in float64 on the CPU; without
+- numbers: how close losses and gradients of the first updates are to those in float64 on the CPU; without
   dropout, and with a short window, because what is compiled is unrolled.
 - words: the pointer sentinel-LSTM of the paper's medium size with WikiText-103's number of words.
 - strides: the same model at K = 1, 10, L: kernel by kernel, compiled, with cuDNN (which has no zoneout).
@@ -48,7 +48,7 @@ from wikitext_builder.dataset.vocabulary import Vocabulary
 
 MODEL = "pointer-sentinel-lstm"
 CPU = torch.device("cpu")
-WORDS = 200_000  # of text
+TEXT_TOKENS = 200_000  # of text
 WINDOW = 100  # L of section 5.2, the default
 WAYS = ("kernel by kernel", "compiled", "cuDNN, no zoneout")
 ON_CPU = "on the CPU"
@@ -62,15 +62,15 @@ SOFTMAXES: Final[dict[str, tuple[str, ...]]] = {
     "adaptive": ("cutoffs=20000,60000,200000",),
 }
 NO_DROPOUT = tuple(f"{name}=0" for name in PLAIN)
-EVALUATED = 2_048  # tokens
+EVALUATED_TOKENS = 2_048  # tokens
 Measure = Callable[[], "list[Row]"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What was measured, or why it was not."""
+    """A measurement, or why it was left out."""
 
-    what: str
+    name: str
     way: str = ""
     precision: str = "fp32"
     stride: int = 0
@@ -79,7 +79,7 @@ class Row:
     tokens: int = 0  # that were scored
     epoch_seconds: float = 0.0
     gigabytes: float = 0.0  # at the peak
-    same: str = ""  # how near its losses and gradients' norms are to those in float64
+    deviation: str = ""  # of losses and gradient norms, from those in float64
     left_out: str = ""
 
 
@@ -87,7 +87,7 @@ class Row:
 class Case:
     """A training to time."""
 
-    what: str
+    name: str
     model: str = MODEL
     preset: str | None = None
     settings: tuple[str, ...] = ()
@@ -99,13 +99,13 @@ class Case:
 
     @property
     def row(self) -> Row:
-        """A row without figures."""
-        return Row(what=self.what, way=self.way, precision="float64" if self.exact else self.precision)
+        """The row of this case, without figures."""
+        return Row(name=self.name, way=self.way, precision="float64" if self.exact else self.precision)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """What all rows have in common: data, device and sizes."""
+    """The data, device and sizes that all rows share."""
 
     train: Tensor
     valid: Tensor
@@ -119,17 +119,17 @@ class Bench:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether the device is a GPU."""
+        """True if the device is a GPU."""
         return self.device.type == "cuda"
 
     def wait(self) -> None:
-        """Wait until all is computed."""
+        """Wait until everything is computed."""
         if self.on_gpu:
             torch.cuda.synchronize(self.device)
 
 
 def set_up(case: Case, text: Tensor, words: Vocabulary, device: torch.device) -> tuple[Any, Training]:
-    """A model of a case with fresh weights, prepared, and its training on a text."""
+    """Make the prepared model of a case with fresh weights, and its training on a text."""
     settings = (*case.settings, f"precision={case.precision}")
     config, training = make_configs(case.model, case.preset, settings, len(words))
     torch.manual_seed(1)
@@ -151,10 +151,10 @@ def update_row(bench: Bench, case: Case) -> list[Row]:
     if bench.on_gpu:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(bench.device)
-    words, text = bench.vocabulary, bench.train[:WORDS]
+    words, text = bench.vocabulary, bench.train[:TEXT_TOKENS]
     if case.words:
         words = Vocabulary(tuple(f"w{number}" for number in range(case.words)))
-        text = torch.randint(case.words, (WORDS,), generator=torch.Generator().manual_seed(1))
+        text = torch.randint(case.words, (TEXT_TOKENS,), generator=torch.Generator().manual_seed(1))
     device = CPU if case.way == ON_CPU else bench.device
     model, run = set_up(case, text, words, device)
     training = run.config
@@ -176,37 +176,37 @@ def update_row(bench: Bench, case: Case) -> list[Row]:
     seconds = time.perf_counter() - started
     if not timed:
         return [replace(case.row, left_out="the text is too short")]
-    numbers, same = torch.tensor(run.read([*warm, *timed]), dtype=torch.float64)[:WARM_UP], ""
+    numbers, deviation = torch.tensor(run.read([*warm, *timed]), dtype=torch.float64)[:WARM_UP], ""
     if case.exact:
-        bench.exact[case.what] = numbers
+        bench.exact[case.name] = numbers
     elif case.compared:
-        same = agreement(numbers, bench.exact[case.what])
+        deviation = relative_deviation(numbers, bench.exact[case.name])
     tokens = sum(targets for _, targets in timed)
     memory = torch.cuda.max_memory_allocated(bench.device) / 1e9 if device.type == "cuda" else 0.0
     row = replace(case.row, stride=training.stride, updates=len(timed), seconds=seconds, tokens=tokens)
     epoch = 0.0 if case.words else len(bench.train) / tokens * seconds
-    return [replace(row, epoch_seconds=epoch, gigabytes=memory, same=same)]
+    return [replace(row, epoch_seconds=epoch, gigabytes=memory, deviation=deviation)]
 
 
-def agreement(numbers: Tensor, wanted: Tensor) -> str:
-    """The largest relative difference of losses, and of gradients' norms."""
-    difference = ((numbers - wanted).abs() / wanted.abs()).amax(0)
+def relative_deviation(numbers: Tensor, expected: Tensor) -> str:
+    """Describe the largest relative differences of losses and of gradient norms."""
+    difference = ((numbers - expected).abs() / expected.abs()).amax(0)
     return f"loss to {difference[0]:.0e}, gradient to {difference[1]:.0e}"
 
 
 def preset_cases(bench: Bench) -> Iterator[Case]:
-    """Each preset, or those called `tiny`."""
+    """Yield a case per preset; for smoke tests, only those named `tiny`."""
     for model, presets in list_models().items():
         for preset in presets:
             if preset == "tiny" or not bench.smoke:
-                few = ("batch_size=2", "stride=4", "bptt=4") if bench.smoke else ()
-                yield Case(what=f"{model}/{preset}", model=model, preset=preset, settings=few)
+                tiny_settings = ("batch_size=2", "stride=4", "bptt=4") if bench.smoke else ()
+                yield Case(name=f"{model}/{preset}", model=model, preset=preset, settings=tiny_settings)
 
 
 def number_cases(bench: Bench) -> Iterator[Case]:
-    """In float64 first, because the others are compared with it."""
+    """Yield the case in float64 first, because the others are compared with it."""
     settings = (*bench.sizes, *NO_DROPOUT, *(f"{name}=8" for name in ("window", "bptt", "stride")))
-    case = Case(what="no dropout, L = 8", settings=settings, compared=True)
+    case = Case(name="no dropout, L = 8", settings=settings, compared=True)
     yield replace(case, way=ON_CPU, exact=True)
     yield replace(case, way=ON_CPU)
     for precision in PRECISIONS:
@@ -215,29 +215,29 @@ def number_cases(bench: Bench) -> Iterator[Case]:
 
 
 def word_cases(bench: Bench) -> Iterator[Case]:
-    """As many words as WikiText-103 has, by each softmax."""
+    """Yield cases with as many words as WikiText-103, one per softmax."""
     for name, settings in SOFTMAXES.items():
         many = 300 if bench.smoke else MANY_WORDS
         small = () if bench.smoke else settings
-        yield Case(what=f"{many:,} words: {name}", settings=(*bench.sizes, *small), words=many)
+        yield Case(name=f"{many:,} words: {name}", settings=(*bench.sizes, *small), words=many)
 
 
 def stride_cases(bench: Bench) -> Iterator[Case]:
-    """The quick ways first."""
+    """Yield the cases of strides, the quick ways first."""
     for way in (WAYS[0], WAYS[2], WAYS[1]):
         zoneout = ("zoneout=0",) if "no zoneout" in way else ()
         for stride in (1, 8) if bench.smoke else (1, 10, WINDOW):
             for precision in PRECISIONS:
                 settings = (*bench.sizes, f"stride={stride}", *zoneout)
-                yield Case(what=f"{MODEL}, K = {stride}", settings=settings, way=way, precision=precision)
+                yield Case(name=f"{MODEL}, K = {stride}", settings=settings, way=way, precision=precision)
 
 
 def recurrence(bench: Bench) -> list[Row]:
-    """Two layers over a window, forward and backward: ours, torch's fused cell in a loop, cuDNN."""
+    """Time two layers over a window, forward and backward: ours, torch's fused cell in a loop, cuDNN."""
     rows = []
     with torch.device(bench.device):
         for name, row in recurrence_rows(16 if bench.smoke else 650, bf16=False).items():
-            one = Row(what=f"recurrence alone: {name}", updates=bench.updates)
+            unmeasured = Row(name=f"recurrence alone: {name}", updates=bench.updates)
             try:
                 row.run()
                 bench.wait()
@@ -246,10 +246,10 @@ def recurrence(bench: Bench) -> list[Row]:
                     row.run()
                 bench.wait()
                 seconds = time.perf_counter() - started
-            except RuntimeError as error:  # the next rows are still tried
-                rows.append(replace(one, left_out=left_out(error)))
+            except RuntimeError as error:  # later rows still run
+                rows.append(replace(unmeasured, left_out=left_out(error)))
             else:
-                rows.append(replace(one, seconds=seconds, tokens=row.tokens * bench.updates))
+                rows.append(replace(unmeasured, seconds=seconds, tokens=row.tokens * bench.updates))
     return rows
 
 
@@ -257,14 +257,14 @@ def validation(bench: Bench) -> list[Row]:
     """Time validation with carried context, as after each epoch."""
     config, _ = make_configs(MODEL, None, bench.sizes, len(bench.vocabulary))
     model: Any = make_model(MODEL, config).to(bench.device)
-    text = Text(bench.valid[: EVALUATED if bench.on_gpu else 64], bytes=0)
+    text = Text(bench.valid[: EVALUATED_TOKENS if bench.on_gpu else 64], bytes=0)
     score_texts(model, [text], device=bench.device)
     bench.wait()
     started = time.perf_counter()
     score_texts(model, [text], device=bench.device)
     seconds, count = time.perf_counter() - started, len(text.tokens)
     epoch = len(bench.valid) / count * seconds
-    return [Row(what="validation", seconds=seconds, tokens=count, epoch_seconds=epoch)]
+    return [Row(name="validation", seconds=seconds, tokens=count, epoch_seconds=epoch)]
 
 
 PARTS: Final[dict[str, Callable[[Bench], Iterator[Case]]]] = {
@@ -277,39 +277,39 @@ OTHER: Final = "other"
 
 
 def rows_of(bench: Bench, parts: list[str]) -> Iterator[tuple[Row, Measure]]:
-    """All rows in order: the name of each, and the function that measures it."""
+    """Yield all rows in order, with the functions that measure them."""
     for part in parts:
         if part == OTHER:
-            yield Row(what="validation"), partial(validation, bench)
-            yield Row(what="recurrence alone"), partial(recurrence, bench)
+            yield Row(name="validation"), partial(validation, bench)
+            yield Row(name="recurrence alone"), partial(recurrence, bench)
         else:
             for case in PARTS[part](bench):
                 yield case.row, partial(update_row, bench, case)
 
 
 def measured(row: Row, measure: Measure, on_gpu: bool, ends: float) -> list[Row]:
-    """The rows, or why they were left out."""
+    """Measure rows, or say why they were left out."""
     if time.perf_counter() > ends:
         return [replace(row, left_out="no time was left")]
     if not on_gpu and (row.way in WAYS[1:] or row.precision == "tf32"):
         return [replace(row, left_out="needs a GPU")]
     try:
         return measure()
-    except (RuntimeError, ModelError) as error:  # of CUDA: the row reports it, and the next rows are tried
+    except (RuntimeError, ModelError) as error:  # such as CUDA errors: the row reports it, later rows run
         return [replace(row, left_out=left_out(error))]
 
 
 def left_out(error: Exception) -> str:
-    """The reason, in one line."""
+    """Describe an error in one line."""
     return f"{type(error).__name__}: {str(error).splitlines()[0]}"
 
 
 def table(rows: list[Row], heading: str) -> str:
-    """The rows as a table in Markdown."""
+    """Write the rows as a Markdown table."""
     names = "| | way | precision | K | updates/s | tokens/s | s per epoch | GB | against float64 |"
     lines = [heading, "", names, "|---|---|---|---:|---:|---:|---:|---:|---|"]
     for row in rows:
-        start = f"| {row.what} | {row.way} | {row.precision} | {row.stride or ''} |"
+        start = f"| {row.name} | {row.way} | {row.precision} | {row.stride or ''} |"
         if row.left_out:
             lines.append(f"{start} left out: {row.left_out} | | | | |")
             continue
@@ -317,13 +317,13 @@ def table(rows: list[Row], heading: str) -> str:
         memory = f"{row.gigabytes:.2f}" if row.gigabytes else ""
         updates = f"{rate:,.1f}" if row.updates else ""
         lines.append(
-            f"{start} {updates} | {row.tokens / row.seconds:,.0f} | {epoch} | {memory} | {row.same} |"
+            f"{start} {updates} | {row.tokens / row.seconds:,.0f} | {epoch} | {memory} | {row.deviation} |"
         )
     return "\n".join(lines) + "\n"
 
 
 def machine(device: torch.device) -> dict[str, object]:
-    """What the figures depend on."""
+    """Return the facts on which the figures depend."""
     facts: dict[str, object] = {"torch": torch.__version__, "device": str(device)}
     if device.type == "cuda":
         cudnn: Any = torch.backends.cudnn
@@ -355,14 +355,14 @@ def main(arguments: argparse.Namespace) -> None:
     rows: list[Row] = []
     for row, measure in rows_of(bench, arguments.parts.split(",")):
         rows += measured(row, measure, bench.on_gpu, started + 60 * arguments.minutes)
-        lines = "".join(json.dumps({**facts, **asdict(one)}) + "\n" for one in rows)
+        lines = "".join(json.dumps({**facts, **asdict(measured_row)}) + "\n" for measured_row in rows)
         (arguments.out / "gpu.jsonl").write_text(lines, encoding="utf-8")
         (arguments.out / "gpu.md").write_text(table(rows, heading), encoding="utf-8")
     sys.stdout.write(table(rows, heading))
 
 
-def arguments_of(given: list[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+def arguments_of(words: list[str] | None = None) -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -373,7 +373,7 @@ def arguments_of(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--updates", type=int, default=64, help="Timed per row, at most.")
     parser.add_argument("--seconds", type=float, default=2.0, help="Timed per row, at most.")
     parser.add_argument("--smoke", action="store_true", help="Tiny sizes; also without a GPU.")
-    return parser.parse_args(given)
+    return parser.parse_args(words)
 
 
 if __name__ == "__main__":

@@ -325,14 +325,14 @@ def memory_row(name: str, _vocabulary: int, hidden: int, rounds: int) -> tuple[f
 
 
 def peak() -> float:
-    """GB of this process at its peak."""
+    """Return the peak memory of this process, in GB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 def write_rows(
     names: Iterable[str], row: Callable[..., tuple[float, ...] | None], heads: str, *sizes: int
 ) -> None:
-    """A table of which each row is measured in a process of its own."""
+    """Write a table whose rows are each measured in a separate process."""
     sys.stdout.write(f"{'':32}{'CPU s':>9}{'tokens/s':>10}{heads}\n")
     for name in names:
         with multiprocessing.get_context("spawn").Pool(1, use_processor, [1]) as pool:
@@ -341,7 +341,7 @@ def write_rows(
             sys.stdout.write(f"{name:32} left out: not in this torch, or too large\n")
             continue
         seconds, *gigabytes = measured
-        cells = "".join(f"{one:9.2f}" for one in gigabytes)
+        cells = "".join(f"{size:9.2f}" for size in gigabytes)
         sys.stdout.write(f"{name:32}{seconds:9.3f}{BATCH * WINDOW / seconds:10,.0f}{cells}\n")
 
 

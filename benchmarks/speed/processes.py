@@ -1,4 +1,4 @@
-"""What scripts for speed share: real pages, child processes that are measured, rows of tables."""
+"""Shared by the speed scripts: real pages, measured child processes, rows of tables."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def shared(pattern: str) -> list[Path]:
-    """The shared files of a pattern, in order."""
+    """Return the shared files that match a pattern, in order."""
     if paths := sorted((ROOT.parent / "shared" / "data").glob(pattern)):
         return paths
     raise click.ClickException(f"shared/data/{pattern}: no shared pages; the benchmark needs the real data")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
-    """What a command took, in seconds and bytes."""
+class CommandCost:
+    """The cost of a command, in seconds and bytes."""
 
     seconds: float  # of wall time
     processor_seconds: float  # of all its processes
@@ -39,7 +39,7 @@ def run(
     out: Path = Path(os.devnull),
     watch: Callable[[int], None] | None = None,
     environment: Mapping[str, str] | None = None,
-) -> Ran:
+) -> CommandCost:
     """Run a command; meanwhile `watch` is called with its number, five times per second."""
     started = time.perf_counter()
     with out.open("w") as file, TemporaryFile() as errors:
@@ -53,24 +53,24 @@ def run(
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:
             errors.seek(0)
-            said = errors.read()[-2000:].decode(errors="replace")
-            raise click.ClickException(f"{' '.join(command)} ended with status {child.returncode}: {said}")
+            message = errors.read()[-2000:].decode(errors="replace")
+            raise click.ClickException(f"{' '.join(command)} ended with status {child.returncode}: {message}")
     seconds, spent = time.perf_counter() - started, usage.ru_utime + usage.ru_stime
-    return Ran(seconds=seconds, processor_seconds=spent, peak=usage.ru_maxrss * 1024)
+    return CommandCost(seconds=seconds, processor_seconds=spent, peak=usage.ru_maxrss * 1024)
 
 
 def tree(root: int) -> list[int]:
-    """A process and all its descendants."""
-    found, index = [root], 0
-    while index < len(found):
-        for task in Path(f"/proc/{found[index]}/task").glob("*"):
-            found += map(int, proc_text(task / "children").split())
+    """Return a process and all its descendants."""
+    processes, index = [root], 0
+    while index < len(processes):
+        for task in Path(f"/proc/{processes[index]}/task").glob("*"):
+            processes += map(int, proc_text(task / "children").split())
         index += 1
-    return found
+    return processes
 
 
 def proc_text(path: Path) -> str:
-    """A file of /proc; empty if its process has ended since it was listed."""
+    """Return a file of /proc; empty if its process has ended since it was listed."""
     try:
         return path.read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -78,13 +78,13 @@ def proc_text(path: Path) -> str:
 
 
 def kilobytes(text: str, name: str) -> int:
-    """The bytes of a line such as `VmHWM: 5 kB`; 0 if it is not there."""
-    _, found, rest = text.partition(f"{name}:")
-    return int(rest.split()[0]) * 1024 if found else 0
+    """Return the bytes in a line such as `VmHWM: 5 kB`; 0 if it is missing."""
+    _, separator, rest = text.partition(f"{name}:")
+    return int(rest.split()[0]) * 1024 if separator else 0
 
 
 def disk_usage(folder: Path) -> int:
-    """Bytes of all files below a folder."""
+    """Return the bytes of all files below a folder."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:

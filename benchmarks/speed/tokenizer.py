@@ -4,8 +4,8 @@
 
 FILE has official lines of tokens (by default WikiText-2's raw valid file); they are detokenized first. All
 tools run in one process on the same lines, one after another in each of RUNS runs; the table shows the median
-processor time. A first pass is by a new tokenizer, which has not met any word: what a corpus costs. A second
-pass reads the same text again. sacremoses runs with the two options of the recipe, without corrections; the
+processor time. The first pass uses a new tokenizer without cached words, as for a new corpus. The second pass
+reads the same text again. sacremoses runs with the two options of the recipe, without corrections; the
 C++ port of Moses, opus-fast-mosestokenizer, runs if it is installed, with its defaults, and splits no
 numbers. A file with `<unk>` shows fewer equal lines, because `<unk>` is not a word of the text. With the path
 of Moses' own script, Perl also runs; its start counts.
@@ -28,12 +28,12 @@ from sacremoses import MosesTokenizer
 from wikitext_builder.tokens.detokenizer import detokenize_line
 from wikitext_builder.tokens.tokenizer import Tokenizer
 
-OFFICIAL = Path(__file__).parents[2].parent / "shared/data/wikitext-2-raw/wiki.valid.raw"
+OFFICIAL_FILE = Path(__file__).parents[2].parent / "shared/data/wikitext-2-raw/wiki.valid.raw"
 WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def measure(lines: list[str], runs: int, perl_script: str = "") -> dict[str, tuple[float, float]]:
-    """The median seconds and the fraction of lines with the official tokens, by tool."""
+    """Return the median seconds and the fraction of lines with the official tokens, by tool."""
     text = [detokenize_line(line) for line in lines]
     moses = MosesTokenizer("en")
     warm = Tokenizer("en")
@@ -64,13 +64,13 @@ def measure(lines: list[str], runs: int, perl_script: str = "") -> dict[str, tup
 
 
 def processor_seconds() -> float:
-    """The processor time of this process and of those that it waited for."""
+    """Return the processor time of this process and of those that it waited for."""
     usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def perl_tokens(text: list[str], script: str) -> list[str]:
-    """The tokens that Moses' own script gives."""
+    """Return the tokens that Moses' own script gives."""
     command = ["perl", script, "-l", "en", "-a", "-no-escape", "-q"]
     done = subprocess.run(command, input="\n".join(text), capture_output=True, text=True, check=True)  # noqa: S603
     return done.stdout.removesuffix("\n").split("\n")
@@ -93,5 +93,9 @@ def main(path: Path, runs: int, perl_script: str = "") -> None:
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
-    main(Path(given[0]) if given else OFFICIAL, int(given[1]) if given[1:] else 5, *given[2:3])
+    arguments = sys.argv[1:]
+    main(
+        Path(arguments[0]) if arguments else OFFICIAL_FILE,
+        int(arguments[1]) if arguments[1:] else 5,
+        *arguments[2:3],
+    )
