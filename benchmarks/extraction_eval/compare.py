@@ -15,34 +15,34 @@ from typing import Any, NamedTuple
 
 from wikitext_builder.dataset.vocabulary import UNK
 
-MAX_PRODUCT = 4_000_000  # our tokens times theirs, up to which each token is compared with each
-MAX_LINES = 1_000_000  # the same of lines
+MAX_PRODUCT = 4_000_000  # our tokens times theirs, up to which all pairs of tokens are compared
+MAX_LINES = 1_000_000  # the same for lines
 MAX_LINE_PAIRS = 250_000  # our lines times theirs, up to which similar lines are paired
-ANCHOR = 4  # tokens in a row that align longer sequences
+ANCHOR_TOKENS = 4  # tokens in a row that align longer sequences
 
 
 class Run(NamedTuple):
-    """Neighbouring tokens that both texts have: where they begin in ours and in theirs, and how many."""
+    """Consecutive tokens that both texts have: their starts in ours and in theirs, and their number."""
 
     ours: int
     theirs: int
     size: int
 
     def moved(self, ours: int, theirs: int) -> Run:
-        """The run in texts that have this many tokens more in front."""
+        """Return the run in texts that have this many more tokens in front."""
         return Run(self.ours + ours, self.theirs + theirs, self.size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """The number of tokens, or of line breaks, of ours, of theirs, and of those that both have; additive."""
+    """The numbers of tokens, or line breaks, in ours, in theirs, and in both; additive."""
 
     matched: int = 0
     ours: int = 0
     theirs: int = 0
 
     def __add__(self, other: Score) -> Score:
-        """The score of both texts together."""
+        """Return the score of both texts together."""
         sums = {name: getattr(self, name) + getattr(other, name) for name in ("matched", "ours", "theirs")}
         return Score(**sums)
 
@@ -63,13 +63,13 @@ class Score:
 
     @property
     def wrong(self) -> int:
-        """The number of those lost and made up."""
+        """The number of lost and made-up tokens or line breaks."""
         return self.ours + self.theirs - 2 * self.matched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alignment:
-    """Neighbouring lines of ours, and the lines of theirs at the same place."""
+    """Consecutive lines of ours, and the lines of theirs at the same place."""
 
     ours: tuple[str, ...]
     theirs: tuple[str, ...]
@@ -79,11 +79,11 @@ class Alignment:
 
     @property
     def differs(self) -> bool:
-        """Returns True if a token or a line break is lost or made up."""
+        """True if a token or a line break is lost or made up."""
         return self.score.wrong + self.breaks.wrong > 0
 
     def figures(self) -> dict[str, Any]:
-        """The lines and the scores as JSON takes them."""
+        """Return the lines and the scores, for JSON."""
         return {name: value for name, value in asdict(self).items() if name != "runs"}
 
 
@@ -93,11 +93,11 @@ class ArticleComparison:
 
     title: str
     alignments: tuple[Alignment, ...]
-    score: Score  # of the whole; a token may match one in a neighbouring alignment
+    score: Score  # of the whole article; a token may match a token of a neighbouring alignment
     breaks: Score  # line breaks between two tokens that follow each other in both versions
 
     def figures(self) -> dict[str, Any]:
-        """The title and the scores as JSON takes them."""
+        """Return the title and the scores, for JSON."""
         score, breaks = self.score, self.breaks
         figures = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
         of_breaks = asdict(breaks) | {"precision": breaks.precision, "recall": breaks.recall}
@@ -109,36 +109,36 @@ def compare(title: str, ours: Iterable[str], theirs: Iterable[str]) -> ArticleCo
 
     A rare type is `<unk>` everywhere, so a token that occurs in theirs cannot be the one behind an `<unk>`.
 
-    >>> found = compare("A", ["= A =", "", "It is long ."], ["= A =", "", "It is <unk> long ."])
-    >>> found.score.recall, found.score.precision
+    >>> comparison = compare("A", ["= A =", "", "It is long ."], ["= A =", "", "It is <unk> long ."])
+    >>> comparison.score.recall, comparison.score.precision
     (0.875, 1.0)
     """
     left, right = [line for line in ours if line], [line for line in theirs if line]
-    known = {token for line in right for token in line.split()}
+    their_tokens = {token for line in right for token in line.split()}
     keys = left
-    if UNK in known:
-        keys = [" ".join(one if one in known else UNK for one in line.split()) for line in left]
+    if UNK in their_tokens:
+        keys = [" ".join(token if token in their_tokens else UNK for token in line.split()) for line in left]
     alignments: list[Alignment] = []
     runs: list[Run] = []
-    before, there = _token_counts(left), _token_counts(right)
-    for same, a, b, c, d in _stretches(keys, right):
-        together = _align(left[a:b], keys[a:b], right[c:d])
-        found = [together] if same else list(_paired(left[a:b], keys[a:b], right[c:d]))
-        alignments += found
-        apart = sum(one.score.matched for one in found) > together.score.matched
-        at, place = before[a], there[c]
-        for one in found if apart else [together]:
-            runs += [run.moved(at, place) for run in one.runs]
-            at, place = at + one.score.ours, place + one.score.theirs
-    score = Score(matched=sum(run.size for run in runs), ours=before[-1], theirs=there[-1])
+    our_counts, their_counts = _token_counts(left), _token_counts(right)
+    for is_equal, a, b, c, d in _stretches(keys, right):
+        whole = _align(left[a:b], keys[a:b], right[c:d])
+        parts = [whole] if is_equal else list(_paired(left[a:b], keys[a:b], right[c:d]))
+        alignments += parts
+        is_better_apart = sum(part.score.matched for part in parts) > whole.score.matched
+        our_start, their_start = our_counts[a], their_counts[c]
+        for part in parts if is_better_apart else [whole]:
+            runs += [run.moved(our_start, their_start) for run in part.runs]
+            our_start, their_start = our_start + part.score.ours, their_start + part.score.theirs
+    score = Score(matched=sum(run.size for run in runs), ours=our_counts[-1], theirs=their_counts[-1])
     breaks = _break_score(left, right, runs)
     return ArticleComparison(title=title, alignments=tuple(alignments), score=score, breaks=breaks)
 
 
 def _stretches(keys: Sequence[str], right: Sequence[str]) -> Iterator[tuple[bool, int, int, int, int]]:
-    """Stretches of equal lines and of others, in order: whether they are equal, and where both lie."""
+    """Yield stretches of equal and of unequal lines, in order: True if equal, and their bounds in both."""
     a = c = 0
-    for run in [*matching_runs(keys, right, most=MAX_LINES), Run(len(keys), len(right), 0)]:
+    for run in [*matching_runs(keys, right, max_product=MAX_LINES), Run(len(keys), len(right), 0)]:
         if (a, c) != (run.ours, run.theirs):
             yield False, a, run.ours, c, run.theirs
         a, c = run.ours + run.size, run.theirs + run.size
@@ -147,12 +147,12 @@ def _stretches(keys: Sequence[str], right: Sequence[str]) -> Iterator[tuple[bool
 
 
 def _token_counts(lines: Sequence[str]) -> list[int]:
-    """The number of tokens before each line, and of all."""
+    """Return the number of tokens before each line, and the total."""
     return [0, *accumulate(len(line.split()) for line in lines)]
 
 
 def _break_score(ours: Sequence[str], theirs: Sequence[str], runs: Sequence[Run]) -> Score:
-    """The line breaks of both sides inside of runs of tokens that match, and between runs that touch."""
+    """Score the line breaks of both sides inside matching runs of tokens, and between runs that touch."""
     left, right = _token_counts(ours)[1:], _token_counts(theirs)[1:]
     score = Score()
     touching = [
@@ -161,38 +161,39 @@ def _break_score(ours: Sequence[str], theirs: Sequence[str], runs: Sequence[Run]
         if after[:2] == before.moved(before.size, before.size)[:2]
     ]
     for run in [*runs, *touching]:
-        here, there = _inside(left, run.ours, run.size), _inside(right, run.theirs, run.size)
-        score += Score(matched=len(here & there), ours=len(here), theirs=len(there))
+        our_breaks, their_breaks = _inside(left, run.ours, run.size), _inside(right, run.theirs, run.size)
+        score += Score(matched=len(our_breaks & their_breaks), ours=len(our_breaks), theirs=len(their_breaks))
     return score
 
 
 def _inside(places: Sequence[int], start: int, size: int) -> set[int]:
-    """The places between the tokens of a run, counted from its start."""
-    return {one - start for one in places[bisect_right(places, start) : bisect_left(places, start + size)]}
+    """Return the places between the tokens of a run, counted from its start."""
+    inside = places[bisect_right(places, start) : bisect_left(places, start + size)]
+    return {place - start for place in inside}
 
 
 def _paired(left: Sequence[str], keys: Sequence[str], right: Sequence[str]) -> Iterator[Alignment]:
-    """Aligns unequal lines: similar lines one to one, the lines between them together.
+    """Align unequal lines: similar lines one to one, the lines between them together.
 
     Neighbours that match more together than apart are joined: one side breaks a line that the other does not.
     """
-    held: tuple[int, int, Alignment] | None = None  # where the alignment begins that is held back
+    held: tuple[int, int, Alignment] | None = None  # the last alignment, not yet yielded, and its start
     a = b = 0
     for c, d in _cuts(_similar(keys, right), len(left), len(right)):
-        start, first, found = a, b, _align(left[a:c], keys[a:c], right[b:d])
+        our_start, their_start, alignment = a, b, _align(left[a:c], keys[a:c], right[b:d])
         if held is not None:
-            both = _align(left[held[0] : c], keys[held[0] : c], right[held[1] : d])
-            if both.score.matched > held[2].score.matched + found.score.matched:
-                start, first, found = held[0], held[1], both
+            joined = _align(left[held[0] : c], keys[held[0] : c], right[held[1] : d])
+            if joined.score.matched > held[2].score.matched + alignment.score.matched:
+                our_start, their_start, alignment = held[0], held[1], joined
             else:
                 yield held[2]
-        held, a, b = (start, first, found), c, d
+        held, a, b = (our_start, their_start, alignment), c, d
     if held is not None:
         yield held[2]
 
 
 def _cuts(pairs: Sequence[tuple[int, int]], left: int, right: int) -> Iterator[tuple[int, int]]:
-    """Where alignments end: before and after each pair of lines, and at the end."""
+    """Yield where alignments end: before and after each pair of lines, and at the end."""
     a = b = 0
     for c, d in pairs:
         if (a, b) != (c, d):
@@ -212,7 +213,7 @@ def _align(ours: Sequence[str], keys: Sequence[str], theirs: Sequence[str]) -> A
 
 
 def _similar(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs of lines that share most of their types, in order; the pairs that share the most types in all."""
+    """Return pairs of lines that share most of their types, in order, with the most shared types in all."""
     if len(left) * len(right) > MAX_LINE_PAIRS:
         return []
     ours, theirs = [set(line.split()) for line in left], [set(line.split()) for line in right]
@@ -234,44 +235,44 @@ def _similar(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]
     return pairs
 
 
-def matching_runs(ours: Sequence[str], theirs: Sequence[str], *, most: int = MAX_PRODUCT) -> list[Run]:
-    """The runs of tokens that two sequences share, in order; each is as long as it can be.
+def matching_runs(ours: Sequence[str], theirs: Sequence[str], *, max_product: int = MAX_PRODUCT) -> list[Run]:
+    """Return the runs of tokens that two sequences share, in order, as long as possible.
 
-    Sequences over `most` (the product of their lengths) are cut at runs of tokens that occur once in each;
+    Sequences with a product of lengths over `max_product` are cut at runs of tokens that occur once in each;
     in pieces that are still over it, frequent tokens do not begin a run.
 
     >>> matching_runs("a b c d".split(), "a b x c d".split())
     [Run(ours=0, theirs=0, size=2), Run(ours=2, theirs=3, size=2)]
     """
-    found: list[Run] = []
-    cuts = anchors(ours, theirs) if len(ours) * len(theirs) > most else []
+    runs: list[Run] = []
+    cuts = anchors(ours, theirs) if len(ours) * len(theirs) > max_product else []
     for (a, b), (c, d) in pairwise([(0, 0), *cuts, (len(ours), len(theirs))]):
-        for run in _matched(ours[a:c], theirs[b:d], most):
+        for run in _matched(ours[a:c], theirs[b:d], max_product):
             moved = run.moved(a, b)
-            if found and moved[:2] == found[-1].moved(found[-1].size, found[-1].size)[:2]:
-                last = found.pop()
+            if runs and moved[:2] == runs[-1].moved(runs[-1].size, runs[-1].size)[:2]:
+                last = runs.pop()
                 moved = last._replace(size=last.size + run.size)
-            found += [moved] if moved.size else []
-    return found
+            runs += [moved] if moved.size else []
+    return runs
 
 
-def _matched(ours: Sequence[str], theirs: Sequence[str], most: int) -> list[Run]:
+def _matched(ours: Sequence[str], theirs: Sequence[str], max_product: int) -> list[Run]:
     if ours == theirs:
         return [Run(0, 0, len(ours))]
     if not ours or not theirs:
         return []
-    matcher = SequenceMatcher(None, ours, theirs, autojunk=len(ours) * len(theirs) > most)
+    matcher = SequenceMatcher(None, ours, theirs, autojunk=len(ours) * len(theirs) > max_product)
     return [Run(*block) for block in matcher.get_matching_blocks()]
 
 
 def anchors(ours: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:
-    """Places of runs of tokens that occur once in each: the longest chain that is in order in both."""
+    """Return places of runs of tokens that occur once in each: the longest chain in order in both."""
     left, right = _once(ours), _once(theirs)
     pairs = sorted((place, right[key]) for key, place in left.items() if key in right)
     ends: list[int] = []  # the smallest end of an ordered chain, by its length
     last: list[int] = []  # the index of the pair at that end
     before: list[int] = []  # for each pair, the index of the one before it in its chain
-    found: list[tuple[int, int]] = []
+    chain: list[tuple[int, int]] = []
     for index, (_, place) in enumerate(pairs):
         length = bisect_left(ends, place)
         ends[length : length + 1] = [place]
@@ -279,24 +280,24 @@ def anchors(ours: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]
         before.append(last[length - 1] if length else -1)
     index = last[-1] if last else -1
     while index >= 0:
-        found.append(pairs[index])
+        chain.append(pairs[index])
         index = before[index]
-    return found[::-1]
+    return chain[::-1]
 
 
 def _once(tokens: Sequence[str]) -> dict[tuple[str, ...], int]:
-    """The runs of tokens that occur once, with their places."""
-    found: dict[tuple[str, ...], int] = {}
-    for place, run in enumerate(zip(*(tokens[start:] for start in range(ANCHOR)), strict=False)):
-        found[run] = -1 if run in found else place
-    return {run: place for run, place in found.items() if place >= 0}
+    """Return the runs of tokens that occur once, with their places."""
+    places_of_runs: dict[tuple[str, ...], int] = {}
+    for place, run in enumerate(zip(*(tokens[start:] for start in range(ANCHOR_TOKENS)), strict=False)):
+        places_of_runs[run] = -1 if run in places_of_runs else place
+    return {run: place for run, place in places_of_runs.items() if place >= 0}
 
 
 def summarize(comparisons: Sequence[ArticleComparison]) -> dict[str, float]:
-    """The figures over articles; all are 1 if there is no article."""
-    values = sorted(one.score.f1 for one in comparisons) or [1.0]
-    total = sum((one.score for one in comparisons), Score())
-    breaks = sum((one.breaks for one in comparisons), Score())
+    """Return the figures over articles; all are 1 if there is no article."""
+    values = sorted(article.score.f1 for article in comparisons) or [1.0]
+    total = sum((article.score for article in comparisons), Score())
+    breaks = sum((article.breaks for article in comparisons), Score())
     return {
         "articles": len(comparisons),
         "precision": total.precision,  # over all tokens
@@ -310,6 +311,6 @@ def summarize(comparisons: Sequence[ArticleComparison]) -> dict[str, float]:
 
 
 def worst(comparisons: Iterable[ArticleComparison], count: int) -> list[tuple[str, Alignment]]:
-    """The alignments with the most tokens and line breaks lost and made up, with their articles' titles."""
-    wrong = [(one.title, part) for one in comparisons for part in one.alignments if part.differs]
+    """Return the alignments with the most lost and made-up tokens and line breaks, with article titles."""
+    wrong = [(article.title, part) for article in comparisons for part in article.alignments if part.differs]
     return sorted(wrong, key=lambda pair: (-pair[1].score.wrong, -pair[1].breaks.wrong, pair[0]))[:count]

@@ -1,7 +1,7 @@
-"""Counts plain words of wikitext that do not come out, for pages without any reference.
+"""Counts plain words of wikitext that do not come out, for pages without a reference.
 
-Plain words stand between markup, and are read without the code of extraction: a simple reader on purpose,
-which counts only what every reader of the page sees for certain. What templates, tables, references,
+Plain words stand between markup, and are read without the code of extraction: by a simple reader on purpose,
+which counts only what every reader of the page certainly sees. What templates, tables, references,
 pictures, formulas, boxes, removed sections and lists between `{{refbegin}}` and `{{refend}}` contain is not
 read.
 """
@@ -28,13 +28,13 @@ from wikitext_builder.extraction.markup import BLOCKS, INLINE
 from wikitext_builder.extraction.trim import OPAQUE_TAGS, REMOVED_TAGS, ClosingTags
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
 
-LONG = 8  # words in a row that are counted as a run of lost words
-KEPT = 100  # pages and runs that are kept to be listed
+LONG_RUN_WORDS = 8  # lost words in a row that count as a long run
+MAX_LISTED = 100  # pages and runs
 
 
 @dataclass(frozen=True, slots=True)
 class LostOfPage:
-    """The lost words of one page."""
+    """The lost words of a page."""
 
     lost: int
     words: int
@@ -55,17 +55,17 @@ class LostWords:
     """Counts lost words over pages, one at a time; it keeps only the worst pages and the longest runs.
 
     >>> page = Page(title="A", page_id=1, revision_id=1, timestamp="", wikitext="It is very old.")
-    >>> found = LostWords()
-    >>> found.add(page, ["It is old."], "en")
-    >>> found.words, found.lost, found.runs[0].text
+    >>> count = LostWords()
+    >>> count.add(page, ["It is old."], "en")
+    >>> count.words, count.lost, count.runs[0].text
     (4, 1, 'very')
     """
 
     words: int = 0
     lost: int = 0
     long_runs: int = 0  # of 8 words or more
-    pages: list[LostOfPage] = field(default_factory=list)  # those that lose most, the worst first
-    runs: list[LostRun] = field(default_factory=list)  # the longest ones first
+    pages: list[LostOfPage] = field(default_factory=list)  # those that lose most, worst first
+    runs: list[LostRun] = field(default_factory=list)  # longest first
 
     def add(self, page: Page, lines: Sequence[str], language: str) -> None:
         """Count in one page and our lines of it, before tokenization."""
@@ -76,10 +76,10 @@ class LostWords:
         if not places:
             return
         runs = [LostRun(len(run), page.title, " ".join(plain[run.start : run.stop])) for run in _runs(places)]
-        self.long_runs += sum(run.size >= LONG for run in runs)
-        self.runs = nsmallest(KEPT, self.runs + runs, key=lambda one: (-one.size, one.title, one.text))
+        self.long_runs += sum(run.size >= LONG_RUN_WORDS for run in runs)
+        self.runs = nsmallest(MAX_LISTED, self.runs + runs, key=lambda run: (-run.size, run.title, run.text))
         self.pages.append(LostOfPage(len(places), len(plain), page.title))
-        self.pages = nsmallest(KEPT, self.pages, key=lambda one: (-one.lost, one.title))
+        self.pages = nsmallest(MAX_LISTED, self.pages, key=lambda lost: (-lost.lost, lost.title))
 
     @property
     def share(self) -> float:
@@ -87,13 +87,14 @@ class LostWords:
         return self.lost / self.words if self.words else 0.0
 
     def figures(self, count: int) -> dict[str, Any]:
-        """The figures as JSON takes them, with this many pages and runs."""
-        every = asdict(self)
-        return every | {"share": self.share, "pages": every["pages"][:count], "runs": every["runs"][:count]}
+        """Return the figures for JSON, with `count` pages and runs."""
+        figures = asdict(self)
+        listed = {name: figures[name][:count] for name in ("pages", "runs")}
+        return figures | {"share": self.share} | listed
 
 
 def lost_places(plain: Sequence[str], ours: Sequence[str]) -> list[int]:
-    """The places of the plain words that ours does not have, in time that is linear but for a logarithm.
+    """Return the places of the plain words that ours lacks, in almost linear time.
 
     Runs of words that occur once in each align the texts. Between them order does not count: a word is lost
     if ours has fewer of it.
@@ -101,9 +102,9 @@ def lost_places(plain: Sequence[str], ours: Sequence[str]) -> list[int]:
     >>> lost_places("a b c d x e f g h".split(), "a b c d e f g h".split())
     [4]
     """
-    found: list[int] = []
+    places: list[int] = []
     if not Counter(plain) - Counter(ours):  # most pages
-        return found
+        return places
     a = b = 0
     for c, d in chain(anchors(plain, ours), [(len(plain), len(ours))]):
         if plain[a:c] != ours[b:d]:
@@ -111,13 +112,13 @@ def lost_places(plain: Sequence[str], ours: Sequence[str]) -> list[int]:
             for place in range(a, c):
                 left[plain[place]] -= 1
                 if left[plain[place]] < 0:
-                    found.append(place)
+                    places.append(place)
         a, b = c, d
-    return found
+    return places
 
 
 def _runs(places: Sequence[int]) -> Iterator[range]:
-    """Neighbouring places as ranges."""
+    """Yield neighbouring places as ranges."""
     start = 0
     for index in range(1, len(places) + 1):
         if index == len(places) or places[index] != places[index - 1] + 1:
@@ -125,7 +126,7 @@ def _runs(places: Sequence[int]) -> Iterator[range]:
             start = index
 
 
-HOLE = "\0"  # in place of what is not read: a word that touches it does not count
+HOLE = "\0"  # in place of what is not read; words that touch it do not count
 LIST_START, LIST_END = "\x01", "\x02"  # around a list of sources
 SKIPPED = REMOVED_TAGS | OPAQUE_TAGS
 TOKEN = re.compile(
@@ -136,12 +137,12 @@ TOKEN = re.compile(
 CLOSED = {"}}": "{{", "]]": "[[", "|}": "{|"}
 BOX = re.compile(r"\bclass\s*=|display\s*:\s*none", re.IGNORECASE)
 CONTAINERS = frozenset(["div", "span", "table"])  # tags that can be a box
-SHOWN = {  # of templates
+TEMPLATE_TEXTS = {  # of others: HOLE
     **dict.fromkeys(("Refbegin", "Ref begin", "Refstart", "Begin refs"), LIST_START),
     **dict.fromkeys(("Refend", "Ref end", "End refs"), LIST_END),
 }
-LONGEST_NAME = 30  # characters of a template that are looked at
-LONGEST_LABEL = 1_000  # characters of a link; nested ones stay linear
+MAX_NAME_CHARACTERS = 30  # of a template
+MAX_LABEL_CHARACTERS = 1_000  # of a link; so nested links take linear time
 HEADING = re.compile(r"^(={1,6})(.+?)\1[ \t\0]*$", re.MULTILINE)
 ROW = re.compile(r"^[ \t]*[|!].*$", re.MULTILINE)
 ADDRESS = re.compile(r"(?:\b(?:https?|ftp|mailto|news|irc)://?|(?<=\[)//)[^\s\[\]<>\"]*", re.IGNORECASE)
@@ -153,12 +154,14 @@ INVISIBLE = regex.compile(r"[\p{Cf}\p{Co}\p{Cs}]")
 MARKS = re.compile(f"[{HOLE}{LIST_START}{LIST_END}]")
 WORD = re.compile(rf"(?:[^\W_]|{HOLE})+")
 FILES_AND_CATEGORIES = frozenset(
-    name.lower() for one in LANGUAGES.values() for name in (*one.file_namespaces, *one.category_namespaces)
+    name.lower()
+    for language in LANGUAGES.values()
+    for name in (*language.file_namespaces, *language.category_namespaces)
 )
 
 
 def plain_words(wikitext: str, names: Language) -> list[str]:
-    r"""The words between markup, in order, in time that is linear in the length of the wikitext.
+    r"""Return the words between markup, in order, in time linear in the length of the wikitext.
 
     >>> names = LANGUAGES["en"]
     >>> plain_words("'''Ox''' {{box|a}} is [[cattle|''big'' cattle]]s.<ref>b</ref>\n== Notes ==\nc", names)
@@ -171,29 +174,29 @@ def plain_words(wikitext: str, names: Language) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text: runs of letters and digits, without invisible characters."""
+    """Return the words of a text: runs of letters and digits, without invisible characters."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", INVISIBLE.sub("", text))
     return WORD.findall(text)
 
 
 def _sections(text: str, names: Language) -> Iterator[str]:
-    """The text and the headings of the sections that stay."""
+    """Yield the text and the headings of the sections that are not removed."""
     is_removed = is_removed_by(names.removed_sections)
-    position, kept = 0, True
+    position, is_kept = 0, True
     for heading in HEADING.finditer(text):
-        if kept:
+        if is_kept:
             yield text[position : heading.start()]
         name = heading[2].replace(HOLE, "").strip("= \t")
-        position, kept = heading.end(), not is_removed(name)
-        if kept:
+        position, is_kept = heading.end(), not is_removed(name)
+        if is_kept:
             yield name if HOLE not in heading[2] else ""
-    if kept:
+    if is_kept:
         yield text[position:]
 
 
 class _Reader:
-    """One pass over wikitext, with a stack of what is open: its mark, and the text before it."""
+    """Reads wikitext in a pass, with a stack of open marks and the text before them."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -202,7 +205,7 @@ class _Reader:
         self.pieces: list[str] = []  # since the last mark that is open
 
     def run(self) -> str:
-        """The text outside of templates, tables and boxes, with labels of links; quotes and lists stay."""
+        """Return the text outside of templates, tables and boxes, with labels of links, quotes and lists."""
         position = 0
         token = TOKEN.search(self.text)
         while token:
@@ -214,7 +217,7 @@ class _Reader:
             mark, before = self.opened.pop()
             inside = "".join(self.pieces)
             self.pieces = before
-            if mark == "{|":  # a table that is never closed hides what follows, up to the next heading
+            if mark == "{|":  # an unclosed table hides what follows, up to the next heading
                 inside = inside[heading.start() :] if (heading := HEADING.search(inside)) else ""
             self.pieces += [HOLE, inside]
         return "".join(self.pieces)
@@ -238,20 +241,20 @@ class _Reader:
         self.pieces = []
 
     def close(self, mark: str) -> None:
-        """Replace what the innermost mark opened by its text; a mark that does not fit is text."""
-        while self.opened and self.opened[-1][0].startswith("<"):  # a tag that is never closed
+        """Replace what the innermost mark opened by its text; a mark that does not match is a hole."""
+        while self.opened and self.opened[-1][0].startswith("<"):  # an unclosed tag
             self.pieces = [*self.opened.pop()[1], HOLE, *self.pieces]
         if not self.opened or self.opened[-1][0] != CLOSED[mark]:
             self.pieces.append(HOLE)
             return
         content = "".join(self.pieces)
-        shown = (
-            _shown_link(content)
+        text = (
+            _link_text(content)
             if mark == "]]"
-            else SHOWN.get(template_name(content[:LONGEST_NAME].partition("|")[0]), HOLE)
+            else TEMPLATE_TEXTS.get(template_name(content[:MAX_NAME_CHARACTERS].partition("|")[0]), HOLE)
         )
         self.pieces = self.opened.pop()[1]
-        self.pieces.append(f"\n{HOLE}\n" if mark == "|}" else shown)
+        self.pieces.append(f"\n{HOLE}\n" if mark == "|}" else text)
 
     def tag(self, token: re.Match[str], name: str) -> int:
         """Read a tag. Return where to continue."""
@@ -272,11 +275,11 @@ class _Reader:
         return token.end()
 
 
-def _shown_link(content: str) -> str:
-    """The label of a link; a hole if it has none that is certain."""
+def _link_text(content: str) -> str:
+    """Return the label of a link; a hole if the label is uncertain."""
     target, bar, label = content.partition("|")
     prefix, colon, _ = target.strip().partition(":")
-    if prefix.strip().lower() in FILES_AND_CATEGORIES or len(content) > LONGEST_LABEL:
+    if prefix.strip().lower() in FILES_AND_CATEGORIES or len(content) > MAX_LABEL_CHARACTERS:
         return HOLE
     if not bar:
         return HOLE if colon else target

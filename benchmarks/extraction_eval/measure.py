@@ -56,12 +56,12 @@ RESIDUE = {
     "list marker": re.compile(r"^[*#:;]"),
     "File:": re.compile(r"\b(?:File|Image):(?=\S)"),
 }
-EXAMPLES = 5  # lines kept per pattern
+MAX_EXAMPLES = 5  # lines per pattern
 
 
 @dataclass(slots=True)
 class Residue:
-    """The matches of one pattern in many articles."""
+    """The matches of a pattern in many articles."""
 
     pattern: str
     count: int = 0
@@ -72,53 +72,55 @@ class Residue:
 
 @dataclass(slots=True)
 class ResidueCount:
-    """Counts residue over articles, one at a time.
+    """Counts residue over articles.
 
     >>> lines = ("It ( ) is ''b.",)
     >>> article = Article(title="A", page_id=1, revision_id=1, timestamp="", lines=lines)
     >>> count = ResidueCount()
     >>> count.add(article, article)
-    >>> [(one.pattern, one.count) for one in count.result() if one.count]
+    >>> [(residue.pattern, residue.count) for residue in count.result() if residue.count]
     [('( )', 1), ("''", 1)]
     """
 
     tokens: int = 0
-    _found: dict[str, Residue] = field(default_factory=lambda: {name: Residue(name) for name in RESIDUE})
+    _residue: dict[str, Residue] = field(default_factory=lambda: {name: Residue(name) for name in RESIDUE})
 
     def add(self, plain: Article, tokenized: Article) -> None:
-        """Count in one article, given before and after tokenization."""
+        """Add an article, given before and after tokenization."""
         for line, tokens in zip(plain.lines, tokenized.lines, strict=True):
             self.tokens += tokens.count(" ") + 1 if tokens else 0
             for name, count in count_residue(line):
-                one = self._found[name]
-                one.count += count
-                one.titles += [plain.title] if plain.title not in one.titles[-1:] else []
-                one.lines += [line] if len(one.lines) < EXAMPLES else []
+                residue = self._residue[name]
+                residue.count += count
+                residue.titles += [plain.title] if plain.title not in residue.titles[-1:] else []
+                residue.lines += [line] if len(residue.lines) < MAX_EXAMPLES else []
 
     def result(self) -> tuple[Residue, ...]:
-        """Every pattern with its matches, zeros included."""
+        """Return all patterns with their matches, zeros included."""
         per_token = 1e6 / self.tokens if self.tokens else 0.0
-        return tuple(replace(one, per_million=one.count * per_token) for one in self._found.values())
+        return tuple(
+            replace(residue, per_million=residue.count * per_token) for residue in self._residue.values()
+        )
 
 
 def count_residue(line: str) -> Iterator[tuple[str, int]]:
-    """The patterns that match in a line of text, and how often.
+    """Yield the patterns that match in a line of text, with the number of matches.
 
     >>> list(count_residue("It ( ) is ''b, ."))
     [('( )', 1), (', .', 1), ("''", 1)]
     """
     for name, pattern in RESIDUE.items():
-        if found := len(pattern.findall(line)):
-            yield name, found
+        if count := len(pattern.findall(line)):
+            yield name, count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """What was measured."""
+    """The result of an evaluation."""
 
     pages: int
     tokens: int
-    rejected: Mapping[str, int]  # pages by reason, of the wiki or of extraction
+    rejected: Mapping[str, int]  # pages by reason, by the wiki or by extraction
     left_out: Mapping[str, int]  # template calls without a text, by name
     residue: tuple[Residue, ...]
     lost: LostWords  # plain words of the wikitext that do not come out
@@ -127,27 +129,29 @@ class Evaluation:
     official: tuple[ArticleComparison, ...]
 
     def comparisons(self) -> dict[str, tuple[ArticleComparison, ...]]:
-        """The comparisons that were made, by the name of the reference lines."""
-        both = {"rendered": self.rendered, "official": self.official}
-        return {name: found for name, found in both.items() if found}
+        """Return the comparisons that were made, by the name of the reference lines."""
+        by_name = {"rendered": self.rendered, "official": self.official}
+        return {name: comparisons for name, comparisons in by_name.items() if comparisons}
 
     def record(self, worst_count: int = 10) -> dict[str, Any]:
-        """The report as JSON takes it, with this many of the worst differences per comparison."""
+        """Return the report for JSON, with the `worst_count` worst differences per comparison."""
         return {
             "pages": self.pages,
             "tokens": self.tokens,
             "rejected": self.rejected,
             "left_out": self.left_out,
             "red_links": self.red_links,
-            "residue": [asdict(one) for one in self.residue],
+            "residue": [asdict(residue) for residue in self.residue],
             "lost": self.lost.figures(worst_count),
             "comparisons": {
                 name: {
-                    "summary": summarize(found),
-                    "articles": [one.figures() for one in found],
-                    "worst": [{"title": title} | part.figures() for title, part in worst(found, worst_count)],
+                    "summary": summarize(comparisons),
+                    "articles": [residue.figures() for residue in comparisons],
+                    "worst": [
+                        {"title": title} | part.figures() for title, part in worst(comparisons, worst_count)
+                    ],
                 }
-                for name, found in self.comparisons().items()
+                for name, comparisons in self.comparisons().items()
             },
         }
 
@@ -167,7 +171,7 @@ def measure(
 ) -> Evaluation:
     """Extract pages and compare their lines with rendered and official ones.
 
-    The arguments are those of the command `python -m extraction_eval`; `--help` says what each is.
+    The arguments are those of the command `python -m extraction_eval`; see its `--help`.
 
     Raises:
         BuilderError: The arguments name nothing to measure, or a file cannot be read.
@@ -176,13 +180,14 @@ def measure(
     if not (files or store):
         raise BuilderError("nothing to measure; name files of pages or a --store")
     with ExitStack() as stack:
-        asked = Wikipedia(api, language=language_of(language), contact=contact) if api else None
-        render = partial(render_page, stack.enter_context(asked)) if asked else None
-        opened = stack.enter_context(Store.open(Path(store))) if store else None
-        templates = templates_in(opened, language) if opened else None
-        given = chain(read_page_files(map(Path, files)), read_store_pages(opened, language) if opened else ())
-        chosen = islice((one for one in given if not title or one.page.title == title), limit)
-        found = measure_pages(
+        wikipedia = Wikipedia(api, language=language_of(language), contact=contact) if api else None
+        render = partial(render_page, stack.enter_context(wikipedia)) if wikipedia else None
+        open_store = stack.enter_context(Store.open(Path(store))) if store else None
+        templates = templates_in(open_store, language) if open_store else None
+        of_store = read_store_pages(open_store, language) if open_store else ()
+        stored = chain(read_page_files(map(Path, files)), of_store)
+        chosen = islice((page for page in stored if not title or page.page.title == title), limit)
+        evaluation = measure_pages(
             chosen,
             language=language,
             sections=sections,
@@ -191,9 +196,9 @@ def measure(
             official={lines[1]: lines for lines in read_articles(Path(official))} if official else None,
             progress=progress,
         )
-    if title and not found.pages:
+    if title and not evaluation.pages:
         raise BuilderError(f"no page has the title {title!r}; expected a title as Wikipedia writes it")
-    return found
+    return evaluation
 
 
 def measure_pages(
@@ -206,7 +211,7 @@ def measure_pages(
     official: Mapping[str, tuple[str, ...]] | None = None,
     progress: Progress = no_progress,
 ) -> Evaluation:
-    """Extract pages and compare their lines with those of their HTML, or of what `render` makes of them.
+    """Extract pages and compare their lines with those of their HTML, or of what `render` returns.
 
     `templates` expand calls that have no macro. `official` are lines of official articles by tokenized
     title, `= Title =`.
@@ -216,24 +221,32 @@ def measure_pages(
     rendered, theirs = list[ArticleComparison](), list[ArticleComparison]()
     read = partial(extract, language=language, sections=sections, templates=templates)
     read_html = partial(extract_rendered, language=language, sections=sections)
-    for count, one in enumerate(pages, start=1):
+    for count, stored in enumerate(pages, start=1):
+        page, expansions = stored.page, stored.expansions
         try:
-            plain = read(one.page, expansions=one.expansions)
+            plain = read(page, expansions=expansions)
             tokenized = tokenize_article(plain, language=language)
             residue.add(plain, tokenized)
-            whole = read(one.page, expansions=one.expansions, incomplete="keep") if plain.left_out else plain
-            lost.add(one.page, whole.lines, language)  # what goes with a call on purpose is not lost
+            # Text that is removed with a call on purpose is not lost.
+            whole = read(page, expansions=expansions, incomplete="keep") if plain.left_out else plain
+            lost.add(page, whole.lines, language)
             left_out.update(map(call_name, plain.left_out))
             if official is not None and (lines := official.get(tokenized.lines[1])):
                 theirs.append(compare(plain.title, tokenized.lines, lines))
-            html, missing = render(one.page) if render and one.html is None else (one.html, frozenset[str]())
+            html, missing = stored.html, frozenset[str]()
+            if render and html is None:
+                html, missing = render(page)
             if html is not None:
-                holes, own = "keep" if missing else "cut", dict.fromkeys(missing, lambda _call: "")
-                ours = read(one.page, expansions=one.expansions, macros=own, incomplete=holes)
-                shown = read_html(html, one.page, incomplete=holes)
-                red_links.update(name for name in map(call_name, shown.left_out) if name not in missing)
-                both = [tokenize_article(version, language=language).lines for version in (ours, shown)]
-                rendered.append(compare(one.page.title, *both))
+                holes, empty_macros = "keep" if missing else "cut", dict.fromkeys(missing, lambda _call: "")
+                ours = read(page, expansions=expansions, macros=empty_macros, incomplete=holes)
+                rendered_article = read_html(html, page, incomplete=holes)
+                red_links.update(
+                    name for name in map(call_name, rendered_article.left_out) if name not in missing
+                )
+                sides = [
+                    tokenize_article(version, language=language).lines for version in (ours, rendered_article)
+                ]
+                rendered.append(compare(page.title, *sides))
         except RejectedError as error:
             rejected[error.reason] += 1
         progress("measuring", count, None, f"{rejected.total()} rejected" if rejected else "")
@@ -254,19 +267,24 @@ def measure_pages(
 def render_page(wikipedia: Wikipedia, page: Page) -> tuple[str, frozenset[str]]:
     """Let the wiki render a page's wikitext, whether it has such a page or not.
 
-    Returns the HTML, and the names of the templates that the wiki does not have: neither side has their text.
+    Returns the HTML, and the names of the templates that the wiki lacks: neither side has their text.
     """
-    asked = {"title": page.title, "text": page.wikitext, "contentmodel": "wikitext", "prop": "text|templates"}
-    parsed = parse_page(wikipedia, asked)
+    parameters = {
+        "title": page.title,
+        "text": page.wikitext,
+        "contentmodel": "wikitext",
+        "prop": "text|templates",
+    }
+    parsed = parse_page(wikipedia, parameters)
     absent = (page for page in parsed.templates if page.ns == TEMPLATE_NAMESPACE and not page.exists)
     return parsed.text, frozenset(template_name(page.title) for page in absent)
 
 
 def read_page_files(paths: Iterable[Path]) -> Iterator[StoredPage]:
-    """The pages of XML exports and of files of wikitext; the files of a folder by name."""
+    """Yield the pages of XML exports and of files of wikitext; files of a folder are sorted by name."""
     for path in paths:
         inside = path.iterdir() if path.is_dir() else ()
-        files = sorted(one for one in inside if one.suffix in WIKITEXT or ".xml" in one.suffixes)
+        files = sorted(file for file in inside if file.suffix in WIKITEXT or ".xml" in file.suffixes)
         for file in files if path.is_dir() else [path]:
             if file.suffix in WIKITEXT:
                 yield StoredPage(page=_page_of_file(file))
@@ -289,6 +307,6 @@ def _page_of_file(path: Path) -> Page:
 
 
 def read_store_pages(store: Store, language: str) -> Iterator[StoredPage]:
-    """The newest revision of each page of a store, with its expansions and its HTML if the store has them."""
-    numbers = [one.revision_id for one in store.revisions(language)]
+    """Yield the newest revision of each page of a store, with its expansions and HTML if stored."""
+    numbers = [revision.revision_id for revision in store.revisions(language)]
     yield from stored_pages(store, language, numbers, html=True)

@@ -1,6 +1,6 @@
 """Compares our lines of rendered pages with the words that a reader sees: `python -m extraction_eval.seen`.
 
-The reading shares no code with extraction, and is a simple one on purpose: a tree, of which it leaves out
+The reader shares no code with extraction, and is simple on purpose: it walks a tree and leaves out
 what `TAGS`, `CLASSES` and `ROLES` name, and the authors of block quotations, as `docs/format.md` says. All
 other text is seen. A section of which nothing comes out is listed with its heading, and its words are not
 lost: whether it is a list of sources a reader must judge.
@@ -53,7 +53,7 @@ IN_BRACKETS = re.compile(r"\s*\[[^\[\]]+\]\s*")
 HEADINGS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6"])
 BLOCKS = "address article aside blockquote br center dd div dl dt header hr li ol p pre section ul"
 EDGES = HEADINGS | frozenset(BLOCKS.split())
-REMOVED = 0.9  # of the words of a section do not come out if the section was removed
+REMOVED_SHARE = 0.9  # of lost words, from which a section counts as removed
 
 
 def _by_name(kinds: dict[str, str]) -> dict[str, str]:
@@ -65,26 +65,26 @@ KIND_OF_TAG, KIND_OF_CLASS, KIND_OF_ROLE = map(_by_name, (TAGS, CLASSES, ROLES))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageDifference:
-    """What one page lost, and what our lines have beside it."""
+    """The words that a page lost, and those that only our lines have."""
 
     name: str
     words: int
-    lost: tuple[tuple[str, str], ...]  # runs of words, each with the heading above it
-    invented: tuple[str, ...]  # runs of words of ours
+    lost: tuple[tuple[str, str], ...]  # headings, and runs of words below them
+    invented: tuple[str, ...]  # runs of our words
     removed: tuple[tuple[str, int], ...]  # headings of removed sections, with the number of words
     left_out: dict[str, int]  # words that the reading leaves out, by kind
 
 
 @dataclass(frozen=True, slots=True)
 class SeenSection:
-    """A heading, empty in front of the first one, and the words under it, with its own."""
+    """A heading, empty before the first one, and the section's words, including the heading's."""
 
     heading: str
     words: list[str]
 
 
 def seen_sections(page_html: str, left_out: Counter[str]) -> list[SeenSection]:
-    """Return the words of a page by section; `left_out` gets the number of the other words, by kind.
+    """Return the words of a page by section; add the numbers of other words to `left_out`, by kind.
 
     >>> sections = seen_sections("<p>a <b>b</b><table><td>c</td></table></p><h2>D</h2>e", Counter())
     >>> [(section.heading, section.words) for section in sections]
@@ -96,11 +96,11 @@ def seen_sections(page_html: str, left_out: Counter[str]) -> list[SeenSection]:
     for edge, text in _walk(roots[0] if roots else tree, left_out):
         pieces.append(text if not edge else "\n")
         if edge in HEADINGS:
-            found = words("".join(pieces))
+            heading_words = words("".join(pieces))
             if text == "end":
-                sections.append(SeenSection(" ".join(found), found))
+                sections.append(SeenSection(" ".join(heading_words), heading_words))
             else:
-                sections[-1].words.extend(found)
+                sections[-1].words.extend(heading_words)
             pieces = []
     sections[-1].words.extend(words("".join(pieces)))
     return sections
@@ -151,7 +151,7 @@ def _kind(element: HtmlElement) -> str:
 
 
 def difference(name: str, page_html: str, language: str) -> PageDifference:
-    """Compare our lines of one page with what a reader sees."""
+    """Compare our lines of a page with what a reader sees."""
     left_out = Counter[str]()
     sections = seen_sections(page_html, left_out)
     theirs = [word for section in sections for word in section.words]
@@ -162,7 +162,9 @@ def difference(name: str, page_html: str, language: str) -> PageDifference:
     places = lost_places(theirs, ours)
     gone = Counter(numbers[place] for place in places)
     removed = {
-        number for number, count in gone.items() if number and count >= REMOVED * len(sections[number].words)
+        number
+        for number, count in gone.items()
+        if number and count >= REMOVED_SHARE * len(sections[number].words)
     }
     lost = [
         [place for place in places if numbers[place] == number] for number in gone if number not in removed
@@ -178,7 +180,7 @@ def difference(name: str, page_html: str, language: str) -> PageDifference:
 
 
 def _runs(texts: Sequence[str], places: Sequence[int]) -> Iterator[str]:
-    """Yield neighbouring words."""
+    """Yield runs of neighbouring words."""
     for _, run_ in groupby(enumerate(places), lambda pair: pair[1] - pair[0]):
         yield " ".join(texts[place] for _, place in run_)
 
@@ -194,7 +196,7 @@ def _read(path: Path) -> str:
 
 @click.command("seen", context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.argument("pages", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
-@click.option("--language", default="", help="Of pages whose names do not begin with it.")
+@click.option("--language", default="", help="Language of pages whose names do not begin with it.")
 @click.option("--worst", type=click.IntRange(min=0), default=3, help="The number of runs to show per page.")
 def seen(pages: tuple[Path, ...], language: str, worst: int) -> None:
     """Count the words of rendered PAGES that are lost and made up.
@@ -208,21 +210,23 @@ def seen(pages: tuple[Path, ...], language: str, worst: int) -> None:
         code = language or file.name.partition("-")[0]
         page = difference(file.name.partition(".html")[0], _read(file), code)
         by_language[code].append(page)
-        for line in _shown(page, worst):
+        for line in _summary_lines(page, worst):
             click.echo(line)
     click.echo("language  pages     words  lost  per 10,000  invented  per 10,000")
-    for code, found in sorted(by_language.items()):
-        total = sum(page.words for page in found)
-        lost = sum(_count([run_ for _, run_ in page.lost]) for page in found)
-        invented = sum(_count(page.invented) for page in found)
+    for code, differences in sorted(by_language.items()):
+        total = sum(page.words for page in differences)
+        lost = sum(_count([run_ for _, run_ in page.lost]) for page in differences)
+        invented = sum(_count(page.invented) for page in differences)
         shares = [f"{1e4 * count / max(total, 1):10.1f}" for count in (lost, invented)]
-        click.echo(f"{code:8} {len(found):6} {total:9,} {lost:5}  {shares[0]} {invented:9}  {shares[1]}")
-    every = (Counter(page.left_out) for found in by_language.values() for page in found)
-    kinds = sum(every, Counter[str]()).most_common()
+        click.echo(
+            f"{code:8} {len(differences):6} {total:9,} {lost:5}  {shares[0]} {invented:9}  {shares[1]}"
+        )
+    counts_of_pages = (Counter(page.left_out) for differences in by_language.values() for page in differences)
+    kinds = sum(counts_of_pages, Counter[str]()).most_common()
     click.echo("left out on purpose: " + ", ".join(f"{kind} {count:,}" for kind, count in kinds))
 
 
-def _shown(page: PageDifference, worst: int) -> Iterator[str]:
+def _summary_lines(page: PageDifference, worst: int) -> Iterator[str]:
     lost = _count([run_ for _, run_ in page.lost])
     yield f"{page.name}: {page.words:,} words, {lost} lost, {_count(page.invented)} invented"
     for heading, size in page.removed:

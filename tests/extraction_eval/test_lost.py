@@ -1,7 +1,7 @@
 """Lost words: which words are plain, which of them do not come out, and real faults that must be seen."""
 
 import pytest
-from extraction_eval.lost import KEPT, LostWords, lost_places, plain_words, words
+from extraction_eval.lost import MAX_LISTED, LostWords, lost_places, plain_words, words
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,10 +76,10 @@ def test_what_is_there_is_not_lost(plain, ours):
 
 def test_only_the_worst_are_kept():
     count = LostWords()
-    for number in range(3 * KEPT):
+    for number in range(3 * MAX_LISTED):
         count.add(page("a " * (number + 1), title=f"P{number}"), [], "en")
-    assert len(count.pages) == len(count.runs) == KEPT
-    assert count.pages[0].lost == 3 * KEPT
+    assert len(count.pages) == len(count.runs) == MAX_LISTED
+    assert count.pages[0].lost == 3 * MAX_LISTED
 
 
 def test_the_sample_loses_nothing_and_a_cut_paragraph_is_seen():
