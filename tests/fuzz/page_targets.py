@@ -20,7 +20,7 @@ from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.fetching.expansions import failure_of, split_at_marks
 from wikitext_builder.tokens.detokenizer import detokenize
 from wikitext_builder.tokens.tokenizer import Tokenizer
-from wikitext_builder.wiki.client import Found, gather, site_of
+from wikitext_builder.wiki.client import FoundPages, gather, site_of
 from wikitext_builder.wiki.http import Reply, TryAgainError
 from wikitext_builder.wiki.languages import LANGUAGES
 from wikitext_builder.wiki.responses import read_answer
@@ -121,7 +121,7 @@ def _damaged(content: bytes) -> str:
 
 def _answer(content: bytes) -> str:
     answer = read_answer("api", Reply(status=200, headers={}, body=content), 0.0)
-    found = Found()
+    found = FoundPages()
     gather(found, answer.query)
     site = site_of("api", answer.query) if answer.query.general else None
     return f"{answer.continuation} {found} {site}"

@@ -28,7 +28,7 @@ from wikitext_builder.store.reading import language_in, stored_language, templat
 from wikitext_builder.store.schema import Revision
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.dates import parse_date
-from wikitext_builder.wiki.languages import Language, names_said
+from wikitext_builder.wiki.languages import Language, reported_names
 
 # All other `BuildOptions` are fields of a recipe.
 PAGE_OPTIONS = ("as_of", "lock", "include", "exclude", "valid_titles", "test_titles")
@@ -284,7 +284,7 @@ def _source_lines(plan: Plan, store: Store) -> Iterator[str]:
         for page_id, item in store.items(language):
             if page_id in exported:
                 yield f"{page_id} {item}"
-    if names := names_said(plan.language):
+    if names := reported_names(plan.language):
         yield f"names {json.dumps(names, ensure_ascii=False)}"
     if templates := templates_in(store, language, as_of=plan.as_of):
         yield f"templates {templates.digest()}"

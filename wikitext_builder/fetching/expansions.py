@@ -22,7 +22,7 @@ from wikitext_builder.store.reading import StoredPage, stored_language, stored_p
 from wikitext_builder.store.schema import Revision
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.classify import title_fault
-from wikitext_builder.wiki.client import BATCH, NoAnswerError, Wikipedia
+from wikitext_builder.wiki.client import BATCH_TITLES, NoAnswerError, Wikipedia
 from wikitext_builder.wiki.dates import now
 from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import ApiError, Parsed, expected
@@ -231,7 +231,7 @@ def fetch_redirects(store: Store, wikipedia: Wikipedia, revision_ids: Sequence[i
     asked = {*store.template_redirects(language.code)}
     called = {name for page in store.pages(language.code, revision_ids) for name in names_in(page.wikitext)}
     names = sorted(name for name in called - asked if not is_known(name, language))
-    batches = (names[start : start + BATCH] for start in range(0, len(names), BATCH))
+    batches = (names[start : start + BATCH_TITLES] for start in range(0, len(names), BATCH_TITLES))
     for found in wikipedia.map(lambda some: _lead(wikipedia, some), batches):
         store.add_template_redirects(language.code, {name: (target, now()) for name, target in found.items()})
 

@@ -40,7 +40,7 @@ from wikitext_builder.progress import Progress, WaitingProgress, no_progress
 from wikitext_builder.store.reading import note_names
 from wikitext_builder.store.schema import Rejected, Wanted
 from wikitext_builder.store.store import Store
-from wikitext_builder.wiki.client import BATCH, MAXLAG, Found, NoAnswerError, Wikipedia, api_of
+from wikitext_builder.wiki.client import BATCH_TITLES, MAXLAG, FoundPages, NoAnswerError, Wikipedia, api_of
 from wikitext_builder.wiki.dates import now, parse_date
 from wikitext_builder.wiki.http import checked_api, is_trusted, read_token
 from wikitext_builder.wiki.languages import language_of
@@ -346,7 +346,7 @@ def _batches(wanted: Sequence[Wanted]) -> Iterator[tuple[Wanted, ...]]:
     newest = iter([page for page in wanted if not page.as_of and not page.revision_id])
     exact = iter([page for page in wanted if page.revision_id])
     for kind in (newest, exact):
-        while batch := tuple(islice(kind, BATCH)):
+        while batch := tuple(islice(kind, BATCH_TITLES)):
             yield batch
     for page in wanted:
         if page.as_of and not page.revision_id:
@@ -380,7 +380,7 @@ class _Asker:
             self._sort_into(batch, page, found)
         return [batch]
 
-    def _sort_into(self, batch: _Batch, wanted: Wanted, found: Found) -> None:
+    def _sort_into(self, batch: _Batch, wanted: Wanted, found: FoundPages) -> None:
         """Note what of an answer is of a page that was asked for, or why it cannot be kept."""
         try:
             page = self._page(wanted, found)
@@ -398,7 +398,7 @@ class _Asker:
                 batch.redirects[wanted.title] = page.title
         batch.settled.append(wanted)
 
-    def _page(self, wanted: Wanted, found: Found) -> Page:
+    def _page(self, wanted: Wanted, found: FoundPages) -> Page:
         """The page that was asked for; RejectedError: it cannot be kept."""
         if locked := self.selected.locked.get(wanted.revision_id):
             page = exact_page(found, locked)

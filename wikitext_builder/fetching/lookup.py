@@ -19,7 +19,7 @@ from wikitext_builder.progress import Progress, no_progress
 from wikitext_builder.store.schema import Rejected, Revision, Wanted, sha1_of
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.classify import classifier, tidy_title, title_fault
-from wikitext_builder.wiki.client import BATCH, Found, Site, Wikipedia
+from wikitext_builder.wiki.client import BATCH_TITLES, FoundPages, Site, Wikipedia
 from wikitext_builder.wiki.dates import Span, is_timestamp
 from wikitext_builder.wiki.languages import Language, with_first
 from wikitext_builder.wiki.responses import (
@@ -183,12 +183,12 @@ def created_titles(lookup: Lookup, span: Span) -> tuple[list[str], tuple[Rejecte
     if position is None:
         _check_log(lookup, span.since)
     rows, all_rejected = _created(lookup, span), list[Rejected]()
-    for start in range(0 if position is None else int(position), len(rows), BATCH):
-        batch = dict(row.split(" ", 1) for row in rows[start : start + BATCH])
+    for start in range(0 if position is None else int(position), len(rows), BATCH_TITLES):
+        batch = dict(row.split(" ", 1) for row in rows[start : start + BATCH_TITLES])
         titles, rejected = _today(lookup, batch)
         lookup.store.add(lookup.wikipedia.language.code, [], origin=lookup.wikipedia.api, rejected=rejected)
         all_rejected += rejected
-        done = min(start + BATCH, len(rows))
+        done = min(start + BATCH_TITLES, len(rows))
         lookup.store.note_listing(listing, titles, str(done))
         lookup.progress("finding new pages", done, len(rows), f"{len(rejected)} rejected" if rejected else "")
     return lookup.store.listed(listing), tuple(all_rejected)
@@ -297,7 +297,7 @@ class FirstRevisions:
         return self._by_page.get(page_id, FirstRevision()).timestamp
 
 
-def titled_page(found: Found, wanted: Wanted, language: Language) -> Page:
+def titled_page(found: FoundPages, wanted: Wanted, language: Language) -> Page:
     """Return the page that a title leads to; RejectedError: none that can be used."""
     page, classify = _found_page(found, wanted.title), classifier(language)
     name, as_of = repr(page.title), wanted.as_of
@@ -331,7 +331,7 @@ def titled_page(found: Found, wanted: Wanted, language: Language) -> Page:
     )
 
 
-def _found_page(found: Found, title: str) -> FoundPage:
+def _found_page(found: FoundPages, title: str) -> FoundPage:
     """Follow a title through MediaWiki's spelling and redirects; RejectedError: to no page of this wiki."""
     chain = [found.renamed.get(title, title)]
     while (target := found.redirects.get(chain[-1])) is not None:
@@ -346,7 +346,7 @@ def _found_page(found: Found, title: str) -> FoundPage:
     return found.pages[last]
 
 
-def exact_page(found: Found, locked: Revision) -> Page:
+def exact_page(found: FoundPages, locked: Revision) -> Page:
     """Return the revision that a lock file names, with its title; RejectedError: gone, or another text."""
     number = locked.revision_id
     revisions = (revision for page in found.pages.values() for revision in page.revisions)

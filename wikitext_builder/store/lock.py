@@ -17,7 +17,7 @@ from wikitext_builder.store.schema import Rejected, Revision, storable
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.classify import tidy_title, title_fault
 from wikitext_builder.wiki.dates import is_timestamp, parse_date
-from wikitext_builder.wiki.languages import Language, language_of, names_said, with_names
+from wikitext_builder.wiki.languages import Language, language_of, reported_names, with_names
 
 FORMAT = "wikitext-builder lock 1"
 COLUMNS = ("title", "page_id", "revision_id", "timestamp", "sha1")
@@ -81,7 +81,7 @@ def lock_lines(revisions: Sequence[Revision], language: Language, wiki: str = "-
                 f"revision {revision.revision_id}: the title {revision.title!r} cannot be written: {fault}"
             )
     yield f"# {FORMAT}; language {language.code}; wiki {' '.join(wiki.split())}\n"
-    if names := names_said(language):
+    if names := reported_names(language):
         yield f"{NAMES_LINE}{json.dumps(names, ensure_ascii=False)}\n"
     yield "\t".join(columns) + "\n"
     for revision in sorted(revisions, key=lambda revision: (revision.title, revision.revision_id)):

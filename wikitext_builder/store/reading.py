@@ -15,7 +15,7 @@ from wikitext_builder.errors import BuilderError, did_you_mean
 from wikitext_builder.store.schema import Row, sha1_of
 from wikitext_builder.store.store import LATEST, Store
 from wikitext_builder.wiki.dates import parse_date
-from wikitext_builder.wiki.languages import Language, language_of, names_said, with_names
+from wikitext_builder.wiki.languages import Language, language_of, reported_names, with_names
 
 CACHE_CHARACTERS = 2**24  # of cached templates
 
@@ -94,8 +94,8 @@ def language_in(store: Store, given: str | None) -> str:
 
 def note_names(store: Store, language: Language) -> Language:
     """Add the names that a wiki reports to those in a store; return the language with all of them."""
-    named = with_names(_noted_language(store, language.code), names_said(language))
-    if names := names_said(named):
+    named = with_names(_noted_language(store, language.code), reported_names(language))
+    if names := reported_names(named):
         store.set_note(f"{language.code} names", json.dumps(names, ensure_ascii=False))
     return named
 

@@ -1,1 +1,1 @@
-"""A wiki: its API over HTTP, its language, its titles and dates, and what its pages are."""
+"""Asks a wiki's API over HTTP; knows languages, titles, dates and kinds of pages."""

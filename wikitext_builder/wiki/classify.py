@@ -1,4 +1,4 @@
-"""Titles as MediaWiki writes them; what a page is: a redirect, a list, a disambiguation, a Good article."""
+"""Normalises titles as MediaWiki does; tells redirects, lists, disambiguations and Good articles."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ def tidy_title(text: str) -> str:
     >>> tidy_title(" Łódź_(city) ")
     'Łódź (city)'
     """
-    # Not all of a long text: NFC takes quadratic time on unordered combining marks.
+    # Only the start of a long text, because NFC takes quadratic time on unordered combining marks.
     start = SPACES.sub(" ", text)[: 4 * TITLE_BYTES]
     return SPACES.sub(" ", BIDI_MARKS.sub("", unicodedata.normalize("NFC", start))).strip(" ")
 
 
 def title_fault(title: str) -> str:
-    """Say why no page can have a title; empty if one can.
+    """Return why no page can have a title; empty if a page can.
 
     >>> title_fault("../x"), title_fault("A|B"), title_fault("AT&T"), title_fault("100 %")
     ('it is a relative path', "it contains '|'", '', '')
     """
     if not title.strip(" _:"):
         return "it is empty"
-    if found := ILLEGAL.search(title):
-        return f"it contains {found[0]!r}"
+    if match := ILLEGAL.search(title):
+        return f"it contains {match[0]!r}"
     if len(title.encode()) > TITLE_BYTES:
         return f"it is longer than {TITLE_BYTES} bytes"
     return "it is a relative path" if RELATIVE.fullmatch(title) else ""
@@ -45,13 +45,13 @@ COMMENT_OR_VERBATIM = re.compile(
     r"<!--|<(nowiki|pre|syntaxhighlight|source|math)(?:\s[^<>]*)?>", re.IGNORECASE
 )
 COMMENT_IN_NAME = re.compile(r"\{\{[^{}|]{0,200}<!--")
-LONGEST_SUMMARY = 1_000  # characters; MediaWiki keeps 500, but the pattern takes cubic time on longer ones
-ANY = r"[^{}|\[\]\n]*"  # what * stands for in the name of a template
-DISAMBIGUATION_SWITCH = "__DISAMBIG__"  # of the extension Disambiguator; the same word in all our languages
+MAX_SUMMARY_CHARACTERS = 1_000  # MediaWiki keeps 500; the pattern takes cubic time on long ones
+WILDCARD = r"[^{}|\[\]\n]*"  # the meaning of * in the name of a template
+DISAMBIGUATION_SWITCH = "__DISAMBIG__"  # of the extension Disambiguator; the same in all our languages
 
 
 class Classifier:
-    """Tells articles of one Wikipedia from other pages, and Good and Featured ones from other articles.
+    """Tells articles of a Wikipedia from other pages, and Good and Featured articles from other articles.
 
     >>> from wikitext_builder.wiki.languages import LANGUAGES
     >>> english = classifier(LANGUAGES["en"])
@@ -70,23 +70,23 @@ class Classifier:
         self._copied = re.compile(language.copied_summary or "(?!)", re.IGNORECASE)
 
     def is_redirect(self, wikitext: str) -> bool:
-        """True if a text only leads to another page."""
+        """Return True if a text is a redirect."""
         return self._redirect.match(wikitext) is not None
 
     def is_list(self, title: str) -> bool:
-        """True if the title says that the page is a list."""
+        """Return True if the title is that of a list."""
         language = self.language
         return title.startswith(language.list_title_prefixes) or title.endswith(language.list_title_suffixes)
 
     def is_disambiguation(self, wikitext: str) -> bool:
-        """True if the text says that it is a disambiguation page."""
-        switch = DISAMBIGUATION_SWITCH in wikitext
-        if switch and DISAMBIGUATION_SWITCH in without_comments_and_verbatim(wikitext):
+        """Return True if the text marks a disambiguation page."""
+        has_switch = DISAMBIGUATION_SWITCH in wikitext
+        if has_switch and DISAMBIGUATION_SWITCH in without_comments_and_verbatim(wikitext):
             return True
         return self.calls(self.language.disambiguation_marks, wikitext)
 
     def quality(self, wikitext: str) -> str:
-        """What the text says of its quality: featured, good, or nothing.
+        """Return the quality that the text claims: `featured`, `good` or empty.
 
         >>> from wikitext_builder.wiki.languages import LANGUAGES
         >>> [classifier(LANGUAGES["de"]).quality(text) for text in ("{{Lesenswert|1. Mai 2018}}", "Tee")]
@@ -96,11 +96,11 @@ class Classifier:
         return next((name for name, names in marks.items() if self.calls(names, wikitext)), "")
 
     def is_marked(self, wikitext: str) -> bool:
-        """True if the text itself calls the template of Good or Featured, outside comments and nowiki."""
+        """Return True if the text calls a template of Good or Featured, outside comments and nowiki."""
         return self.calls(self.language.good_marks + self.language.featured_marks, wikitext)
 
     def calls(self, names: Names, wikitext: str) -> bool:
-        """True if the text calls one of some templates, outside comments and nowiki.
+        """Return True if the text calls one of the templates, outside comments and nowiki.
 
         >>> from wikitext_builder.wiki.languages import LANGUAGES
         >>> english, marks = classifier(LANGUAGES["en"]), LANGUAGES["en"].stub_marks
@@ -109,11 +109,11 @@ class Classifier:
         """
         pattern = template_call(names, self.language.template_namespaces)
         if not pattern.search(wikitext) and not COMMENT_IN_NAME.search(wikitext):
-            return False  # most texts have it nowhere and need no cleaning
+            return False  # most texts have no such call, and need no cleaning
         return bool(pattern.search(without_comments_and_verbatim(wikitext)))
 
     def copied_from(self, summary: str) -> str:
-        """The words of an edit's summary that name the page whose text was copied; empty if there are none.
+        """Return the words of an edit's summary that name the page whose text was copied, or an empty text.
 
         >>> from wikitext_builder.wiki.languages import LANGUAGES
         >>> classifier(LANGUAGES["en"]).copied_from("Contents [[WP:SPLIT|split]] from [[Tea]]; see there")
@@ -121,13 +121,13 @@ class Classifier:
         >>> classifier(LANGUAGES["en"]).copied_from("Created page with 'Text from [[Tea]]'")
         ''
         """
-        found = self._copied.search(summary[:LONGEST_SUMMARY])
-        return found[0] if found else ""
+        match = self._copied.search(summary[:MAX_SUMMARY_CHARACTERS])
+        return match[0] if match else ""
 
 
 @cache
 def classifier(language: Language) -> Classifier:
-    """Return the classifier of a Wikipedia, made once."""
+    """Return the classifier of a Wikipedia, which is created once."""
     return Classifier(language)
 
 
@@ -140,7 +140,7 @@ def without_comments_and_verbatim(wikitext: str) -> str:
     >>> without_comments_and_verbatim("a<!-- {{good article}} -->b<nowiki>{{x}}</nowiki>c<nowiki />d")
     'abcd'
     """
-    kept: list[str] = []
+    kept: list[str] = []  # parts of the text
     closing, position = ClosingTags(wikitext), 0
     while opening := COMMENT_OR_VERBATIM.search(wikitext, position):
         end = closing.end_of(opening, (opening[1] or "").lower())
@@ -150,14 +150,14 @@ def without_comments_and_verbatim(wikitext: str) -> str:
 
 
 class ClosingTags:
-    """Finds closing tags and remembers the names that have none left, so all searches together are linear."""
+    """Finds closing tags, and notes names without further ones, so that all searches together are linear."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.exhausted: set[str] = set()
 
     def end_after(self, name: str, position: int) -> int:
-        """Return the end of the next `</name>`, or -1 if there is none."""
+        """Return the end of the next `</name>`, or -1 if the text has no further one."""
         if name in self.exhausted:
             return -1
         match = _closing(name).search(self.text, position)
@@ -190,7 +190,7 @@ def template_call(names: Names, namespaces: Names = ("Template",)) -> re.Pattern
     True
     >>> bool(template_call(("Good article",)).search("{{Good articles}}"))
     False
-    >>> bool(template_call(("*-stub",)).search("{{Peru-river-stub}}"))  # * is for any characters
+    >>> bool(template_call(("*-stub",)).search("{{Peru-river-stub}}"))  # * stands for any characters
     True
     """
     any_of = "|".join(_name_pattern(name) for name in names) or r"(?!)"
@@ -201,5 +201,5 @@ def template_call(names: Names, namespaces: Names = ("Template",)) -> re.Pattern
 def _name_pattern(name: str) -> str:
     first, rest = name[0], name[1:]
     letters = "".join(sorted({first.lower(), first.upper()})) if len(first.upper()) == 1 else first
-    begin = ANY if first == "*" else f"[{re.escape(letters)}]"
-    return begin + r"[ _]+".join(ANY.join(map(re.escape, word.split("*"))) for word in rest.split(" "))
+    begin = WILDCARD if first == "*" else f"[{re.escape(letters)}]"
+    return begin + r"[ _]+".join(WILDCARD.join(map(re.escape, word.split("*"))) for word in rest.split(" "))

@@ -1,4 +1,4 @@
-"""A client of one wiki: few requests at once, waits when the server asks, answers put together."""
+"""Asks a wiki: few requests at once, waits when the server asks for it, and joins the parts of answers."""
 
 from __future__ import annotations
 
@@ -33,16 +33,14 @@ LOG = logging.getLogger(__name__)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-MAX_PARALLEL = (
-    3  # https://www.mediawiki.org/wiki/API:Etiquette asks for one request at once, and accepts three
-)
-BATCH = 50  # titles or revision ids per request: the API's limit for everyone except bots
-ANSWERS = 100_000  # of one query: the longest listing of a large wiki has some ten thousand
-ANSWERS_ALIKE = 100  # in a row; MediaWiki gives a few without content while it looks for more
-QUIET_WARNINGS = frozenset({"truncatedresult"})  # `continue` brings the rest
+MAX_PARALLEL = 3  # https://www.mediawiki.org/wiki/API:Etiquette asks for 1 request at once, and accepts 3
+BATCH_TITLES = 50  # or revision ids per request: the API's limit for everyone except bots
+MAX_ANSWERS = 100_000  # to a query: the longest listing of a large wiki takes about ten thousand
+MAX_EQUAL_ANSWERS = 100  # in a row; MediaWiki gives a few answers without content while it searches
+QUIET_WARNINGS = frozenset({"truncatedresult"})  # `continue` gives the rest
 MAXLAG = 5.0  # seconds; https://www.mediawiki.org/wiki/Manual:Maxlag_parameter asks for it
-UNREACHABLE_ATTEMPTS = 3  # before the first answer: a wrong address is more likely than a busy server
-SILENT = 4  # requests in a row, each with all its attempts: the wiki fails, and not only for one page
+UNREACHABLE_ATTEMPTS = 3  # before the first answer, when a wrong URL is likelier than a busy server
+MAX_UNANSWERED_REQUESTS = 4  # in a row, each with all its attempts: the wiki fails, not only for one page
 
 PAGE_PARAMETERS = {
     "prop": "revisions|pageprops",
@@ -53,14 +51,14 @@ PAGE_PARAMETERS = {
 
 
 def api_of(language: Language) -> str:
-    """Return the address of the API of a language's Wikipedia."""
+    """Return the URL of the API of a language's Wikipedia."""
     return f"https://{language.code}.wikipedia.org/w/api.php"
 
 
-def shown(parameters: Mapping[str, str]) -> str:
-    """Describe a request in a line; of long values the beginning.
+def request_line(parameters: Mapping[str, str]) -> str:
+    """Describe a request in a line; long values are cut off.
 
-    >>> shown({"action": "query", "titles": "Octopus|Ocean", "rvslots": "main"})
+    >>> request_line({"action": "query", "titles": "Octopus|Ocean", "rvslots": "main"})
     'query titles=Octopus|Ocean rvslots=main'
     """
     parts = (f"{name}={value[:60]}" + "…" * (len(value) > 60) for name, value in parameters.items())
@@ -69,12 +67,12 @@ def shown(parameters: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """What a wiki says about itself."""
+    """The facts that a wiki reports about itself."""
 
-    wiki: str  # enwiki
+    wiki: str  # such as enwiki
     language: str
     namespaces: Mapping[str, int]  # names and aliases in lower case
-    capital_first: bool  # every title begins with a capital letter
+    capital_first: bool  # whether every title begins with a capital letter
 
 
 def site_of(api: str, query: Query) -> Site:
@@ -95,52 +93,52 @@ def site_of(api: str, query: Query) -> Site:
 
 
 @dataclass(slots=True, kw_only=True)
-class Found:
-    """All pages of one batch of titles or revision ids."""
+class FoundPages:
+    """The pages of a batch of titles or revision ids."""
 
     pages: dict[str, FoundPage] = field(default_factory=dict)  # by title
-    renamed: dict[str, str] = field(default_factory=dict)  # our spelling → that of MediaWiki
+    renamed: dict[str, str] = field(default_factory=dict)  # our spelling → MediaWiki's
     redirects: dict[str, str] = field(default_factory=dict)
     other_wikis: set[str] = field(default_factory=set)
     bad_revisions: set[int] = field(default_factory=set)
 
 
-def gather(found: Found, query: Query) -> None:
-    """Add one piece of an answer: texts come in any piece, and a page can come in several."""
+def gather(found: FoundPages, query: Query) -> None:
+    """Add a part of an answer; a page can be in several parts, with its text in any of them."""
     for change in (*query.normalized, *query.converted):
-        asked = unquote(change.source) if change.fromencoded else change.source
-        found.renamed[asked] = change.to
+        requested = unquote(change.source) if change.fromencoded else change.source
+        found.renamed[requested] = change.to
     found.redirects.update({redirect.source: redirect.to for redirect in query.redirects})
     found.other_wikis.update(link.title for link in query.interwiki)
     found.bad_revisions.update(map(int, query.badrevids))
     for page in query.pages:
-        before = found.pages.setdefault(page.title, page)
-        if before is not page:
-            before.pageprops |= page.pageprops
-            have = {revision.revision_id for revision in before.revisions}
-            before.revisions += [new for new in page.revisions if new.revision_id not in have]
+        gathered = found.pages.setdefault(page.title, page)
+        if gathered is not page:
+            gathered.pageprops |= page.pageprops
+            known_ids = {revision.revision_id for revision in gathered.revisions}
+            gathered.revisions += [new for new in page.revisions if new.revision_id not in known_ids]
 
 
 class NoAnswerError(BuilderError):
-    """A wiki that answers other requests gave no answer to this one."""
+    """A wiki that answers other requests did not answer this request."""
 
 
 class Wikipedia(AbstractContextManager["Wikipedia"]):
-    """One wiki.
+    """A client of a wiki.
 
     Args:
-        api: Address of its api.php.
-        language: Which Wikipedia it is; a wiki of another language is refused.
+        api: URL of its api.php.
+        language: The Wikipedia; a wiki of another language is refused.
         contact: Mail address or URL of the operator; Wikimedia's wikis require it.
-        maxlag: Ask the wiki not to answer if its databases lag by more seconds than this; None: do not ask.
+        maxlag: The wiki should not answer if its databases lag by more seconds than this; None: any lag.
         parallel: The number of requests at once, 1 to 3; Wikimedia's wikis allow more than 1 with a token.
-        per_minute: Requests per minute, of all that are sent at once; None: 200, on this machine any number.
-        token: Names an account to the wiki; it is sent over https, or to this machine, and to nobody else.
-        patience: How long we wait for the server.
-        on_wait: Called before each wait with a few words that say why, from the thread that waits.
+        per_minute: Requests per minute, over all threads; None: 200, unlimited on this machine.
+        token: Names an account to the wiki; sent only over https, or to this machine.
+        patience: Limits on waiting for the server.
+        on_wait: Called before each wait with a short reason, from the thread that waits.
 
     Raises:
-        BuilderError: An argument is wrong, or we may not ask this wiki.
+        BuilderError: An argument is invalid, or we may not ask this wiki.
     """
 
     def __init__(
@@ -163,7 +161,7 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
         if parallel > 1 and token is None and is_wikimedia(urlsplit(api).hostname or ""):
             raise BuilderError(
                 f"--parallel {parallel}: Wikimedia allows one request at a time without an account; give a"
-                f" token with --token-file or {ACCOUNT_VARIABLE}, or take --parallel 1"
+                f" token with --token-file or {ACCOUNT_VARIABLE}, or use --parallel 1"
             )
         self.api = api
         self.language = language
@@ -184,7 +182,7 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
         self._slots = threading.BoundedSemaphore(parallel)
         self._pace = Pace(self.per_minute, self.clock)
         self._answered = False
-        self._silent = 0  # requests without an answer since the last one that had one
+        self._unanswered = 0  # requests since the last answer
         self._site: Site | None = None
 
     def close(self) -> None:
@@ -196,16 +194,16 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
         self.close()
 
     def sleep(self, seconds: float) -> None:
-        """Wait, but not longer than until this client is closed."""
+        """Wait until the time is over or this client is closed."""
         self._stopped.wait(seconds)
 
     def clock(self) -> float:
-        """Return the seconds that waits and answers are measured with."""
+        """Return the time in seconds, for measuring waits and answers."""
         return time.monotonic()
 
     @property
     def seconds_per_request(self) -> float:
-        """The seconds between two requests, by the pace."""
+        """The seconds between two requests, according to the pace."""
         return self._pace.seconds
 
     # --- one request
@@ -215,20 +213,20 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
 
         Raises:
             ApiError: MediaWiki refused it.
-            NoAnswerError: The wiki is there, but failed each time.
+            NoAnswerError: The wiki answers other requests, but failed in each attempt.
             BuilderError: The server is gone or stays busy, has answered none of the last four requests, or
-                it is not a MediaWiki.
+                is not a MediaWiki.
         """
         attempt = 0
         while True:
             attempt += 1
             try:
-                return self._once(parameters)
+                return self._attempt(parameters)
             except TryAgainError as error:
                 if not self._stopped.is_set():
                     self._give_up_or_wait(attempt, error)
 
-    def _once(self, parameters: Mapping[str, str]) -> Answer:
+    def _attempt(self, parameters: Mapping[str, str]) -> Answer:
         with self._slots:
             with self._lock:
                 self.requests += 1
@@ -239,12 +237,12 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
             started = self.clock()
             reply = self._transport.send({**self._common, **parameters})
         seconds = self.clock() - started
-        LOG.info("%s: %d, %d bytes, %.2f s", shown(parameters), reply.status, len(reply.body), seconds)
+        LOG.info("%s: %d, %d bytes, %.2f s", request_line(parameters), reply.status, len(reply.body), seconds)
         self._answered = True
         answer = read_answer(self.api, reply, time.time())
         self._pace.answered()
         with self._lock:
-            self._silent = 0
+            self._unanswered = 0
             self.warnings.update(
                 f"{warning.module}: {warning.text}"
                 for warning in answer.warnings
@@ -254,20 +252,20 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
 
     def _give_up_or_wait(self, attempt: int, error: TryAgainError) -> None:
         patience = self._patience
-        unknown = error.unreachable and not self._answered
-        attempts = min(UNREACHABLE_ATTEMPTS, patience.attempts) if unknown else patience.attempts
+        never_reached = error.unreachable and not self._answered
+        attempts = min(UNREACHABLE_ATTEMPTS, patience.attempts) if never_reached else patience.attempts
         if attempt >= attempts:
-            advice = "check the address" if unknown else "run it again later to resume"
-            what = f"{self.api}: no answer after {attempt} attempts ({error})"
+            advice = "check the address" if never_reached else "run it again later to resume"
+            fault = f"{self.api}: no answer after {attempt} attempts ({error})"
             if not self._answered or error.unreachable:
-                raise BuilderError(f"{what}; {advice}") from error
+                raise BuilderError(f"{fault}; {advice}") from error
             with self._lock:
-                self._silent += 1
-            if self._silent >= SILENT:
+                self._unanswered += 1
+            if self._unanswered >= MAX_UNANSWERED_REQUESTS:
                 raise BuilderError(
-                    f"{what}, nor to the {self._silent - 1} requests before it; {advice}"
+                    f"{fault}, nor to the {self._unanswered - 1} requests before it; {advice}"
                 ) from error
-            raise NoAnswerError(f"{what}; {advice}") from error
+            raise NoAnswerError(f"{fault}; {advice}") from error
         if error.wait is not None and error.wait > patience.longest_asked_wait:
             raise BuilderError(
                 f"{self.api}: the server asks us to wait {error.wait:,.0f} seconds ({error});"
@@ -279,13 +277,13 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
         self._pace.hold(wait, refused=error.refused)  # all requests wait, not only this one
         LOG.info("attempt %d of %d failed: %s", attempt, attempts, error)
         if self._on_wait:
-            why = str(error).removeprefix("status ").partition(":")[0][:40]
-            self._on_wait(f"waiting {math.ceil(wait)} s ({why}), attempt {attempt + 1} of {attempts}")
+            reason = str(error).removeprefix("status ").partition(":")[0][:40]
+            self._on_wait(f"waiting {math.ceil(wait)} s ({reason}), attempt {attempt + 1} of {attempts}")
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Call a function that asks this wiki for each item, `parallel` at once; yield results in order.
 
-        If a call fails, or the caller stops, the client is closed, so that the other calls end soon.
+        If a call fails, or the caller stops, the client is closed, so that all other calls end soon.
         """
         if self.parallel == 1:
             yield from map(function, items)
@@ -307,10 +305,10 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
     # --- queries
 
     def site(self) -> Site:
-        """Return what the wiki says about itself; it is asked once.
+        """Return the facts that the wiki reports about itself; it is asked once.
 
         Raises:
-            BuilderError: It is not a MediaWiki, or has another language.
+            BuilderError: The server is not a MediaWiki, or its language is another one.
         """
         if self._site is None:
             parameters = {
@@ -329,10 +327,10 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
             host = urlsplit(server, scheme="https").hostname or ""
         except ValueError as error:  # such as `Invalid IPv6 URL`
             raise not_mediawiki(self.api, str(error)) from error
-        # lang of no.wikipedia.org is nb, of simple.wikipedia.org en: there the name of the host decides
-        wikipedia = host.endswith(".wikipedia.org")
-        name = host.partition(".")[0] if wikipedia else site.language
-        codes = {self.language.code, self.language.code if wikipedia else self.language.text_language}
+        # The host decides for Wikipedias: the language of no.wikipedia.org is nb, of simple.wikipedia.org en.
+        is_wikipedia = host.endswith(".wikipedia.org")
+        name = host.partition(".")[0] if is_wikipedia else site.language
+        codes = {self.language.code, self.language.code if is_wikipedia else self.language.text_language}
         if not codes & {code_of_language(name), code_of_language(site.language)}:
             raise BuilderError(
                 f"{self.api}: expected a wiki of the language {self.language.code!r}, found"
@@ -344,30 +342,30 @@ class Wikipedia(AbstractContextManager["Wikipedia"]):
     ) -> Iterator[Answer]:
         """Yield the answers of a query, following `continue`; `start` resumes at such a continuation."""
         token: Mapping[str, str] | None = start or {}
-        count, alike, content = 0, 0, None
+        count, equal, content = 0, 0, None
         while token is not None:
             answer = self.request({"action": "query", **parameters, **token})
             token, count = answer.continuation, count + 1
-            content, before = answer.query, content
-            alike = alike + 1 if content == before else 1
-            if token is not None and (alike >= ANSWERS_ALIKE or count > ANSWERS):
+            content, previous = answer.query, content
+            equal = equal + 1 if content == previous else 1
+            if token is not None and (equal >= MAX_EQUAL_ANSWERS or count > MAX_ANSWERS):
                 raise BuilderError(
-                    f"{self.api}: the listing does not advance: {count:,} answers, the last {alike:,} with"
+                    f"{self.api}: the listing does not advance: {count:,} answers, the last {equal:,} with"
                     " the same content; this is an error in the wiki: run it again later"
                 )
             yield answer
 
-    def find(self, parameters: Mapping[str, str]) -> Found:
-        """Return the pages of one batch with their revisions.
+    def find(self, parameters: Mapping[str, str]) -> FoundPages:
+        """Return the pages of a batch with their revisions.
 
-        With `rvlimit` only the first revisions of a page are wanted, although `continue` offers the others.
+        With `rvlimit` only the first revisions of each page are read, although `continue` offers more.
         """
-        found = Found()
+        found = FoundPages()
         for answer in self.query({**PAGE_PARAMETERS, **parameters}):
             gather(found, answer.query)
             pages = found.pages.values()
-            if max(len(pages), sum(len(page.revisions) for page in pages)) > BATCH:
-                raise not_mediawiki(self.api, f"more than {BATCH} pages or revisions, which nobody asked for")
+            if max(len(pages), sum(len(page.revisions) for page in pages)) > BATCH_TITLES:
+                raise not_mediawiki(self.api, f"more than {BATCH_TITLES} pages or revisions, unrequested")
             if "rvlimit" in parameters and all(page.revisions for page in pages):
                 break
         return found

@@ -1,4 +1,4 @@
-"""Dates as MediaWiki writes them: ISO 8601, in UTC, to the second."""
+"""Reads and writes dates as MediaWiki does: ISO 8601, in UTC, to the second."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from datetime import UTC, date, datetime, time
 from wikitext_builder.errors import BuilderError
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-NO_END = "9999-12-31T23:59:59Z"  # of a span
+NO_END = "9999-12-31T23:59:59Z"  # the end of a span without an end
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
 
 def is_timestamp(text: str) -> bool:
-    """Returns True for a moment as MediaWiki writes it, if the calendar and the clock have it.
+    """Return True for a time as MediaWiki writes it, if calendar and clock have it.
 
     >>> is_timestamp("2016-02-29T23:59:59Z"), is_timestamp("2015-02-29T23:59:59Z"), is_timestamp("2016-02-29")
     (True, False, False)
@@ -29,12 +29,12 @@ def is_timestamp(text: str) -> bool:
 
 
 def now() -> str:
-    """This moment, to the second."""
+    """Return the current time, to the second."""
     return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def parse_date(text: str | None) -> str:
-    """Return a date or time as MediaWiki writes it; a date alone is its last second, None is empty.
+    """Return a date or time as MediaWiki writes it; a date stands for its last second, None is empty.
 
     >>> parse_date("2016-08-31"), parse_date("2016-08-31T12:00:00+02:00"), parse_date(None)
     ('2016-08-31T23:59:59Z', '2016-08-31T10:00:00Z', '')
@@ -42,7 +42,7 @@ def parse_date(text: str | None) -> str:
     if text is None:
         return ""
     is_day = DATE.fullmatch(text) is not None
-    if not is_day and "T" not in text and " " not in text:  # 20160831 would be the first second of its day
+    if not is_day and "T" not in text and " " not in text:  # 20160831 would mean the first second of its day
         raise BuilderError(f"{text!r} is not a date; write 2016-08-31 or 2016-08-31T12:00:00Z")
     try:
         if is_day:
@@ -59,18 +59,18 @@ def parse_date(text: str | None) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """From one moment to another, both included; ISO 8601 in UTC."""
+    """A span between two times, both included; ISO 8601 in UTC."""
 
     since: str
     until: str
 
     def has(self, timestamp: str) -> bool:
-        """True if a moment is in it; one that is not known (empty) is not."""
+        """Return True if a time is in the span; an unknown (empty) time is not."""
         return self.since <= timestamp <= self.until
 
 
 def parse_span(text: str) -> Span:
-    """Return a span: `FROM..TO`, both days included, or `FROM` alone, which has no end.
+    """Return a span: `FROM..TO`, both days included, or `FROM` alone, without an end.
 
     >>> parse_span("2026-10-01..2026-10-31")
     Span(since='2026-10-01T00:00:00Z', until='2026-10-31T23:59:59Z')
@@ -86,7 +86,7 @@ def parse_span(text: str) -> Span:
 
 
 def past_span(text: str) -> Span:
-    """The same for a listing, which is made only once: it may have no end, but none that is still to come."""
+    """Parse the span of a listing, which is made only once: it has no end, or one in the past."""
     span = parse_span(text)
     if now() < span.until < NO_END:
         raise BuilderError(

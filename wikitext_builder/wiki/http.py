@@ -1,4 +1,4 @@
-"""HTTP as Wikimedia asks for it: a named operator or account, no redirects, an even pace."""
+"""Sends HTTP requests as Wikimedia asks: a named operator or account, no redirects, an even pace."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from requests.auth import AuthBase
 from wikitext_builder import __version__
 from wikitext_builder.errors import BuilderError
 
-URL_LENGTH = 2_000  # longer queries use POST: servers and caches refuse addresses longer than about 8,000
-PIECE = 1 << 16  # bytes that are read at a time
+MAX_URL_CHARACTERS = 2_000  # longer queries use POST: servers and caches refuse URLs above about 8,000
+READ_BYTES = 1 << 16
 WIKIMEDIA = (  # https://meta.wikimedia.org/wiki/Wikimedia_projects, and the Foundation's cloud
     "wikipedia.org", "wikimedia.org", "wiktionary.org", "wikibooks.org", "wikidata.org", "wikifunctions.org",
     "wikinews.org", "wikiquote.org", "wikisource.org", "wikiversity.org", "wikivoyage.org", "mediawiki.org",
@@ -35,32 +35,32 @@ MAIL = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+", re.ASCII)
 WEB = re.compile(r"https?://[\w-]+(\.[\w-]+)+(:\d+)?(/[\w.~:/?#@!$&'*+,;=%-]*)?", re.ASCII)
 ACCOUNT_VARIABLE = "WIKITEXT_BUILDER_TOKEN"
 PER_MINUTE = 200  # of a named operator: https://www.mediawiki.org/wiki/Wikimedia_APIs/Rate_limits (2026)
-MARGIN = 1.015  # of the time between two requests: if one arrives late, the next ones seem early
-CAUGHT_UP = 0.1  # of that time: what the next request may make up for if one was late
-SLOWER, FASTER = 1.25, 0.999  # the time between requests: after a refusal, and after an answer
-SLOWEST = 6.0  # seconds between two requests: the limit of clients without a name
-# What http.client says if a proxy refuses a connection for good: RFC 9110, 15.5
+MARGIN = 1.015  # factor of the time between two requests: after a late request, the next ones seem early
+MAX_CATCH_UP = 0.1  # share of that time by which a request after a late one may be earlier
+SLOWER, FASTER = 1.25, 0.999  # factors of that time after a refusal, and after an answer
+MAX_INTERVAL = 6.0  # seconds between two requests: the limit of clients without a name
+# The message of http.client if a proxy refuses a connection for good: RFC 9110, 15.5
 REFUSED_BY_PROXY = re.compile(r"Tunnel connection failed: 4\d\d .*")
-TOKEN_FORM = re.compile(r"[A-Za-z0-9._~+/-]{20,}=*")  # RFC 6750, 2.1; Wikimedia has longer ones
+TOKEN_FORM = re.compile(r"[A-Za-z0-9._~+/-]{20,}=*")  # RFC 6750, 2.1; Wikimedia's are longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long we wait for a server, in seconds, and how much we read; no number is a server's rate limit."""
+    """Limits on waiting for a server, in seconds, and on its answer; none of them is a rate limit."""
 
     attempts: int = 8  # per request
     first_wait: float = 1.0  # after the first failure; each further failure doubles it
-    longest_wait: float = 60.0  # that we choose ourselves
-    longest_asked_wait: float = 900.0  # a longer Retry-After ends the run, and the user resumes it later
+    longest_wait: float = 60.0  # of those that we choose ourselves
+    longest_asked_wait: float = 900.0  # a longer Retry-After ends the run, which the user resumes later
     connect: float = 20.0
     silence: float = 60.0  # without a byte
-    request: float = 300.0  # from the first byte that is sent to the last one of the answer
+    request: float = 300.0  # from the first byte sent to the last byte of the answer
     answer_bytes: int = 64 << 20  # MediaWiki's own limit is 8 MiB of text, which JSON's escapes make longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """The answer of a server to one request."""
+    """The answer of a server to a request."""
 
     status: int
     headers: Mapping[str, str]
@@ -71,15 +71,15 @@ class TryAgainError(Exception):
     """A failure that may pass.
 
     Attributes:
-        wait: The seconds that the server asks us to wait; None if it does not.
-        unreachable: There was no connection at all.
-        refused: The server answered that it wants fewer requests.
+        wait: The seconds that the server asks us to wait, if it does.
+        unreachable: No connection was possible.
+        refused: The server wants fewer requests.
     """
 
     def __init__(
-        self, what: str, *, wait: float | None = None, unreachable: bool = False, refused: bool = False
+        self, message: str, *, wait: float | None = None, unreachable: bool = False, refused: bool = False
     ) -> None:
-        super().__init__(what)
+        super().__init__(message)
         self.wait = wait
         self.unreachable = unreachable
         self.refused = refused
@@ -100,23 +100,25 @@ def checked_contact(contact: str) -> str:
 
 
 def checked_api(api: str, contact: str) -> str:
-    """Return the address of an API if we may ask it: https or this machine; Wikimedia only with a contact.
+    """Return the URL of an API if we may ask it: https or this machine; Wikimedia only with a contact.
 
     >>> checked_api("https://en.wikipedia.org/w/api.php", "jane@example.org")
     'https://en.wikipedia.org/w/api.php'
     """
-    shown = api if "://" in api else api.rpartition("@")[2]
+    without_user = api if "://" in api else api.rpartition("@")[2]
     try:
         parts = urlsplit(api)
         host, _port = parts.hostname or "", parts.port
     except ValueError as error:
-        raise BuilderError(f"the API's address {shown!r} cannot be read: {error}") from error
+        raise BuilderError(f"the API's address {without_user!r} cannot be read: {error}") from error
     if not host or parts.query or parts.fragment or parts.username is not None or not api.isprintable():
-        raise BuilderError(f"the API's address {shown!r} is not like https://en.wikipedia.org/w/api.php")
+        raise BuilderError(
+            f"the API's address {without_user!r} is not like https://en.wikipedia.org/w/api.php"
+        )
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
         raise BuilderError(
-            f"the API's address {shown!r} does not begin with https://; only a wiki on this machine may use"
-            " http://"
+            f"the API's address {without_user!r} does not begin with https://; only a wiki on this machine"
+            " may use http://"
         )
     if is_wikimedia(host) and not contact:
         raise BuilderError(
@@ -127,7 +129,7 @@ def checked_api(api: str, contact: str) -> str:
 
 
 def is_wikimedia(host: str) -> bool:
-    """True if a host belongs to the Wikimedia Foundation.
+    """Return True if a host belongs to the Wikimedia Foundation.
 
     >>> is_wikimedia("en.wikipedia.org"), is_wikimedia("wikipedia.org.example.com")
     (True, False)
@@ -137,13 +139,13 @@ def is_wikimedia(host: str) -> bool:
 
 
 def is_trusted(api: str) -> bool:
-    """True if a wiki belongs to Wikimedia or is on this machine."""
+    """Return True if a wiki belongs to Wikimedia or is on this machine."""
     host = urlsplit(api).hostname or ""
     return is_wikimedia(host) or is_loopback(host)
 
 
 def is_loopback(host: str) -> bool:
-    """True if a host is this machine."""
+    """Return True if a host is this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -151,9 +153,9 @@ def is_loopback(host: str) -> bool:
 
 
 def user_agent(contact: str) -> str:
-    """Return our name, see https://foundation.wikimedia.org/wiki/Policy:User-Agent_policy ."""
-    named = f" ({contact})" if contact else ""
-    return f"WikiTextBuilder/{__version__}{named} requests/{requests.__version__}"
+    """Return our user agent, see https://foundation.wikimedia.org/wiki/Policy:User-Agent_policy ."""
+    operator = f" ({contact})" if contact else ""
+    return f"WikiTextBuilder/{__version__}{operator} requests/{requests.__version__}"
 
 
 def asked_wait(headers: Mapping[str, str], now: float) -> float | None:
@@ -174,7 +176,7 @@ def asked_wait(headers: Mapping[str, str], now: float) -> float | None:
 
 
 class Token(AuthBase):
-    """A token, whose text no repr has.
+    """A token, whose text is never in its repr.
 
     >>> Token("eyJ0eXAiOiJKV1QiLCJh")
     Token()
@@ -187,17 +189,17 @@ class Token(AuthBase):
         return "Token()"
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        """Name the account of a request."""
+        """Add the token to a request."""
         request.headers["Authorization"] = f"Bearer {self._text}"
         return request
 
 
 def read_token(file: str | Path | None, *, trusted: bool) -> Token | None:
-    """Return the token of a file; without a file that of the environment, if there is one.
+    """Return the token in a file; without a file, the token in the environment, if any.
 
     Args:
         file: A text file with the token and nothing else.
-        trusted: The wiki is one that the variable is meant for. A file names its wiki by the same command.
+        trusted: The wiki may get the token of the environment. A file is given together with its wiki.
     """
     if file is None:
         source, text = ACCOUNT_VARIABLE, os.environ.get(ACCOUNT_VARIABLE, "") if trusted else ""
@@ -209,7 +211,7 @@ def read_token(file: str | Path | None, *, trusted: bool) -> Token | None:
             text = Path(file).read_text(encoding="ascii", errors="replace")
         except OSError as error:
             raise BuilderError(f"{source}: {error.strerror or error}; give a file with a token") from error
-    if not TOKEN_FORM.fullmatch(text.strip()):  # the error does not quote it: a part may be a token
+    if not TOKEN_FORM.fullmatch(text.strip()):  # the error does not quote the text, which may contain a token
         raise BuilderError(
             f"{source}: expected one OAuth 2 access token and nothing else (20 or more of the characters"
             f" A-Z a-z 0-9 . _ ~ + / -), found something else of {len(text):,} characters"
@@ -218,7 +220,7 @@ def read_token(file: str | Path | None, *, trusted: bool) -> Token | None:
 
 
 class Transport:
-    """One server, over a few connections that stay open."""
+    """Sends requests to a server, over a few connections that stay open."""
 
     def __init__(
         self,
@@ -233,24 +235,26 @@ class Transport:
         self.api = checked_api(api, self.contact)
         self._patience = patience
         self._session = requests.Session()
-        self._session.auth = token or (lambda request: request)  # else requests sends what ~/.netrc has
+        self._session.auth = token or (
+            lambda request: request
+        )  # otherwise requests sends the password in ~/.netrc
         host = urlsplit(self.api).hostname or ""
-        # Else what goes to this machine could leave it.
+        # Otherwise requests to this machine could go to a proxy.
         self._proxies = {"no_proxy": host} if is_loopback(host) else None
         self._session.headers.update({"User-Agent": user_agent(self.contact), "Accept-Encoding": "gzip"})
         for scheme in ("https://", "http://"):
             self._session.mount(scheme, HTTPAdapter(pool_maxsize=connections))
 
     def close(self) -> None:
-        """Close the connections that wait for no answer."""
+        """Close the idle connections."""
         self._session.close()
 
     def send(self, parameters: Mapping[str, str]) -> Reply:
         """Send one request.
 
         Raises:
-            TryAgainError: There was no complete answer.
-            BuilderError: The server's certificate is wrong, its answer has no end, or the environment names a
+            TryAgainError: No complete answer arrived. BuilderError: The server's certificate is invalid, its
+            answer is too long, or the environment names a
                 proxy or certificates that cannot be used, or a proxy that refuses.
         """
         deadline = time.monotonic() + self._patience.request
@@ -262,7 +266,7 @@ class Transport:
         return Reply(status=response.status_code, headers=response.headers, body=body)
 
     def _failure(self, error: Exception) -> BuilderError | TryAgainError:
-        """What an error of the network means."""
+        """Return our error for an error of the network."""
         causes = _causes(error)
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
             return BuilderError(
@@ -274,45 +278,47 @@ class Transport:
                 f"{self.api}: the proxy refuses: {causes[-1]}; check the address, user and password that"
                 " HTTPS_PROXY names, or name this host in NO_PROXY"
             )
-        # What requests says of a proxy that it cannot use, and of certificates that are not there.
-        wrong_address = isinstance(error, ValueError)
-        if wrong_address or (type(error) is OSError and error.errno is None):
-            found = str(causes[-1])
-            if wrong_address:  # after the colon comes the address, perhaps with a password
-                found = found.partition(": ")[0]
+        # How requests reports a proxy that it cannot use, and missing certificates.
+        is_invalid_url = isinstance(error, ValueError)
+        if is_invalid_url or (type(error) is OSError and error.errno is None):
+            fault = str(causes[-1])
+            if is_invalid_url:  # after the colon comes the URL, perhaps with a password
+                fault = fault.partition(": ")[0]
             return BuilderError(
-                f"{self.api}: nothing can be sent: {found}; check what the environment names, such as"
+                f"{self.api}: nothing can be sent: {fault}; check what the environment names, such as"
                 " HTTPS_PROXY or REQUESTS_CA_BUNDLE"
             )
         unreachable = any(isinstance(cause, (ConnectionRefusedError, socket.gaierror)) for cause in causes)
         return TryAgainError(f"{type(causes[-1]).__name__}: {causes[-1]}", unreachable=unreachable)
 
     def _open(self, query: str) -> requests.Response:
-        how: dict[str, Any] = {
+        options: dict[str, Any] = {
             "timeout": (self._patience.connect, self._patience.silence),
             "stream": True,
             "allow_redirects": False,
             "proxies": self._proxies,
         }
-        if len(self.api) + len(query) < URL_LENGTH:
-            return self._session.get(f"{self.api}?{query}", **how)
-        form = {
+        if len(self.api) + len(query) < MAX_URL_CHARACTERS:
+            return self._session.get(f"{self.api}?{query}", **options)
+        headers = {
             "Content-Type": "application/x-www-form-urlencoded",
-            # It only reads, so any of Wikimedia's data centres may answer:
+            # The request only reads, so any of Wikimedia's data centres may answer:
             # https://www.mediawiki.org/wiki/API:Etiquette
             "Promise-Non-Write-API-Action": "true",
         }
-        return self._session.post(self.api, data=query, headers=form, **how)
+        return self._session.post(self.api, data=query, headers=headers, **options)
 
     def _body(self, response: requests.Response, deadline: float) -> bytes:
-        """Read an answer up to a deadline, which is checked between the pieces of its body."""
-        packing = response.headers.get("Content-Encoding", "identity").strip()
-        # Others, and several at once, can unpack to any size in one step.
-        if packing.lower() not in ("gzip", "identity"):
-            raise BuilderError(f"{self.api}: the answer is compressed as {packing[:40]!r}; we asked for gzip")
+        """Read an answer up to a deadline, which is checked between reads."""
+        encoding = response.headers.get("Content-Encoding", "identity").strip()
+        # Others, and several at once, can decompress to any size in one step.
+        if encoding.lower() not in ("gzip", "identity"):
+            raise BuilderError(
+                f"{self.api}: the answer is compressed as {encoding[:40]!r}; we asked for gzip"
+            )
         body = bytearray()
-        while piece := response.raw.read1(PIECE, decode_content=True):
-            body += piece
+        while chunk := response.raw.read1(READ_BYTES, decode_content=True):
+            body += chunk
             if len(body) > self._patience.answer_bytes:
                 raise BuilderError(
                     f"{self.api}: the answer has more than {self._patience.answer_bytes:,} bytes, and none of"
@@ -324,7 +330,7 @@ class Transport:
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """Return an error and its causes, the innermost last: it says more than those of urllib3 and requests."""
+    """Return an error and its causes, the innermost and most telling one last."""
     causes = [error]
     while (inner := causes[-1].__cause__ or causes[-1].__context__) is not None:
         causes.append(inner)
@@ -335,56 +341,58 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 
 class Pace:
-    """When the next request of a client may go, for all its threads.
+    """Decides when the next request of a client may be sent, for all its threads.
 
-    Each refusal makes the pace slower by a quarter, each answer faster by a thousandth, up to the pace that
-    was asked for: where a wiki allows less than that, it has to refuse one request in some 220. Without
-    `per_minute` any number may go, also after refusals.
+    Each refusal makes the pace slower by a quarter, each answer faster by a thousandth, up to the requested
+    pace: a wiki that allows less has to refuse about one request in 220. Without `per_minute` the number of
+    requests is unlimited, even after refusals.
     """
 
     def __init__(self, per_minute: int | None, clock: Callable[[], float]) -> None:
-        self._least = 60 / per_minute * MARGIN if per_minute else 0.0
-        self._between = self._least
+        self._min_interval = 60 / per_minute * MARGIN if per_minute else 0.0
+        self._interval = self._min_interval
         self._clock = clock
         self._next = self._not_before = float("-inf")
-        self._begun = False
+        self._has_begun = False
         self._lock = threading.Lock()
 
     def wait(self) -> float:
-        """Return the seconds until it may be asked again; 0: one request goes now, and counts."""
+        """Return the seconds until the next request; 0 counts as a request that is sent now."""
         with self._lock:
             now = self._clock()
             due = max(self._next, self._not_before)
             if due > now:
                 return due - now
-            self._next = max(due, now - CAUGHT_UP * self._between) + self._between
+            self._next = max(due, now - MAX_CATCH_UP * self._interval) + self._interval
             return 0.0
 
     def hold(self, seconds: float, *, refused: bool) -> None:
-        """Let no request go for some seconds; `refused`: the server found that there were too many."""
+        """Delay all requests for some seconds; `refused`: the server reported too many requests."""
         with self._lock:
             now = self._clock()
-            if refused and now >= self._not_before:  # else several requests met the same refusal
-                self._between = min(max(SLOWEST, self._least), self._between * SLOWER)
+            if (
+                refused and now >= self._not_before
+            ):  # earlier, it is the refusal of a request sent at the same time
+                self._interval = min(max(MAX_INTERVAL, self._min_interval), self._interval * SLOWER)
             self._not_before = max(self._not_before, now + seconds)
 
     def answered(self) -> None:
-        """Be faster again after an answer; the first one begins the pace: connecting takes its time."""
+        """Increase the pace after an answer; the first answer starts it, because connecting takes time."""
         with self._lock:
-            if not self._begun:
-                self._begun, self._next = True, self._clock() + self._between
-            self._between = max(self._least, self._between * FASTER)
+            if not self._has_begun:
+                self._has_begun, self._next = True, self._clock() + self._interval
+            self._interval = max(self._min_interval, self._interval * FASTER)
 
     @property
     def seconds(self) -> float:
         """The seconds between two requests."""
-        return self._between
+        return self._interval
 
 
 def pace_of(api: str, per_minute: int | None) -> int | None:
-    """Return the pace that was asked for, or the usual one; None: no pace, on this machine.
+    """Return the requested pace, or the usual pace; None, without a pace, for a wiki on this machine.
 
-    A wiki on this machine is the user's own: nobody else waits for its answers.
+    A wiki on this machine belongs to the user, so nobody else waits for its answers.
 
     >>> pace_of("https://en.wikipedia.org/w/api.php", None), pace_of("http://localhost/api.php", None)
     (200, None)

@@ -1,7 +1,7 @@
-"""Answers of the MediaWiki API: errors in a body of status 200, pages in several pieces, hidden texts.
+"""Decodes answers of the MediaWiki API, and raises the errors that they report, even with status 200.
 
-Structs name the fields that we read, and an answer is checked once, when it is decoded. After that no reader
-needs to expect another type, a number that the store cannot hold, or text that is not Unicode.
+Structs name the fields that we read, and decoding checks an answer once. Afterwards no reader needs to expect
+another type, a number that the store cannot hold, or text that is not Unicode.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ BUSY_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 BUSY_CODES = frozenset(
     {"maxlag", "ratelimited", "readonly", "cirrussearch-too-busy-error", "concurrency-limit"}
 )
-TOO_MANY = frozenset({"maxlag", "ratelimited", "concurrency-limit"})  # of them: fewer requests would help
-# They are about our token, whatever we ask: no fault of a page, for which it could be noted.
-REFUSES_US = ("mwoauth-", "assert")
-BUSY_PREFIXES = ("internal_api_error",)  # the database is gone, or a bug; both can pass
+TOO_MANY_REQUESTS_CODES = frozenset({"maxlag", "ratelimited", "concurrency-limit"})
+# Errors about our token, whatever is asked, so they are never noted as the failure of a page.
+TOKEN_ERROR_PREFIXES = ("mwoauth-", "assert")
+BUSY_PREFIXES = ("internal_api_error",)  # no database, or a bug; both can pass
 
-LARGEST: Final = 2**63 - 1  # that SQLite stores
-Number = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
-Id = Annotated[int, Meta(ge=0, le=LARGEST)]
+MAX_INTEGER: Final = 2**63 - 1  # that SQLite stores
+Number = Annotated[int, Meta(ge=-MAX_INTEGER, le=MAX_INTEGER)]
+Id = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
 Time = Annotated[str, Meta(pattern=r"\A(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)?\Z")]
 Digits = Annotated[str, Meta(pattern=r"\A\d{1,18}\Z")]
 
@@ -36,14 +36,14 @@ Digits = Annotated[str, Meta(pattern=r"\A\d{1,18}\Z")]
 # --- the fields that we read
 
 
-class _Warned(Struct):  # a warning of a module of the API
+class _Warning(Struct):  # of a module of the API
     module: str = ""
     code: str = ""
     text: str = ""
 
 
 class General(Struct):
-    """What a wiki says of itself."""
+    """General facts that a wiki reports."""
 
     generator: str
     wikiid: str
@@ -71,37 +71,39 @@ class _MagicWord(Struct):  # a word of the wiki's syntax, in its languages
     aliases: list[str]
 
 
-class _Renamed(Struct, rename={"source": "from"}):  # how MediaWiki spells a title, or where a redirect leads
+class _Renamed(
+    Struct, rename={"source": "from"}
+):  # MediaWiki's spelling of a title, or the target of a redirect
     source: str
     to: str
     fromencoded: bool = False
 
 
 class Titled(Struct):
-    """A page of a list, or on another wiki."""
+    """A page of a list, or a page on another wiki."""
 
     title: str
     ns: Number = 0
     exists: bool = False
 
 
-class _Moved(Struct):  # what the log of moves has of a move
+class _Move(Struct):  # an entry of the log of moves
     target_ns: Number = 0
     target_title: str = ""
 
 
 class LogEntry(Struct):
-    """An entry of a log; of a hidden one only the kind is there."""
+    """An entry of a log; a hidden entry has only its kind."""
 
     title: str = ""
     ns: Number = 0
     logpage: Id = 0
     timestamp: Time = ""
-    params: _Moved | list[Any] = field(default_factory=_Moved)  # PHP writes nothing as a list
+    params: _Move | list[Any] = field(default_factory=_Move)  # PHP writes an empty object as a list
 
 
 class _Slot(Struct):
-    content: Any = None  # a page without a text is rejected, not the answer
+    content: Any = None  # any type, so that a page without a text is rejected, not the whole answer
     contentmodel: str = ""
     sha1: str = ""
     texthidden: bool = False
@@ -148,10 +150,10 @@ class _Reason(Struct):  # why a title is invalid
 
 
 class FoundPage(Struct, rename={"page_id": "pageid", "namespace": "ns"}):
-    """A page, with some of its revisions; one that was asked for by its id and is gone has no title."""
+    """A page with some of its revisions; a deleted page that was requested by its id has no title."""
 
     title: str = ""
-    page_id: Id = 0  # 0: there is no such page
+    page_id: Id = 0  # 0 if the page does not exist
     namespace: Number = 0
     absent: bool = field(default=False, name="missing")
     special: bool = False
@@ -159,34 +161,34 @@ class FoundPage(Struct, rename={"page_id": "pageid", "namespace": "ns"}):
     invalidreason: str | _Reason = ""
     pageprops: dict[str, Any] = field(default_factory=dict)
     redirect: bool = False
-    redirects: list[Titled] = field(default_factory=list)  # that lead to it
+    redirects: list[Titled] = field(default_factory=list)  # to this page
     revisions: list[FoundRevision] = field(default_factory=list)
 
     @property
     def missing(self) -> bool:
-        """True if there is no such page."""
+        """True if the page does not exist."""
         return self.absent or self.special
 
     @property
     def invalid(self) -> str:
-        """Why no page can have the title; empty for other titles."""
+        """The reason why no page can have the title; empty if a page can."""
         reason = self.invalidreason
         return (reason.text if isinstance(reason, _Reason) else reason) if self.is_invalid else ""
 
     @property
     def disambiguation(self) -> bool:
-        """True if the extension Disambiguator says so."""
+        """True if the extension Disambiguator marks the page."""
         return "disambiguation" in self.pageprops
 
     @property
     def wikidata_id(self) -> str:
-        """Such as Q1490; empty if the wiki does not say it."""
+        """The item, such as Q1490; empty if the wiki does not report it."""
         item = str(self.pageprops.get("wikibase_item", ""))
         return item if ITEM.fullmatch(item) else ""
 
 
 class Query(Struct):
-    """What `action=query` found; None: a part that nobody asked for, or that the wiki left out."""
+    """The answer to `action=query`; None for a part that was not requested, or that the wiki left out."""
 
     general: General | None = None
     namespaces: dict[str, _Namespace] = field(default_factory=dict)
@@ -208,7 +210,7 @@ class _Expanded(Struct):
 
 
 class Parsed(Struct):
-    """HTML of a page."""
+    """The HTML of a page."""
 
     text: str
     page_id: Id = field(default=0, name="pageid")
@@ -228,7 +230,7 @@ class Answer(Struct):
     query: Query = field(default_factory=Query)
     expandtemplates: _Expanded | None = None
     parse: Parsed | None = None
-    warnings: list[_Warned] = field(default_factory=list)
+    warnings: list[_Warning] = field(default_factory=list)
     continues: dict[str, str | Number] | None = field(default=None, name="continue")
     errors: list[_Error] = field(default_factory=list)
     error: _Error | None = None
@@ -260,7 +262,7 @@ class ApiError(BuilderError):
 
 
 def read_answer(api: str, reply: Reply, now: float) -> Answer:
-    """Return an answer that has no errors.
+    """Return an answer without errors.
 
     Raises:
         TryAgainError: The server is busy, or the answer is incomplete.
@@ -274,33 +276,35 @@ def read_answer(api: str, reply: Reply, now: float) -> Answer:
         _raise_for_error(api, errors[0], wait, reply.status)
     if reply.status in BUSY_STATUS:
         refused = reply.status == 429 or wait is not None
-        raise TryAgainError(f"status {reply.status}: {_glimpse(reply.body)}", wait=wait, refused=refused)
+        raise TryAgainError(f"status {reply.status}: {_excerpt(reply.body)}", wait=wait, refused=refused)
     if 300 <= reply.status < 400:
-        target = next((v for name, v in reply.headers.items() if name.lower() == "location"), "elsewhere")
+        target = next(
+            (value for name, value in reply.headers.items() if name.lower() == "location"), "elsewhere"
+        )
         raise BuilderError(
             f"{api}: redirects to {target}; redirects are not followed: if you trust that address, give it as"
             " --api"
         )
     if reply.status != 200:
         raise BuilderError(
-            f"{api}: expected status 200, found status {reply.status}: {_glimpse(reply.body)};"
+            f"{api}: expected status 200, found status {reply.status}: {_excerpt(reply.body)};"
             " check the address and the contact"
         )
     if isinstance(fault, msgspec.ValidationError):
         raise not_mediawiki(api, str(fault)) from fault
     if fault and (not reply.body.strip() or reply.body.lstrip().startswith(b"{")):
-        # Cut off, or followed by HTML: MediaWiki adds it if it fails late.
+        # Cut off, or followed by the HTML that MediaWiki adds if it fails late.
         raise TryAgainError(f"the JSON is incomplete or followed by something else: {fault}", wait=wait)
     if fault:
         raise BuilderError(
-            f"{api}: expected JSON of MediaWiki, found {_glimpse(reply.body)}; the address should end in"
+            f"{api}: expected JSON of MediaWiki, found {_excerpt(reply.body)}; the address should end in"
             " api.php, such as https://en.wikipedia.org/w/api.php"
         )
     return answer
 
 
 def _decoded(body: bytes) -> tuple[Answer, Exception | None]:
-    """Return the answer, or an empty one and what is wrong with the body."""
+    """Return the answer, or an empty answer with the fault of the body."""
     try:
         return DECODER.decode(body), None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -310,29 +314,31 @@ def _decoded(body: bytes) -> tuple[Answer, Exception | None]:
 def _raise_for_error(api: str, error: _Error, wait: float | None, status: int) -> None:
     code, text = _printable(error.code), _printable(error.text or error.info)
     if code in BUSY_CODES or code.startswith(BUSY_PREFIXES) or status in BUSY_STATUS:
-        raise TryAgainError(f"{code}: {text}", wait=wait, refused=code in TOO_MANY or status == 429)
-    code = code or "unnamed"  # an empty one means no failure where reasons are stored
+        raise TryAgainError(
+            f"{code}: {text}", wait=wait, refused=code in TOO_MANY_REQUESTS_CODES or status == 429
+        )
+    code = code or "unnamed"  # in the store, an empty reason means success
     message = f"{api}: MediaWiki refuses: {text} ({code})"
-    raise BuilderError(message) if code.startswith(REFUSES_US) else ApiError(code, message)
+    raise BuilderError(message) if code.startswith(TOKEN_ERROR_PREFIXES) else ApiError(code, message)
 
 
 def _printable(text: str) -> str:
-    """A text for an error: one line, without control characters."""
+    """Return a text for an error: one line, without control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def _glimpse(body: bytes) -> str:
+def _excerpt(body: bytes) -> str:
     text = " ".join(body[:2_000].decode("utf-8", "replace").split())
     return repr(text[:120]) if text else "an empty answer"
 
 
 def expected(api: str, part: Part | None, name: str) -> Part:
-    """Return a part of an answer that must be there."""
+    """Return a part of an answer, which must be present."""
     if part is None:
         raise not_mediawiki(api, f"Object missing required field `{name}`")
     return part
 
 
-def not_mediawiki(api: str, why: str) -> BuilderError:
-    """Return the error of a server that is not a MediaWiki."""
-    return BuilderError(f"{api}: answers with JSON, but not as MediaWiki does: {why}; check the address")
+def not_mediawiki(api: str, fault: str) -> BuilderError:
+    """Return the error for a server that is not a MediaWiki."""
+    return BuilderError(f"{api}: answers with JSON, but not as MediaWiki does: {fault}; check the address")

@@ -129,8 +129,8 @@ def test_continuations_without_end_are_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """But for the same token, each continuation is a new one: only the number of answers can end them."""
-    monkeypatch.setattr(client, "ANSWERS", 30)
-    monkeypatch.setattr(client, "ANSWERS_ALIKE", 20)
+    monkeypatch.setattr(client, "MAX_ANSWERS", 30)
+    monkeypatch.setattr(client, "MAX_EQUAL_ANSWERS", 20)
     count = 0
 
     def more(query: dict[str, str]) -> object:

@@ -12,12 +12,12 @@ from wikitext_builder.extraction.page import extract
 from wikitext_builder.wiki.languages import (
     CODES,
     LANGUAGES,
-    OTHER_NAMES,
-    OTHERS,
+    NAME_FIELDS,
+    OTHER_LANGUAGES,
     Language,
     language_of,
     names_in_answer,
-    names_said,
+    reported_names,
     with_names,
 )
 from wikitext_builder.wiki.responses import Query
@@ -134,7 +134,9 @@ def test_what_an_api_says() -> None:
     assert catalan.index == ""  # the address of the Wikipedia is known without asking
     assert catalan.index_address == "https://ca.wikipedia.org/w/index.php"
     catalan = with_names(language_of("ca"), names_in_answer(CATALAN))
-    assert with_names(language_of("ca"), names_said(catalan)) == catalan  # what a store and a lock file keep
+    assert (
+        with_names(language_of("ca"), reported_names(catalan)) == catalan
+    )  # what a store and a lock file keep
 
 
 def test_its_names_decide_text() -> None:
@@ -160,9 +162,9 @@ def test_second_names_are_known_that_a_dump_leaves_out(
 
 
 def test_other_names_are_of_wikipedias_without_a_table() -> None:
-    assert set(OTHERS) <= set(CODES.values()) - set(LANGUAGES)
-    for code, language in OTHERS.items():
-        for name in OTHER_NAMES:
+    assert set(OTHER_LANGUAGES) <= set(CODES.values()) - set(LANGUAGES)
+    for code, language in OTHER_LANGUAGES.items():
+        for name in NAME_FIELDS:
             names = getattr(language, name)
             strange = [one for one in names if one.strip() != one or set(one) & set("[]{}|#<>")]
             assert (len(set(names)), strange) == (len(names), []), (code, name)

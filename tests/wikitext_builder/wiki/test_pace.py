@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import refusal
-from wikitext_builder.wiki.http import FASTER, MARGIN, PER_MINUTE, SLOWER, SLOWEST, Pace, pace_of
+from wikitext_builder.wiki.http import FASTER, MARGIN, MAX_INTERVAL, PER_MINUTE, SLOWER, Pace, pace_of
 
 
 class Clock:
@@ -72,7 +72,7 @@ def test_refusals_make_it_slower_and_answers_faster_again() -> None:
     for _ in range(100):
         clock.now += 10
         pace.hold(1.0, refused=True)
-    assert pace.seconds == SLOWEST
+    assert pace.seconds == MAX_INTERVAL
 
 
 def test_a_wiki_that_allows_less_refuses_few() -> None:
