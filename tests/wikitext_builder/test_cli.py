@@ -197,8 +197,8 @@ def test_tokenize_gives_a_large_file_to_processes_in_order(
     lines = [f"It's line {number:,}.\n" for number in range(100_000)]
     (tmp_path / "a.txt").write_text("".join(lines))
     alone = call("tokenize", tmp_path / "a.txt").stdout
-    monkeypatch.setattr(datasets, "LARGE_FILE", 1 << 20)
-    monkeypatch.setattr(datasets, "TEXT_BLOCK", 1 << 17)
+    monkeypatch.setattr(datasets, "PARALLEL_BYTES", 1 << 20)
+    monkeypatch.setattr(datasets, "READ_BYTES", 1 << 17)
     assert call("tokenize", tmp_path / "a.txt").stdout == alone
     assert alone.splitlines()[99_999] == " It 's line 99 @,@ 999 . "
 

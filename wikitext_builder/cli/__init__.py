@@ -1,4 +1,4 @@
-"""The command line: parse, one library call, print. Data goes to stdout, progress to stderr."""
+"""Runs the command line: parse, one library call, print. Data goes to stdout, progress to stderr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that say what is in datasets: statistics, plots, overlap with other text."""
+"""Defines the commands that analyse datasets: statistics, plots, overlap with other text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the three command lines are made of: programs, errors, options."""
+"""Provides programs, error handling and options for all three command lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wikitext_builder.progress import set_verbosity
 class Program(click.Group):
     """A group that lists its commands by stage, with summaries and examples from a file.
 
-    It and all its commands have --verbose and --quiet.
+    The group and all its commands have --verbose and --quiet.
     """
 
     def __init__(self, *arguments: Any, about: Path | None = None, **options: Any) -> None:
@@ -34,7 +34,7 @@ class Program(click.Group):
             self.add_command(_completion(self))
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        """Add a command, with its summary and its example."""
+        """Add a command with its summary and example."""
         if not isinstance(cmd, Program):
             cmd.params.append(_verbosity_option())
         if about := self.about.get(name or cmd.name or ""):
@@ -43,11 +43,11 @@ class Program(click.Group):
         super().add_command(cmd, name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands, in the order of the file."""
+        """Return the names of the commands, in the order of the file."""
         return list(self.about) or super().list_commands(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands by stage."""
+        """Write the commands by stage."""
         if not self.about:
             super().format_commands(ctx, formatter)
         for stage in dict.fromkeys(about["stage"] for about in self.about.values()):
@@ -57,7 +57,7 @@ class Program(click.Group):
 
 
 def _completion(program: click.Group) -> click.Command:
-    """The command that prints what a shell needs to complete names of a program."""
+    """Return the command that prints a shell's code for completing names of a program."""
 
     @click.command()
     @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
@@ -66,9 +66,11 @@ def _completion(program: click.Group) -> click.Command:
         from click.shell_completion import get_completion_class
 
         name = program.name or ""
-        kind = get_completion_class(shell)
-        if kind is not None:  # click knows all three
-            click.echo(kind(program, {}, name, f"_{name.replace('-', '_')}_COMPLETE".upper()).source())
+        completion_class = get_completion_class(shell)
+        if completion_class is not None:  # click knows all three
+            click.echo(
+                completion_class(program, {}, name, f"_{name.replace('-', '_')}_COMPLETE".upper()).source()
+            )
 
     return completion
 
@@ -78,44 +80,44 @@ def _verbosity_option() -> click.Option:
         ["-v/-q", "--verbose/--quiet"],
         default=None,
         expose_value=False,
-        callback=_set,
+        callback=_apply_verbosity,
         help="-v: log every step, such as each request; -q: only results and errors.",
     )
 
 
-def _set(context: click.Context, _option: click.Parameter, verbose: bool | None) -> None:
-    if verbose is not None or context.parent is None:  # else what was said before the command's name counts
+def _apply_verbosity(context: click.Context, _option: click.Parameter, verbose: bool | None) -> None:
+    if verbose is not None or context.parent is None:  # otherwise an option before the command's name counts
         set_verbosity(verbose)
 
 
 def run(program: click.Command, *, stopped: str = "stopped") -> None:
-    """Run a command line; an error that the user can mend is one paragraph, with exit status 1.
+    """Run a command line; an error that the user can correct is one paragraph, with exit status 1.
 
-    Ctrl-C prints `stopped`, or what its `KeyboardInterrupt` says.
+    Ctrl-C prints `stopped`, or the message of the `KeyboardInterrupt`.
     """
     name = program.name or ""
     for descriptor in ("stdin", "stdout", "stderr"):
-        if getattr(sys, descriptor) is None:  # closed by the caller, as by `>&-`: a file would get its number
+        if getattr(sys, descriptor) is None:  # closed, as by `>&-`: a file would get its number
             setattr(sys, descriptor, Path(os.devnull).open("r" if descriptor == "stdin" else "w"))  # noqa: SIM115
-    for stream in (sys.stdout, sys.stderr):  # the format is UTF-8 whatever the machine's locale says
+    for stream in (sys.stdout, sys.stderr):  # output is UTF-8 in any locale
         if isinstance(stream, TextIOWrapper):
-            # A name of a file that is not UTF-8 is shown, not the end of hours of work.
+            # A file name that is not UTF-8 is escaped, and does not end hours of work.
             stream.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
     try:
         status = program(prog_name=name, standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show(shown := StringIO())
-        click.echo(without_secrets(shown.getvalue()), err=True, nl=False)
+        error.show(message := StringIO())
+        click.echo(without_secrets(message.getvalue()), err=True, nl=False)
         sys.exit(error.exit_code)
     except (ToolkitError, RejectedError) as error:
         _fail(name, str(error), 1)
     except (KeyboardInterrupt, click.Abort) as error:
         _fail(name, str(error.__cause__ or error) or stopped, 130)
-    except (BrokenPipeError, SystemExit) as error:  # click raises the second for the first
-        if isinstance(error, SystemExit) and not error.code:  # … and when it has completed a word
+    except (BrokenPipeError, SystemExit) as error:  # click turns the first into the second
+        if isinstance(error, SystemExit) and not error.code:  # click also exits after completing a word
             raise
-        # The reader of stdout is gone, as with `| head`: not an error. 141 is the shell's status for it.
+        # The reader of stdout is gone, as with `| head`, which is not an error: 141 is the shell's status.
         _discard_output()
         sys.exit(141)
     except OSError as error:  # stdout on a full disk, for example
@@ -127,20 +129,20 @@ def run(program: click.Command, *, stopped: str = "stopped") -> None:
             raise
         advice = "use fewer processes or a larger machine, and run it again to resume"
         _fail(name, f"memory ran out{f' ({error})' if str(error) else ''}; {advice}", 1)
-    if status:  # of `click.exceptions.Exit`; commands return None
+    if status:  # from `click.exceptions.Exit`; commands return None
         sys.exit(status)
 
 
 def _discard_output() -> None:
-    """Throw away what stdout still holds: Python would try to write it at exit, and fail again."""
+    """Discard the buffer of stdout, because Python would try to write it at exit, and fail again."""
     with suppress(OSError):  # stdout can be an object without a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(name: str, message: str, status: int) -> None:
-    """Print an error and exit; control characters, which can come from a stranger's file, are spelled out."""
-    shown = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in message)
-    click.echo(f"{name}: {shown}", err=True)
+    """Print an error and exit; control characters, which can come from a stranger's file, are escaped."""
+    printable = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in message)
+    click.echo(f"{name}: {printable}", err=True)
     sys.exit(status)
 
 
@@ -154,30 +156,30 @@ ANY = click.Path(path_type=Path, exists=True)
 
 
 class WholeRange(click.IntRange):
-    """Whole numbers from `least` to `most`, which help need not show: all libraries take that many."""
+    """Whole numbers from `minimum` to `maximum`; help does not show the maximum, which all libraries take."""
 
-    def __init__(self, least: int, most: int = 2**31 - 1) -> None:
-        super().__init__(min=least)
-        self.most = most
+    def __init__(self, minimum: int, maximum: int = 2**31 - 1) -> None:
+        super().__init__(min=minimum)
+        self.maximum = maximum
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - as click
-        """The number of a text."""
+        """Convert a text to a number."""
         number = super().convert(value, param, ctx)
-        if number > self.most:
-            self.fail(f"{number} is more than {self.most}.", param, ctx)
+        if number > self.maximum:
+            self.fail(f"{number} is more than {self.maximum}.", param, ctx)
         return number
 
 
 COUNT, WHOLE = WholeRange(1), WholeRange(0)
-PARALLEL = WholeRange(1, 1024)  # threads or processes: torch starts as many, or ends the process
-SEED = WholeRange(0, 2**63 - 1)  # what numpy and torch both take
+PARALLEL = WholeRange(1, 1024)  # threads or processes, all of which torch starts
+SEED = WholeRange(0, 2**63 - 1)  # accepted by both numpy and torch
 
 
 class RealRange(click.FloatRange):
-    """Real numbers in a range: "nan" is a float, but in no range, and "inf" only in those that end there."""
+    """Real numbers in a range; "nan" is in no range, and "inf" only in a range that ends there."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - as click
-        """The number of a text."""
+        """Convert a text to a number."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number) and number != self.max:
             self.fail(f"{value!r} is not a finite number.", param, ctx)
@@ -190,26 +192,26 @@ class RealOrOff(RealRange):
     name = "number or off"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - as click
-        """The number of a text."""
+        """Convert a text to a number."""
         return None if value == "off" else super().convert(value, param, ctx)
 
 
 class OutputFile(click.Path):
-    """A file to write; a folder that is missing is an error before hours of work."""
+    """A file to write; a missing folder is an error before hours of work."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, dir_okay=False, writable=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401 - as click
-        """The path of a text."""
+        """Convert a text to a path."""
         path = cast("Path", super().convert(value, param, ctx))
         if not path.parent.is_dir():
-            self.fail(f"there is no folder '{path.parent}'; make it first, or choose another.", param, ctx)
+            self.fail(f"there is no folder '{path.parent}'; create it first, or choose another.", param, ctx)
         return path
 
 
 OUTPUT_FILE: Final = OutputFile()
-# Options that are often the same for a user can stand in a variable.
+# Options whose value is often the same for a user can be set by a variable.
 store_option = click.option(
     "--store",
     "store_path",
@@ -236,7 +238,7 @@ csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 
 
 def filter_options(include: str, exclude: str) -> Callable[[Decorated], Decorated]:
-    """The options `--include` and `--exclude`, with examples of what each takes."""
+    """Return the options `--include` and `--exclude`, with examples of conditions."""
 
     def add(function: Decorated) -> Decorated:
         for option, about in (
@@ -250,12 +252,12 @@ def filter_options(include: str, exclude: str) -> Callable[[Decorated], Decorate
 
 
 def cite_option(program: Decorated) -> Decorated:
-    """The option that prints BibTeX."""
+    """Add the option that prints BibTeX."""
     return _printing_option("--cite", "Print BibTeX and exit.", lambda _: wb.cite().rstrip())(program)
 
 
 def version_option(program: Decorated) -> Decorated:
-    """The option that prints the version, and a hash of the code."""
+    """Add the option that prints the version and a hash of the code."""
     return _printing_option(
         "--version",
         "Show the version and exit.",
@@ -264,18 +266,20 @@ def version_option(program: Decorated) -> Decorated:
 
 
 def _printing_option(name: str, about: str, text: Callable[[str], str]) -> Callable[[Decorated], Decorated]:
-    """An option that prints a text, made of the program's name, and ends the program."""
+    """Return an option that prints a text, made from the program's name, and exits."""
 
-    def show(context: click.Context, _option: click.Parameter, asked: bool) -> None:
-        if asked and not context.resilient_parsing:
+    def print_text(context: click.Context, _option: click.Parameter, is_given: bool) -> None:
+        if is_given and not context.resilient_parsing:
             click.echo(text(str(context.find_root().info_name)))
             context.exit()
 
-    return click.option(name, is_flag=True, is_eager=True, expose_value=False, callback=show, help=about)
+    return click.option(
+        name, is_flag=True, is_eager=True, expose_value=False, callback=print_text, help=about
+    )
 
 
 def trust_option(trust: Callable[[Path], None]) -> Callable[[Any], Any]:
-    """The option that trusts users' code: `trust` is called with each file."""
+    """Return the option that trusts users' code, and calls `trust` with each file."""
 
     def allow(_context: click.Context, _option: click.Parameter, paths: tuple[Path, ...]) -> None:
         for path in paths:
@@ -302,7 +306,7 @@ INCOMPLETE_HELP = (
 
 
 def listed(counts: Mapping[str, int]) -> str:
-    """Counts by name in a line, the largest first.
+    """Format counts by name as a line, the largest first.
 
     >>> listed({"redirect": 3, "unmarked": 1200}), listed({})
     ('1,200 unmarked, 3 redirect', 'none')

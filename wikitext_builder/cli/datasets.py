@@ -1,4 +1,4 @@
-"""Commands that make datasets and check them, and the pipeline on the bundled sample."""
+"""Defines the commands that build and check datasets, and that run the pipeline on the bundled sample."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from wikitext_builder.building.build import BuildReport
 
 
-LARGE_FILE = 1 << 25  # bytes that take longer to tokenize than processes to start
-TEXT_BLOCK = 1 << 20  # bytes
+PARALLEL_BYTES = 1 << 25  # of a file; a smaller one is tokenized before processes have started
+READ_BYTES = 1 << 20
 
 
 @click.command()
@@ -56,8 +56,8 @@ def tokenize(file: io.BufferedReader, language: str) -> None:
     from wikitext_builder.processes import ProcessPool, Serial, cores
     from wikitext_builder.tokens.tokenizer import tokenize_line
 
-    tokenize_line("", language)  # an unknown language is an error even if there is no line
-    is_large = _bytes_left(file) >= LARGE_FILE
+    tokenize_line("", language)  # an unknown language is an error even for an empty file
+    is_large = _bytes_left(file) >= PARALLEL_BYTES
     try:
         with ProcessPool(cores()) if is_large else nullcontext(Serial()) as runner:
             for lines in runner.map(_tokenized, _blocks(file), language):
@@ -67,7 +67,7 @@ def tokenize(file: io.BufferedReader, language: str) -> None:
 
 
 def _bytes_left(file: io.BufferedReader) -> int:
-    """Return the size of what is left to read; 0 for a pipe or a terminal."""
+    """Return the number of bytes that are not read yet; 0 for a pipe or a terminal."""
     if not file.seekable():
         return 0
     start, end = file.tell(), file.seek(0, os.SEEK_END)
@@ -77,13 +77,13 @@ def _bytes_left(file: io.BufferedReader) -> int:
 
 def _blocks(file: io.BufferedReader) -> Iterator[list[bytes]]:
     """Yield the lines of a file or a pipe as they arrive, about a megabyte at a time."""
-    rest = b""
-    while chunk := file.read1(TEXT_BLOCK):
-        *lines, rest = (rest + chunk).split(b"\n")
+    incomplete_line = b""
+    while chunk := file.read1(READ_BYTES):
+        *lines, incomplete_line = (incomplete_line + chunk).split(b"\n")
         if lines:
             yield lines
-    if rest:
-        yield [rest]
+    if incomplete_line:
+        yield [incomplete_line]
 
 
 def _tokenized(lines: Sequence[bytes], language: str) -> str:
@@ -94,7 +94,7 @@ def _tokenized(lines: Sequence[bytes], language: str) -> str:
 
 
 def complete_recipe(_context: click.Context, _argument: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Complete the names of recipes, else files, because a manifest is a recipe too."""
+    """Complete names of recipes, or files, because a manifest can stand for a recipe."""
     names = [CompletionItem(name) for name in RECIPES if name.startswith(typed)]
     return names or [CompletionItem(typed, type="file")]
 
@@ -168,9 +168,9 @@ def _print_report(out: Path, report: BuildReport) -> None:
 
 def _work_done(report: BuildReport) -> Iterator[str]:
     total = sum(report.seconds.values())
-    stages = ", ".join(f"{name} {100 * spent / total:.0f} %" for name, spent in report.seconds.items())
+    stages = ", ".join(f"{stage} {100 * spent / total:.0f} %" for stage, spent in report.seconds.items())
     pages, megabytes = report.pages / total, report.wikitext_bytes / 1e6 / total
-    # Pages of shards that were there took no time: a speed would say nothing.
+    # Pages of earlier shards took no time, so a speed would be meaningless.
     speed = "" if report.shards_found else f": {pages:.1f} pages/s, {megabytes:.2f} MB/s of wikitext"
     yield f"{report.pages:,} pages in {total:.1f} s{speed} ({stages})"
     if report.shards_found:
@@ -202,36 +202,38 @@ def verify(directory: Path, as_json: bool) -> None:
             click.echo(f"{word:12}{check.name}: {check.found}")
     if as_json:
         click.echo(json.dumps([asdict(check) for check in checks]))
-    wrong = sum(check.passed is False for check in checks)
-    if quiet and not wrong:
+    failed = sum(check.passed is False for check in checks)
+    if quiet and not failed:
         skipped = sum(check.passed is None for check in checks)
         click.echo(f"{directory}: {len(checks) - skipped} checks passed, {skipped or 'none'} skipped")
-    if wrong:
-        raise BuilderError(f"{directory}: {wrong} of {len(checks)} checks failed")
+    if failed:
+        raise BuilderError(f"{directory}: {failed} of {len(checks)} checks failed")
 
 
 # --- the pipeline on the bundled sample
 
-MODELS_NEED = ("torch", "safetensors")  # the packages of the extra `models`
-DATASET = """
+MODEL_PACKAGES = ("torch", "safetensors")  # of the extra `models`
+DATASET_COMMANDS = """
 wikitext-builder import {out}/sample.xml --store {out}/pages.store
 wikitext-builder build demo --store {out}/pages.store --out {out}/wikitext-demo
 wikitext-builder verify {out}/wikitext-demo --quiet
 wikitext-builder stats {out}/wikitext-demo
 wikitext-builder plot zipf {out}/wikitext-demo --out {out}/zipf.png
 """
-MODEL = """
+MODEL_COMMANDS = """
 ps-models train pointer-sentinel-lstm {out}/wikitext-demo --out {out}/model --preset demo
 ps-models evaluate {out}/model {out}/wikitext-demo --split test
 ps-models explain {out}/model {out}/wikitext-demo --split test --start best --out {out}/explain.html
 """
-MADE = "\nThe dataset is in {out}/wikitext-demo, its Zipf plot in {out}/zipf.png.\n"
-NEXT = """ Next:
+RESULT_TEXT = "\nThe dataset is in {out}/wikitext-demo, its Zipf plot in {out}/zipf.png.\n"
+NEXT_STEPS = """ Next:
   head -5 {out}/wikitext-demo/wiki.train.tokens
   wikitext-builder extract --store {out}/pages.store --title Octopus | wikitext-builder tokenize
   wikitext-builder fetch --store wikipedia.store --contact YOUR-MAIL --limit 20   # real articles"""
-EXPLAINED = "{out}/explain.html shows how a small model predicts: open it in a browser."
-NO_MODEL = "To train a model and look into it: pip install 'wikitext-builder[models]', and run this again."
+MODEL_TEXT = "{out}/explain.html shows how a small model predicts: open it in a browser."
+NO_MODEL_TEXT = (
+    "To train a model and look into it: pip install 'wikitext-builder[models]', and run this again."
+)
 
 
 @click.command()
@@ -241,7 +243,7 @@ def demo(out: Path) -> None:
 
     Prints each command before running it. The model needs the extra `models` (torch) and about 15 seconds.
     """
-    has_models = all(find_spec(package) for package in MODELS_NEED)
+    has_models = all(find_spec(package) for package in MODEL_PACKAGES)
     sample = out / "sample.xml"
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -250,23 +252,23 @@ def demo(out: Path) -> None:
         shutil.copyfile(SAMPLE_DUMP, sample)
     except OSError as error:
         raise BuilderError(f"{out}: cannot be written ({error.strerror}); name another --out") from error
-    for line in (DATASET + MODEL if has_models else DATASET).split("\n"):
+    for line in (DATASET_COMMANDS + MODEL_COMMANDS if has_models else DATASET_COMMANDS).split("\n"):
         if line:
             _run([word.format(out=out) for word in line.split()])
-    text = MADE + (EXPLAINED if has_models else NO_MODEL) + NEXT
+    text = RESULT_TEXT + (MODEL_TEXT if has_models else NO_MODEL_TEXT) + NEXT_STEPS
     click.echo(text.format(out=shlex.quote(str(out))))
 
 
 def _run(words: list[str]) -> None:
-    """Run a command of this project as the user would; what it prints goes where ours goes."""
+    """Run a command of this project as the user would; its output goes where ours goes."""
     click.echo(f"\n$ {shlex.join(words)}")
     module = words[0].replace("-", "_")
     quiet = ["--quiet"] if is_quiet() and "--quiet" not in words else []
-    english = os.environ | {"WIKITEXT_LANGUAGE": "en"}  # whatever the user's own language is
+    english = os.environ | {"WIKITEXT_LANGUAGE": "en"}  # even if the user has set another language
     command = [sys.executable, "-P", "-m", module, *words[1:], *quiet]  # -P: no modules of the current folder
-    done = subprocess.run(command, env=english, check=False)  # noqa: S603 - our own words
-    if done.returncode:
-        raise click.exceptions.Exit(done.returncode)  # it has said what is wrong
+    process = subprocess.run(command, env=english, check=False)  # noqa: S603 - our own words
+    if process.returncode:
+        raise click.exceptions.Exit(process.returncode)  # the command has printed the error
 
 
 COMMANDS = (tokenize, build, verify)

@@ -1,4 +1,4 @@
-"""Commands that bring pages into a store and look into it."""
+"""Defines the commands that bring pages into a store, and that show its content."""
 
 from __future__ import annotations
 
@@ -114,19 +114,21 @@ def fetch(store_path: Path, as_json: bool, **options: Any) -> None:
 
 
 def _expect_answers(report: FetchReport) -> None:
-    """Status 1 if something is missing that the next run asks for again."""
+    """Fail with status 1 if the wiki left requests unanswered, which the next run repeats."""
     parts = {
         "pages": report.pages.rejected,
         "template calls": report.expansions and report.expansions.failed,
         "pages' HTML": report.html and report.html.failed,
     }
-    silent = [
-        f"{counts[UNANSWERED]:,} {what}"
-        for what, counts in parts.items()
+    unanswered = [
+        f"{counts[UNANSWERED]:,} {name}"
+        for name, counts in parts.items()
         if counts and counts.get(UNANSWERED)
     ]
-    if silent:
-        raise BuilderError(f"{', '.join(silent)} got no answer; run the same command again to request them")
+    if unanswered:
+        raise BuilderError(
+            f"{', '.join(unanswered)} got no answer; run the same command again to request them"
+        )
 
 
 def _print_plan(pages: PagesReport, plan: FetchPlan) -> None:
@@ -138,8 +140,8 @@ def _print_plan(pages: PagesReport, plan: FetchPlan) -> None:
     texts += [f"at most {plan.expansions:,} for templates"] if plan.expansions else []
     texts += ["1 per 50 names of templates in new pages"] if plan.expansions and todo else []
     click.echo(f"  requests  {', '.join(texts) or 'none'}")
-    least, most = (duration(seconds) for seconds in plan.seconds)
-    click.echo(f"  time      {least}" + (f" to {most}" if most != least else ""))
+    shortest, longest = (duration(seconds) for seconds in plan.seconds)
+    click.echo(f"  time      {shortest}" + (f" to {longest}" if longest != shortest else ""))
     click.echo(f"  download  about {plan.bytes / 1e6:,.0f} MB")
     click.echo("Nothing was fetched. The store keeps the listing, so that it is not requested again.")
 
