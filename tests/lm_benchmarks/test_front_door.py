@@ -11,7 +11,7 @@ from tests.command import NO_TORCH, python
 from tests.conftest import ROOT
 from tests.lm_benchmarks.results import error_of
 
-STORED = ROOT / "benchmarks" / "results"
+REVISION_FILTERS = ROOT / "benchmarks" / "results"
 ARGUMENTS = {
     "list": (),
     "run": ("kn-5", "--data", "."),
@@ -49,13 +49,13 @@ def without_torch(*lines: tuple[object, ...]) -> list[tuple[int, str, str]]:
 def test_without_torch_there_is_help_and_results_can_be_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     few = tmp_path / "few.jsonl"
-    few.write_bytes(b"".join((STORED / "ptb.jsonl").read_bytes().splitlines(keepends=True)[:6]))
+    few.write_bytes(b"".join((REVISION_FILTERS / "ptb.jsonl").read_bytes().splitlines(keepends=True)[:6]))
     lines = [("--help",), ("--version",), ("run", "-h"), ("compare", "-h")]
     read = [
         ("compare", few, "unigram", "kn-5", "--split", "test"),
         ("compare", few, "--all"),
         ("report", few, "--out", "report.html"),
-        ("reproduce", "--table", "ptb", "--data", STORED, "--out", "runs"),
+        ("reproduce", "--table", "ptb", "--data", REVISION_FILTERS, "--out", "runs"),
     ]
     ended = without_torch(*lines, *read)
     assert [(status, bool(out)) for status, out, _ in ended] == [(0, True)] * 8, ended

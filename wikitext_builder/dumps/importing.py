@@ -20,7 +20,7 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.expander import redirect_target
 from wikitext_builder.extraction.macros import NAMESPACE, template_name
 from wikitext_builder.fetching.page_filters import (
-    ASKS,
+    ASKS_WIKI,
     FILTERS,
     Filter,
     FirstRevision,
@@ -269,7 +269,7 @@ def _write(batch: _Batch, store: Store, language: Language, origin: str) -> Impo
 def _batches(dump: Dump, language: Language, keep: Keep, rules: Sequence[Rule[Filter]]) -> Iterator[_Batch]:
     """Yield the pages that are kept or rejected; those before an error are yielded before it is raised."""
     batch, classify, is_known = _Batch(), classifier(language), False
-    dated = any(rule.filter.cost >= ASKS for rule in rules)
+    dated = any(rule.filter.cost >= ASKS_WIKI for rule in rules)
     try:
         for dumped in dump.pages():
             # The first records of a snapshot can be malformed, and then say no language.

@@ -1,1 +1,1 @@
-"""Pages of a wiki's API: which ones, their HTML, and the texts of their template calls."""
+"""Selects pages of a wiki, and fetches them, their HTML, and the texts of their template calls."""

@@ -1,4 +1,4 @@
-"""Texts of template calls that no macro knows, where names of templates lead, HTML: asked of a wiki."""
+"""Fetches texts of template calls that no macro knows, targets of template names, and HTML."""
 
 from __future__ import annotations
 
@@ -27,32 +27,37 @@ from wikitext_builder.wiki.dates import now
 from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import ApiError, Parsed, expected
 
-MARK = "%(({}))%"  # not wiki syntax, and rare; the order of the marks shows if a page has one itself
+MARK = "%(({}))%"  # not wiki syntax, and rare; the order of marks shows if a page itself has such text
 MARKS = re.compile(r"%\(\((0|[1-9][0-9]{0,8})\)\)%")
 TEMPLATE_NAMESPACE = 10
-ERROR = re.compile(r"""class=["']?[\w -]*\berror\b""")  # of MediaWiki, its extensions and Lua modules
-NO_TEMPLATE = re.compile(
-    r"\[\[:([^\[\]|{}:]+):[^\[\]|{}]+\]\]"
-)  # the text of a call whose template is missing
+ERROR_CLASS = re.compile(r"""class=["']?[\w -]*\berror\b""")  # of MediaWiki, its extensions and Lua modules
+# The text of a call whose template is missing.
+NO_TEMPLATE = re.compile(r"\[\[:([^\[\]|{}:]+):[^\[\]|{}]+\]\]")
 STRIP_MARKER = "\x7f"
-CALLED = re.compile(r"(?<!\{)\{\{([^{}|\[\]<>#:]{1,300}?)\s*[|}]")
-REDIRECTS = {"prop": "redirects", "rdprop": "title", "rdnamespace": "10", "rdlimit": "max", "redirects": "1"}
+CALLED_NAME = re.compile(r"(?<!\{)\{\{([^{}|\[\]<>#:]{1,300}?)\s*[|}]")
+REDIRECT_PARAMETERS = {
+    "prop": "redirects",
+    "rdprop": "title",
+    "rdnamespace": "10",
+    "rdlimit": "max",
+    "redirects": "1",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpansionsReport:
     """What fetching expansions did."""
 
-    pages: int  # looked at
+    pages: int  # that were searched for calls
     expanded: int  # calls whose text is new in the store
-    failed: Mapping[str, int]  # calls without a text, by reason; noted, but for `unanswered`: not asked again
+    failed: Mapping[str, int]  # calls without a text, by reason; asked again only if `unanswered`
     rejected: Mapping[str, int]  # pages that could not be extracted, by reason
     requests: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpandedCalls:
-    """The answers to the calls of one page: each call has a text or a reason."""
+    """The answers to the calls of a page: each call has a text, or a reason of failure."""
 
     texts: Mapping[str, str]
     failures: Mapping[str, str]
@@ -65,18 +70,18 @@ def fetch_expansions(
     *,
     progress: Progress = no_progress,
 ) -> ExpansionsReport:
-    """Fetch where names of templates lead, then the texts of calls that `extract` leaves out, once.
+    """Fetch the targets of template names, then the texts of calls that `extract` leaves out, once.
 
     The texts are from today's templates, even for old revisions. The calls of a page are one transaction, so
-    that a killed run resumes where it stopped. Pages that had nothing new are not read again.
+    that a killed run resumes where it stopped. Pages without new calls are not read again.
     """
     code, requests_before = wikipedia.language.code, wikipedia.requests
-    note, looked_through = f"{code} expanded", lines_sha256([code_hash(), *map(str, revision_ids)])
-    if store.note(note) == looked_through:
+    note, searched = f"{code} expanded", lines_sha256([code_hash(), *map(str, revision_ids)])
+    if store.note(note) == searched:
         return ExpansionsReport(pages=len(revision_ids), expanded=0, failed={}, rejected={}, requests=0)
     fetch_redirects(store, wikipedia, revision_ids)
     rejected, pages = Counter[str](), len(revision_ids)
-    asked = _pages_with_calls(store, stored_language(store, code), revision_ids, rejected)
+    pages_with_calls = _pages_with_calls(store, stored_language(store, code), revision_ids, rejected)
 
     def ask(page_and_calls: tuple[Page, Sequence[str]]) -> tuple[int, ExpandedCalls]:
         page, calls = page_and_calls
@@ -85,15 +90,15 @@ def fetch_expansions(
     expanded, failed = 0, Counter[str]()
     if pages:
         progress("expanding", 0, pages)
-    for looked_at, (revision_id, result) in enumerate(wikipedia.map(ask, asked), start=1):
-        lasting = {call: why for call, why in result.failures.items() if why != UNANSWERED}
+    for done, (revision_id, result) in enumerate(wikipedia.map(ask, pages_with_calls), start=1):
+        lasting = {call: reason for call, reason in result.failures.items() if reason != UNANSWERED}
         if result.texts or lasting:
             store.add_expansions(code, revision_id, result.texts, lasting)
         expanded += len(result.texts)
         failed.update(result.failures.values())
-        progress("expanding", looked_at, pages, f"{expanded} calls, {failed.total()} failed")
+        progress("expanding", done, pages, f"{expanded} calls, {failed.total()} failed")
     if not (expanded or failed or rejected):
-        store.set_note(note, looked_through)
+        store.set_note(note, searched)
     return ExpansionsReport(
         pages=pages,
         expanded=expanded,
@@ -106,7 +111,7 @@ def fetch_expansions(
 def _pages_with_calls(
     store: Store, language: Language, revision_ids: Sequence[int], rejected: Counter[str]
 ) -> Iterator[tuple[Page, Sequence[str]]]:
-    """Yield each page with the calls that nothing expands; `rejected` counts pages that cannot be read."""
+    """Yield each page with its unknown calls; count pages that cannot be extracted in `rejected`."""
     unsure = without_authority(language)
     for stored in stored_pages(store, language.code, revision_ids):
         calls: Sequence[str] = ()
@@ -117,7 +122,7 @@ def _pages_with_calls(
             rejected[error.reason] += 1
         except (BuilderError, MemoryError):  # not the page's fault
             raise
-        except Exception:  # an error of ours: `build` writes it into rejected.jsonl
+        except Exception:  # our error, which `build` writes into rejected.jsonl
             rejected["extraction-failed"] += 1
         yield stored.page, calls
 
@@ -125,44 +130,45 @@ def _pages_with_calls(
 def _unknown_calls(
     store: Store, language: Language, stored: StoredPage, unsure: Mapping[str, UserMacro]
 ) -> tuple[str, ...]:
-    """Return the calls without a sure text that we did not ask for yet, each once, in their order."""
-    asked = {*stored.expansions, *store.failed_expansions(language.code, stored.page.revision_id)}
+    """Return the distinct calls without a certain text that were not asked for yet, in order."""
+    answered = {*stored.expansions, *store.failed_expansions(language.code, stored.page.revision_id)}
     article = extract(stored.page, language=language, expansions=stored.expansions, macros=unsure)
-    return tuple(dict.fromkeys(call for call in article.left_out if call not in asked))
+    return tuple(dict.fromkeys(call for call in article.left_out if call not in answered))
 
 
 def expand_calls(wikipedia: Wikipedia, page: Page, calls: Sequence[str]) -> ExpandedCalls:
-    """Ask for the texts of the calls of one page, many per request.
+    """Ask for the texts of the calls of a page, many per request.
 
-    A call that fails together with others is asked for again alone before it counts as failed: another call
-    can swallow its mark, or use up the limits of the request.
+    A call that fails in a group is asked for again alone before it counts as failed, because another call can
+    swallow its mark, or use up the limits of the request.
     """
     texts: dict[str, str] = {}
     failures = {call: "too-large" for call in calls if len(call.encode()) > CALL_BYTES}
-    groups = deque(_by_request([call for call in calls if call not in failures]))
+    groups = deque(_groups([call for call in calls if call not in failures]))
     while groups:
-        together = groups.popleft()
-        for call, (text, failure) in zip(together, _ask(wikipedia, page, together), strict=True):
+        group = groups.popleft()
+        for call, (text, failure) in zip(group, _ask(wikipedia, page, group), strict=True):
             if not failure:
                 texts[call] = text
-            elif len(together) == 1 or failure == UNANSWERED:
+            elif len(group) == 1 or failure == UNANSWERED:
                 failures[call] = failure
             else:
                 groups.append([call])
     return ExpandedCalls(texts=texts, failures=failures)
 
 
-def _by_request(calls: Iterable[str]) -> Iterator[list[str]]:
-    together: list[str] = []
+def _groups(calls: Iterable[str]) -> Iterator[list[str]]:
+    """Yield groups of calls that fit in a request."""
+    group: list[str] = []
     size = 0
     for call in calls:
-        if together and size + len(call.encode()) > CALLS_BYTES:
-            yield together
-            together, size = [], 0
-        together.append(call)
+        if group and size + len(call.encode()) > CALLS_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(call)
         size += len(call.encode())
-    if together:
-        yield together
+    if group:
+        yield group
 
 
 def _ask(wikipedia: Wikipedia, page: Page, calls: list[str]) -> list[tuple[str, str]]:
@@ -192,7 +198,7 @@ def marked(calls: Sequence[str]) -> str:
 
 
 def split_at_marks(text: str, count: int) -> list[str] | None:
-    """Return the texts between the marks; None unless each mark is there once and all are in order.
+    """Return the texts between the marks; None unless each mark occurs once and all are in order.
 
     >>> split_at_marks("%((0))%1&nbsp;km%((1))%%((2))%", 2)
     ['1&nbsp;km', '']
@@ -202,11 +208,11 @@ def split_at_marks(text: str, count: int) -> list[str] | None:
         return None
     if marks[0].start() != 0 or marks[-1].end() != len(text):
         return None
-    return [text[mark.end() : after.start()] for mark, after in pairwise(marks)]
+    return [text[mark.end() : next_mark.start()] for mark, next_mark in pairwise(marks)]
 
 
 def failure_of(text: str, template_names: Container[str]) -> str:
-    """Return the reason why a text of `expandtemplates` is not an expansion; empty if it is one.
+    """Return the reason why a text of `expandtemplates` is not an expansion; empty for an expansion.
 
     >>> failure_of('<strong class="error">Division by zero.</strong>', ["template"])
     'error'
@@ -215,50 +221,51 @@ def failure_of(text: str, template_names: Container[str]) -> str:
     """
     if len(text.encode()) > CALL_TEXT_BYTES:
         return "too-large"
-    if any(found[1].lower() in template_names for found in NO_TEMPLATE.finditer(text)):
+    if any(link[1].lower() in template_names for link in NO_TEMPLATE.finditer(text)):
         return "no-template"
-    if ERROR.search(text):
+    if ERROR_CLASS.search(text):
         return "error"
     return "strip-marker" if STRIP_MARKER in text else ""
 
 
-# --- where names of templates lead
+# --- targets of template names
 
 
 def fetch_redirects(store: Store, wikipedia: Wikipedia, revision_ids: Sequence[int]) -> None:
-    """Keep where the names lead that pages call; the wiki is asked once for each name, 50 at a time."""
+    """Store the targets of the template names that pages call; each name is asked for once, 50 at a time."""
     language = wikipedia.language
-    asked = {*store.template_redirects(language.code)}
+    stored = {*store.template_redirects(language.code)}
     called = {name for page in store.pages(language.code, revision_ids) for name in names_in(page.wikitext)}
-    names = sorted(name for name in called - asked if not is_known(name, language))
+    names = sorted(name for name in called - stored if not is_known(name, language))
     batches = (names[start : start + BATCH_TITLES] for start in range(0, len(names), BATCH_TITLES))
-    for found in wikipedia.map(lambda some: _lead(wikipedia, some), batches):
-        store.add_template_redirects(language.code, {name: (target, now()) for name, target in found.items()})
+    for targets in wikipedia.map(lambda batch: _targets(wikipedia, batch), batches):
+        dated = {name: (target, now()) for name, target in targets.items()}
+        store.add_template_redirects(language.code, dated)
 
 
 def names_in(wikitext: str) -> Iterator[str]:
-    r"""The names of templates that a wikitext calls.
+    r"""Yield the names of templates that a wikitext calls.
 
     >>> sorted(names_in("{{bda|1|{{ Foo_bar\n|x}}}} {{{1|}}} {{#if:a|b}} {{PAGENAME}}"))
     ['Bda', 'Foo bar']
     """
-    names = (template_name(name) for name in CALLED.findall(wikitext))
+    names = (template_name(name) for name in CALLED_NAME.findall(wikitext))
     return (name for name in names if name not in VARIABLES and not title_fault(name))
 
 
-def _lead(wikipedia: Wikipedia, names: Sequence[str]) -> Mapping[str, str]:
-    """The target of each template name, itself if it is no redirect, and older names that we know."""
-    spelled, moved, older = dict[str, str](), dict[str, str](), dict[str, str]()
+def _targets(wikipedia: Wikipedia, names: Sequence[str]) -> Mapping[str, str]:
+    """Return each template name's target, itself if not a redirect, and older names that we know."""
+    spelled, redirects, older = dict[str, str](), dict[str, str](), dict[str, str]()
     titles = {name: f"Template:{name}" for name in names}
-    for answer in wikipedia.query({"titles": "|".join(titles.values()), **REDIRECTS}):
+    for answer in wikipedia.query({"titles": "|".join(titles.values()), **REDIRECT_PARAMETERS}):
         spelled |= {change.source: change.to for change in answer.query.normalized}
-        moved |= {redirect.source: redirect.to for redirect in answer.query.redirects}
+        redirects |= {redirect.source: redirect.to for redirect in answer.query.redirects}
         for page in answer.query.pages:
             older |= {_name(redirect.title): _name(page.title) for redirect in page.redirects}
-    ours = {name: spelled.get(title, title) for name, title in titles.items()}
-    found = {name: _name(moved.get(title, title)) for name, title in ours.items()}
+    normalized = {name: spelled.get(title, title) for name, title in titles.items()}
+    targets = {name: _name(redirects.get(title, title)) for name, title in normalized.items()}
     older = {name: target for name, target in older.items() if is_known(name, wikipedia.language)}
-    return {**older, **found}
+    return {**older, **targets}
 
 
 def _name(title: str) -> str:
@@ -269,21 +276,21 @@ def _name(title: str) -> str:
 
 
 def render_revision(wikipedia: Wikipedia, revision: Revision) -> str:
-    """Return the HTML of a revision that the wiki has, made with the templates of today.
+    """Return the HTML of a revision, rendered with today's templates.
 
     Raises:
-        RejectedError: The wiki no longer has it or may not show it (the reason is MediaWiki's word), or has
-            the text of another page under this id (`other-page`).
+        RejectedError: The wiki no longer has the revision or may not show it (with MediaWiki's word as the
+            reason), or has another page under this id (`other-page`).
     """
     parsed = parse_page(wikipedia, {"oldid": str(revision.revision_id), "prop": "text|revid"})
-    found, asked = (parsed.page_id, parsed.revision_id), (revision.page_id, revision.revision_id)
-    if found != asked:
-        raise RejectedError("other-page", f"expected page and revision {asked}, found {found}")
+    found, expected_ids = (parsed.page_id, parsed.revision_id), (revision.page_id, revision.revision_id)
+    if found != expected_ids:
+        raise RejectedError("other-page", f"expected page and revision {expected_ids}, found {found}")
     return parsed.text
 
 
 def parse_page(wikipedia: Wikipedia, parameters: Mapping[str, str]) -> Parsed:
-    """Return what `action=parse` gives, without reports; RejectedError: the wiki's word of refusal."""
+    """Return the answer to `action=parse`, without reports; RejectedError: the wiki refuses."""
     quiet = {"disablelimitreport": "1", "disableeditsection": "1"}
     try:
         answer = wikipedia.request({"action": "parse", **quiet, **parameters})
@@ -296,21 +303,21 @@ def parse_page(wikipedia: Wikipedia, parameters: Mapping[str, str]) -> Parsed:
 class HtmlReport:
     """What fetching HTML did."""
 
-    pages: int  # looked at
-    present: int  # settled before
+    pages: int
+    present: int  # already done
     fetched: int
-    failed: Mapping[str, int]  # by reason; noted in the store, but for `unanswered`: not asked again
+    failed: Mapping[str, int]  # by reason; asked again only if `unanswered`
     requests: int
 
 
 def fetch_html(
     store: Store, wikipedia: Wikipedia, revision_ids: Sequence[int], *, progress: Progress = no_progress
 ) -> HtmlReport:
-    """Fetch the HTML of revisions, with one request per page; what the store has is not asked for again."""
+    """Fetch the HTML of revisions that the store lacks, with one request per page."""
     code, requests_before = wikipedia.language.code, wikipedia.requests
-    here = {revision.revision_id: revision for revision in store.all_revisions(code)}
-    settled = {number for number, _ in store.rendered_sha1s(code)}
-    todo = [here[number] for number in revision_ids if number not in settled]
+    revisions = {revision.revision_id: revision for revision in store.all_revisions(code)}
+    settled = {revision_id for revision_id, _ in store.rendered_sha1s(code)}
+    todo = [revisions[revision_id] for revision_id in revision_ids if revision_id not in settled]
     failed: Counter[str] = Counter()
     done = 0
 
@@ -324,9 +331,9 @@ def fetch_html(
 
     if todo:
         progress("rendering", 0, len(todo))
-    for number, html, failure in wikipedia.map(ask, todo):
+    for revision_id, html, failure in wikipedia.map(ask, todo):
         if failure != UNANSWERED:
-            store.add_rendered(code, number, html, failure)
+            store.add_rendered(code, revision_id, html, failure)
         failed.update([failure] if failure else [])
         done += 1
         progress("rendering", done, len(todo), f"{failed.total()} failed" if failed else "")

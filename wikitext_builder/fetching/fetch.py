@@ -29,7 +29,7 @@ from wikitext_builder.fetching.lookup import (
     exact_page,
     titled_page,
 )
-from wikitext_builder.fetching.page_filters import ASKS, Texts, first_fault
+from wikitext_builder.fetching.page_filters import ASKS_WIKI, Texts, first_fault
 from wikitext_builder.fetching.selections import (
     language_selected,
     parse_conditions,
@@ -48,25 +48,25 @@ from wikitext_builder.wiki.languages import language_of
 LOG = logging.getLogger(__name__)
 # Means of 57 English articles of April 2016 in the MediaWiki of tests/mediawiki: docs/fetching.md.
 PAGE_BYTES = 21_000  # of the answer with a page's wikitext, in gzip
-HTML_BYTES = 30_000  # of the answer with its HTML, in gzip
-HTML_SECONDS = 0.37  # until the HTML of a page comes
+HTML_BYTES = 30_000  # of the answer with a page's HTML, in gzip
+HTML_SECONDS = 0.37  # until the HTML of a page arrives
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPlan:
-    """Numbers of requests of a fetch, after those that find its pages."""
+    """The numbers of requests of a fetch, after those that find its pages."""
 
     pages: int
-    html: int  # if it was asked for: one per page
+    html: int  # one per page, if requested
     conditions: int  # at most: a page that is rejected early needs none
     expansions: int  # at most: pages without unknown calls need none; names of templates add one per 50
-    seconds_per_request: float  # by the pace
-    seconds_per_html: float  # by the pace, or as long as a wiki takes to render a page
+    seconds_per_request: float  # according to the pace
+    seconds_per_html: float  # according to the pace, or the wiki's time to render a page
     bytes: int  # of all answers
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """The shortest and the longest time that it takes."""
+        """The shortest and the longest duration."""
         least = (self.pages + self.conditions) * self.seconds_per_request + self.html * self.seconds_per_html
         return least, least + self.expansions * self.seconds_per_request
 
@@ -76,9 +76,9 @@ class FetchReport:
     """What a fetch did."""
 
     pages: PagesReport
-    expansions: ExpansionsReport | None  # None: not asked for
-    html: HtmlReport | None  # None: not asked for
-    plan: FetchPlan | None = None  # of a dry run
+    expansions: ExpansionsReport | None  # None if not requested
+    html: HtmlReport | None  # None if not requested
+    plan: FetchPlan | None = None  # only of a dry run
 
 
 def fetch(
@@ -110,15 +110,15 @@ def fetch(
         select: What to fetch, one or several of `good`, `featured`, `category:NAME`, `list:PAGE`,
             `list:PAGE@REVISION`, `titles:FILE`, `lock:FILE`, `created-since:DATE` and `recent:DATE`. Empty:
             good and featured.
-        include: What each page must be: in another selection, `words:MIN-MAX` or `bytes:MIN-MAX`.
-        exclude: What no page may be: in another selection, or `stubs`.
+        include: Keep only matching pages: another selection, `words:MIN-MAX` or `bytes:MIN-MAX`.
+        exclude: Drop matching pages: another selection, or `stubs`.
         contact: Your mail or web address, which the wiki sees. Wikimedia requires it.
-        language: Code of the Wikipedia, also as pt-BR or por; None: that of a selected lock file, else en.
+        language: Code of the Wikipedia, also as pt-BR or por; None: a selected lock file's, else en.
         api: URL of a wiki's `api.php`, instead of the language's Wikipedia.
-        as_of: Fetch the newest revisions up to this date or time, with one request per page.
+        as_of: Fetch the newest revisions on or before this date or time, with one request per page.
         limit: Fetch only the first N titles, in code-point order.
         sample: Fetch only N random titles.
-        seed: Of the sample; the same titles and seed give the same sample.
+        seed: Seed for the sample; the same titles and seed give the same sample.
         maxlag: The wiki refuses while its database lag exceeds this many seconds; None: ignore lag.
         parallel: Concurrent requests, 1 to 3; on Wikimedia's wikis more than 1 needs a token.
         per_minute: Requests per minute; None: 200, or unlimited for a wiki on this machine.
@@ -132,7 +132,7 @@ def fetch(
         progress: Called after each batch and each page, and while the wiki makes us wait.
 
     Raises:
-        BuilderError: An argument is wrong, or the wiki or the store cannot be used.
+        BuilderError: An argument is invalid, or the wiki or the store cannot be used.
 
     Example:
         >>> import wikitext_builder as wb
@@ -142,16 +142,14 @@ def fetch(
     date, waiting = parse_date(as_of), WaitingProgress(progress)
     if date > now():  # a later run would not ask again
         raise BuilderError(f"--as-of {as_of}: this day is not over (in UTC); give an earlier one, or a time")
-    (
-        parse_selections(select, wiki),
-        parse_conditions(include, exclude, wiki),
-    )  # what is wrong is an error at once
+    parse_selections(select, wiki)  # reports errors before any request
+    parse_conditions(include, exclude, wiki)
     check_numbers(limit, sample)
     url = api or api_of(wiki)
     token = read_token(token_file, trusted=is_trusted(checked_api(url, contact)))
     pace: dict[str, Any] = {"maxlag": maxlag, "parallel": parallel, "per_minute": per_minute}
-    asked = Wikipedia(url, language=wiki, contact=contact, token=token, on_wait=waiting.wait, **pace)
-    with asked as wikipedia, Store.create(Path(store)) as opened, _only_fetch(opened.path, waiting):
+    client = Wikipedia(url, language=wiki, contact=contact, token=token, on_wait=waiting.wait, **pace)
+    with client as wikipedia, Store.create(Path(store)) as opened, _only_fetch(opened.path, waiting):
         opened.expect_wiki(wikipedia.language.code, wikipedia.site().wiki, wikipedia.api)
         wikipedia.language = note_names(opened, wikipedia.language)
         lookup = Lookup(store=opened, wikipedia=wikipedia, as_of=date, progress=waiting)
@@ -168,19 +166,20 @@ def fetch(
         if dry_run:
             return _dry_run(lookup, selected, expand=expand, rendered=rendered)
         pages = fetch_selected(lookup, selected)
-        numbers = revisions_to_build(opened, wikipedia.language.code, selected.locked, date)
-        html = fetch_html(opened, wikipedia, numbers, progress=waiting) if rendered else None
-        if rendered:  # what has HTML needs no texts of calls
-            refused = {number for number, sha1 in opened.rendered_sha1s(wiki.code) if not sha1}
-            numbers = tuple(number for number in numbers if number in refused)
-        wanted = expand and (numbers or not rendered)
-        expansions = fetch_expansions(opened, wikipedia, numbers, progress=waiting) if wanted else None
+        revision_ids = revisions_to_build(opened, wikipedia.language.code, selected.locked, date)
+        html = fetch_html(opened, wikipedia, revision_ids, progress=waiting) if rendered else None
+        if rendered:  # pages with HTML need no texts of calls
+            without_html = {revision for revision, sha1 in opened.rendered_sha1s(wiki.code) if not sha1}
+            revision_ids = tuple(revision for revision in revision_ids if revision in without_html)
+        expansions = None
+        if expand and (revision_ids or not rendered):
+            expansions = fetch_expansions(opened, wikipedia, revision_ids, progress=waiting)
     return FetchReport(pages=pages, expansions=expansions, html=html)
 
 
 @contextmanager
 def _only_fetch(store: Path, progress: Progress) -> Iterator[None]:
-    """Wait while another fetch works on a store; the system releases the lock of one that is killed."""
+    """Wait while another fetch works on a store; the system releases the lock of a killed process."""
     path = Path(f"{store.resolve()}-fetch")
     lock = FileLock(path)
     try:
@@ -192,26 +191,29 @@ def _only_fetch(store: Path, progress: Progress) -> Iterator[None]:
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)  # still locked: who waits sees that it is gone, and makes another
+        path.unlink(
+            missing_ok=True
+        )  # still locked: a waiting process sees that the file is gone, and creates another
         lock.release()
 
 
 def _dry_run(lookup: Lookup, selected: Selected, *, expand: bool, rendered: bool) -> FetchReport:
-    """Count the requests of a fetch, and for what the revisions that are here still lack."""
+    """Count the requests of a fetch, including those for stored revisions that lack HTML or expansions."""
     store, wikipedia = lookup.store, lookup.wikipedia
-    code, todo = wikipedia.language.code, _to_ask(store, wikipedia.language.code, selected)
-    here = revisions_to_build(store, code, selected.locked, lookup.as_of)
+    code, todo = wikipedia.language.code, _pages_to_fetch(store, wikipedia.language.code, selected)
+    stored = revisions_to_build(store, code, selected.locked, lookup.as_of)
     query = "SELECT DISTINCT revision_id FROM expansions WHERE language = ?"
-    expanded = {number for (number,) in store.read(query, (code,))}
-    with_html = {number for number, _ in store.rendered_sha1s(code)}
-    html = len(todo) + sum(number not in with_html for number in here) if rendered else 0
+    expanded = {revision for (revision,) in store.read(query, (code,))}
+    with_html = {revision for revision, _ in store.rendered_sha1s(code)}
+    html = len(todo) + sum(revision not in with_html for revision in stored) if rendered else 0
+    expansions = 0
+    if expand and not rendered:
+        expansions = len(todo) + sum(revision not in expanded for revision in stored)
     plan = FetchPlan(
         pages=sum(1 for _ in _batches(todo)),
         html=html,
-        conditions=len(todo) if any(rule.filter.cost >= ASKS for rule in selected.rules) else 0,
-        expansions=len(todo) + sum(number not in expanded for number in here)
-        if expand and not rendered
-        else 0,
+        conditions=len(todo) if any(rule.filter.cost >= ASKS_WIKI for rule in selected.rules) else 0,
+        expansions=expansions,
         seconds_per_request=wikipedia.seconds_per_request,
         seconds_per_html=max(wikipedia.seconds_per_request, HTML_SECONDS / wikipedia.parallel),
         bytes=len(todo) * PAGE_BYTES + html * HTML_BYTES,
@@ -220,14 +222,14 @@ def _dry_run(lookup: Lookup, selected: Selected, *, expand: bool, rendered: bool
     return FetchReport(pages=report, expansions=None, html=None, plan=plan)
 
 
-def _to_ask(store: Store, language: str, selected: Selected) -> list[Wanted]:
-    """Return the selected pages that are neither here nor rejected under the same conditions."""
+def _pages_to_fetch(store: Store, language: str, selected: Selected) -> list[Wanted]:
+    """Return the selected pages that are neither stored nor rejected under the same conditions."""
     settled = store.settled(language, _conditions(selected))
     return [page for page in selected.wanted if page not in settled]
 
 
 def _conditions(selected: Selected) -> str:
-    """All that decides whether a page is taken, as a text to compare."""
+    """Return everything that decides whether a page is taken, as a text to compare."""
     return repr(selected.rules) if selected.rules else ""
 
 
@@ -239,7 +241,7 @@ class PagesReport:
     """What fetching pages did."""
 
     selected: int
-    present: int  # settled in an earlier run, or the store had it: imported, or by another title
+    present: int  # settled in an earlier run, or already stored: imported, or under another title
     fetched: int  # revisions that are new in the store
     redirects: int
     rejected: Mapping[str, int]  # in this run, by reason
@@ -250,14 +252,14 @@ class PagesReport:
 def fetch_selected(lookup: Lookup, selected: Selected) -> PagesReport:
     """Fetch the selected pages that the store does not have.
 
-    Each batch is one transaction: a fetch that was killed resumes where it stopped, and repeats at most the
-    batches that it was asking for.
+    Each batch is one transaction: a killed fetch resumes where it stopped, and repeats at most the batches
+    that it was requesting.
     """
     store, wikipedia = lookup.store, lookup.wikipedia
     code = wikipedia.language.code
     store.add(code, [], origin=wikipedia.api, rejected=selected.rejected)
     store.want(code, selected.wanted)
-    todo = _to_ask(store, code, selected)
+    todo = _pages_to_fetch(store, code, selected)
     store.ask_again(code, _conditions(selected))
     counts, rejected = _fetch_missing(store, wikipedia, todo, selected, lookup.progress)
     return _pages_report(wikipedia, selected, todo, counts, rejected)
@@ -285,24 +287,24 @@ def _pages_report(
 def revisions_to_build(
     store: Store, language: str, locked: Iterable[int] = (), as_of: str = ""
 ) -> tuple[int, ...]:
-    """Return the ids of each page's newest revision up to the date, and of the locked ones in the store."""
+    """Return the ids of each page's newest revision up to the date, and of locked revisions in the store."""
     newest = {revision.revision_id for revision in store.revisions(language, as_of=as_of or None)}
-    here = {revision.revision_id for revision in store.all_revisions(language)}
-    return tuple(sorted(newest | here & set(locked)))
+    stored = {revision.revision_id for revision in store.all_revisions(language)}
+    return tuple(sorted(newest | stored & set(locked)))
 
 
 def _fetch_missing(
     store: Store, wikipedia: Wikipedia, todo: Sequence[Wanted], selected: Selected, progress: Progress
 ) -> tuple[Counter[str], Counter[str]]:
-    """Ask for what the store does not have, and keep each batch in one transaction.
+    """Fetch the pages, and store each batch in one transaction.
 
-    Returns how many were settled, fetched and are redirects, and how many were rejected by reason.
+    Returns how many are settled, fetched and redirects, and how many are rejected, by reason.
     """
     counts, rejected = Counter[str](), Counter[str]()
-    code, asker = wikipedia.language.code, _Asker(wikipedia, selected, FirstRevisions(wikipedia))
+    code, fetcher = wikipedia.language.code, _BatchFetcher(wikipedia, selected, FirstRevisions(wikipedia))
     if todo:
         progress("fetching", 0, len(todo))
-    for batch in chain.from_iterable(wikipedia.map(asker.ask, _batches(todo))):
+    for batch in chain.from_iterable(wikipedia.map(fetcher.fetch, _batches(todo))):
         store.add_items(code, batch.items)
         store.add_dates(code, batch.created)
         added = store.add(
@@ -330,7 +332,7 @@ def _fetch_missing(
 
 @dataclass(slots=True, kw_only=True)
 class _Batch:
-    """The answer to one batch: all of it goes into the store at once."""
+    """The result of a batch, which is stored in one transaction."""
 
     settled: list[Wanted] = field(default_factory=list)
     unanswered: list[Wanted] = field(default_factory=list)
@@ -342,11 +344,11 @@ class _Batch:
 
 
 def _batches(wanted: Sequence[Wanted]) -> Iterator[tuple[Wanted, ...]]:
-    """Yield what one request can ask for: 50 titles, 50 revision ids, or one title at a date."""
+    """Yield the pages of each request: 50 titles, 50 revision ids, or one title at a date."""
     newest = iter([page for page in wanted if not page.as_of and not page.revision_id])
     exact = iter([page for page in wanted if page.revision_id])
-    for kind in (newest, exact):
-        while batch := tuple(islice(kind, BATCH_TITLES)):
+    for pages in (newest, exact):
+        while batch := tuple(islice(pages, BATCH_TITLES)):
             yield batch
     for page in wanted:
         if page.as_of and not page.revision_id:
@@ -354,34 +356,34 @@ def _batches(wanted: Sequence[Wanted]) -> Iterator[tuple[Wanted, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asker:
-    """Asks a wiki for batches of pages, and checks what comes; used by several threads."""
+class _BatchFetcher:
+    """Fetches batches of pages, and checks them; used by several threads."""
 
     wikipedia: Wikipedia
     selected: Selected
     first_of: FirstRevisions
 
-    def ask(self, wanted: tuple[Wanted, ...]) -> list[_Batch]:
-        """Ask for one batch; for each page alone if there is no answer for all of them."""
+    def fetch(self, wanted: tuple[Wanted, ...]) -> list[_Batch]:
+        """Fetch a batch; if the wiki does not answer, fetch each page alone."""
         first = wanted[0]
         if first.revision_id:
-            asked = {"revids": "|".join(str(page.revision_id) for page in wanted)}
+            parameters = {"revids": "|".join(str(page.revision_id) for page in wanted)}
         else:
             dated = {"rvstart": first.as_of, "rvdir": "older", "rvlimit": "1"} if first.as_of else {}
-            asked = {"titles": "|".join(page.title for page in wanted), "redirects": "1", **dated}
+            parameters = {"titles": "|".join(page.title for page in wanted), "redirects": "1", **dated}
         try:
-            found = self.wikipedia.find(asked)
+            found = self.wikipedia.find(parameters)
         except NoAnswerError:
             if len(wanted) == 1:
                 return [_Batch(unanswered=[first])]
-            return [batch for page in wanted for batch in self.ask((page,))]
+            return [batch for page in wanted for batch in self.fetch((page,))]
         batch = _Batch(items={page.page_id: page.wikidata_id for page in found.pages.values()})
         for page in wanted:
             self._sort_into(batch, page, found)
         return [batch]
 
     def _sort_into(self, batch: _Batch, wanted: Wanted, found: FoundPages) -> None:
-        """Note what of an answer is of a page that was asked for, or why it cannot be kept."""
+        """Add a requested page of an answer to the batch, or the reason why it is rejected."""
         try:
             page = self._page(wanted, found)
         except (RejectedError, NoAnswerError) as error:
@@ -399,7 +401,7 @@ class _Asker:
         batch.settled.append(wanted)
 
     def _page(self, wanted: Wanted, found: FoundPages) -> Page:
-        """The page that was asked for; RejectedError: it cannot be kept."""
+        """Return the requested page; RejectedError: the page is rejected."""
         if locked := self.selected.locked.get(wanted.revision_id):
             page = exact_page(found, locked)
         else:

@@ -1,4 +1,4 @@
-"""What a wiki is asked for: listings, list pages and logs, which have titles, and the pages themselves."""
+"""Asks a wiki for titles, from listings, list pages and logs, and checks the pages that it returns."""
 
 from __future__ import annotations
 
@@ -34,35 +34,36 @@ from wikitext_builder.wiki.responses import (
 
 LINK = re.compile(r"\[\[([^\[\]{}|<>\n]+)(?:\||\]\])")
 TRANSCLUSION = re.compile(r"\{\{([^{}|<>\n\[\]]+)(?:\||\}\})")
-NO_LINKS = re.compile(r"<!--.*?(?:-->|\Z)|<nowiki>.*?(?:</nowiki>|\Z)", re.DOTALL | re.IGNORECASE)
-DONE = "done"  # the position of a listing that has ended
+WITHOUT_LINKS = re.compile(r"<!--.*?(?:-->|\Z)|<nowiki>.*?(?:</nowiki>|\Z)", re.DOTALL | re.IGNORECASE)
+DONE = "done"  # the position of a finished listing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
-    """What a selection can use to find its pages."""
+    """The store and the wiki in which selections find their pages."""
 
-    store: Store  # notes how far a listing is, so that a killed one can be resumed
+    store: Store  # notes the positions of listings, so that killed ones can be resumed
     wikipedia: Wikipedia
-    as_of: str = ""  # ISO 8601 in UTC; empty: now
+    as_of: str = ""  # ISO 8601 in UTC; empty for now
     progress: Progress = no_progress
 
     def wanted(self, titles: Iterable[str]) -> tuple[Wanted, ...]:
-        """Want the pages of some titles, at the date."""
+        """Return requests for the pages of titles, at the date."""
         return tuple(Wanted(title=title, as_of=self.as_of) for title in titles)
 
     def list_all(
         self,
-        what: str,
+        key: str,
         name: str,
         parameters: Mapping[str, str],
         read: Callable[[Query], Iterable[str]],
     ) -> list[str]:
-        """Return all lines of a listing of the wiki, in their order; the store notes each piece.
+        """Return all lines of a listing of the wiki, in order; the store notes each part.
 
-        `what` names it among all listings, `name` for progress; `read` returns the lines of an answer.
+        `key` identifies the listing in the store, `name` is for progress; `read` returns the lines of an
+        answer.
         """
-        listing = f"{self.wikipedia.language.code} {what}"
+        listing = f"{self.wikipedia.language.code} {key}"
         position = self.store.note(listing)
         try:
             self._list(listing, name, position, parameters, read)
@@ -72,14 +73,14 @@ class Lookup:
             self._list(listing, name, None, parameters, read)  # the wiki has forgotten our position
         return self.store.listed(listing)
 
-    def list_titles(self, what: str, name: str, kind: str, parameters: Mapping[str, str]) -> list[str]:
+    def list_titles(self, key: str, name: str, kind: str, parameters: Mapping[str, str]) -> list[str]:
         """Return the articles in a listing of a kind, such as `categorymembers`; see `list_all`."""
 
         def articles(query: Query) -> list[str]:
             rows: list[Titled] | None = getattr(query, kind)
             return [row.title for row in expected(self.wikipedia.api, rows, kind) if row.ns == 0]
 
-        return self.list_all(what, name, {"list": kind, **parameters}, articles)
+        return self.list_all(key, name, {"list": kind, **parameters}, articles)
 
     def _list(
         self,
@@ -106,9 +107,9 @@ class Selected:
     """The pages that a selection found."""
 
     wanted: tuple[Wanted, ...] = ()
-    locked: dict[int, Revision] = field(default_factory=dict)  # by id, as a lock file describes them
+    locked: dict[int, Revision] = field(default_factory=dict)  # by id, from a lock file
     rejected: tuple[Rejected, ...] = ()
-    rules: tuple[Rule[Filter], ...] = ()  # that each page must pass when it is here
+    rules: tuple[Rule[Filter], ...] = ()  # that each fetched page must pass
 
 
 @runtime_checkable
@@ -120,7 +121,7 @@ class Selection(Protocol):
         ...
 
 
-# --- some of the pages
+# --- limits and samples
 
 
 def check_numbers(limit: int | None, sample: int | None) -> None:
@@ -133,16 +134,16 @@ def check_numbers(limit: int | None, sample: int | None) -> None:
 
 
 def sampled(wanted: Iterable[Wanted], count: int | None, seed: int) -> list[Wanted]:
-    """Return those with the smallest hashes of seed and title, whatever their order; None: all of them.
+    """Return `count` requests with the smallest hashes of seed and title, in any order; None: all.
 
     >>> [page.title for page in sampled([Wanted(title=name) for name in "ABCDEF"], 2, 1)]
     ['D', 'F']
     """
 
-    def place(page: Wanted) -> tuple[bytes, Wanted]:
+    def rank(page: Wanted) -> tuple[bytes, Wanted]:
         return hashlib.sha256(f"{seed} {page.title}".encode()).digest(), page
 
-    return [*wanted] if count is None else sorted(wanted, key=place)[:count]
+    return [*wanted] if count is None else sorted(wanted, key=rank)[:count]
 
 
 # --- links of list pages
@@ -152,14 +153,15 @@ def links_of(title: str, text: str, site: Site) -> list[str]:
     """Return the articles that the text of a list page links to."""
     if titles := linked_titles(text, site):
         return titles
-    inner = sorted({name.strip() for name in TRANSCLUSION.findall(text) if "/" in name})
-    advice = f"; it transcludes {', '.join(inner[:20])}: name each of them as list:PAGE" if inner else ""
+    subpages = sorted({name.strip() for name in TRANSCLUSION.findall(text) if "/" in name})
+    listed = ", ".join(subpages[:20])
+    advice = f"; it transcludes {listed}: name each of them as list:PAGE" if subpages else ""
     raise BuilderError(f"{title}: its own wikitext does not link to any article{advice}")
 
 
 def linked_titles(wikitext: str, site: Site) -> list[str]:
-    """Return the titles in namespace 0 that a text links to, each once, in their order."""
-    targets = LINK.findall(NO_LINKS.sub("", wikitext))
+    """Return the distinct titles in namespace 0 that a text links to, in order."""
+    targets = LINK.findall(WITHOUT_LINKS.sub("", wikitext))
     return sorted({title for target in targets if (title := _link_title(target, site))})
 
 
@@ -177,7 +179,7 @@ def _link_title(target: str, site: Site) -> str:
 
 
 def created_titles(lookup: Lookup, span: Span) -> tuple[list[str], tuple[Rejected, ...]]:
-    """Today's titles of the articles in the log of creations, and what this run rejected of them."""
+    """Return today's titles of the articles in the log of creations, and those that this run rejected."""
     listing = f"{lookup.wikipedia.language.code} log create {span.since} {span.until} today"
     position = lookup.store.note(listing)
     if position is None:
@@ -185,7 +187,7 @@ def created_titles(lookup: Lookup, span: Span) -> tuple[list[str], tuple[Rejecte
     rows, all_rejected = _created(lookup, span), list[Rejected]()
     for start in range(0 if position is None else int(position), len(rows), BATCH_TITLES):
         batch = dict(row.split(" ", 1) for row in rows[start : start + BATCH_TITLES])
-        titles, rejected = _today(lookup, batch)
+        titles, rejected = _current_titles(lookup, batch)
         lookup.store.add(lookup.wikipedia.language.code, [], origin=lookup.wikipedia.api, rejected=rejected)
         all_rejected += rejected
         done = min(start + BATCH_TITLES, len(rows))
@@ -195,37 +197,37 @@ def created_titles(lookup: Lookup, span: Span) -> tuple[list[str], tuple[Rejecte
 
 
 def _check_log(lookup: Lookup, since: str) -> None:
-    """Refuse a date from before the log: it would look as if nothing had been created."""
+    """Refuse a date from before the log, which would look as if nothing had been created."""
     oldest = {"letype": "create", "ledir": "newer", "leprop": "timestamp", "lelimit": "1"}
     answer = lookup.wikipedia.request({"action": "query", "list": "logevents", **oldest})
-    begins = max((entry.timestamp for entry in _entries(lookup, answer.query)), default="")
-    if not begins or since < begins:
-        what = f"begins at {begins}" if begins else "is empty"
+    beginning = max((entry.timestamp for entry in _entries(lookup, answer.query)), default="")
+    if not beginning or since < beginning:
+        fault = f"begins at {beginning}" if beginning else "is empty"
         raise BuilderError(
-            f"the log of creations of {lookup.wikipedia.api} {what}: it does not name the pages since"
+            f"the log of creations of {lookup.wikipedia.api} {fault}: it does not name the pages since"
             f" {since}; select others, such as good, with --include created-since:{since[:10]}"
         )
 
 
 def _created(lookup: Lookup, span: Span) -> list[str]:
-    """The entries of the log of creations among the articles: page id and title of each."""
-    # A page of the span can be moved later: it is looked up by its id.
+    """Return the entries of the log of creations for articles: page id and title of each."""
+    # With ids, because a page of the span can have been moved since.
     log = {"letype": "create", "lenamespace": "0", "leend": span.until, "leprop": "ids|title"}
 
-    def line(entry: LogEntry) -> str:  # a hidden one names no page
+    def line(entry: LogEntry) -> str:  # a hidden entry has no page
         return f"{entry.logpage} {entry.title}" if entry.logpage else ""
 
     return _logged(lookup, "create", span, log, line)
 
 
 def moved_titles(lookup: Lookup, span: Span) -> list[str]:
-    """Titles that pages of other namespaces got among the articles since the span began."""
+    """Return the titles under which pages of other namespaces became articles since the span began."""
 
     def title(entry: LogEntry) -> str:
         move = entry.params
         return "" if isinstance(move, list) or not entry.ns or move.target_ns else move.target_title
 
-    # Without a namespace: that of an entry is that of the old title.
+    # Without a namespace, because an entry has that of the old title.
     return _logged(lookup, "move", span, {"letype": "move", "leprop": "title|details"}, title)
 
 
@@ -246,22 +248,22 @@ def _entries(lookup: Lookup, query: Query) -> list[LogEntry]:
     return expected(lookup.wikipedia.api, query.logevents, "logevents")
 
 
-def _today(lookup: Lookup, titles: Mapping[str, str]) -> tuple[list[str], list[Rejected]]:
-    """Today's titles of page ids; for pages that are not articles any more, why, under the log's title."""
-    found, rejected = list[str](), list[Rejected]()
+def _current_titles(lookup: Lookup, titles: Mapping[str, str]) -> tuple[list[str], list[Rejected]]:
+    """Return today's titles of page ids; reject pages that are no longer articles, by the log's title."""
+    current, rejected = list[str](), list[Rejected]()
     answer = lookup.wikipedia.request({"action": "query", "prop": "info", "pageids": "|".join(titles)})
     pages = {str(page.page_id): page for page in answer.query.pages}
-    for number, title in titles.items():
-        page = pages.get(number, FoundPage(absent=True))
-        if why := _no_article(page):
-            rejected.append(Rejected(title=title, page_id=int(number), reason=why[0], detail=why[1]))
+    for page_id, title in titles.items():
+        page = pages.get(page_id, FoundPage(absent=True))
+        if fault := _article_fault(page):
+            rejected.append(Rejected(title=title, page_id=int(page_id), reason=fault[0], detail=fault[1]))
         else:
-            found.append(page.title)
-    return found, rejected
+            current.append(page.title)
+    return current, rejected
 
 
-def _no_article(page: FoundPage) -> Fault:
-    """Why a page is not an article any more; None if it is."""
+def _article_fault(page: FoundPage) -> Fault:
+    """Return why a page is no longer an article; None if it is."""
     if page.missing:
         return "missing", "it was deleted"
     if page.namespace != 0:
@@ -269,23 +271,23 @@ def _no_article(page: FoundPage) -> Fault:
     return ("redirect", "it is a redirect") if page.redirect else None
 
 
-# --- pages, each checked, and their first revisions
+# --- checked pages and first revisions
 
 
 class FirstRevisions:
-    """Asks a wiki for first revisions, each once; used by several threads."""
+    """Asks a wiki once for each first revision; used by several threads."""
 
     def __init__(self, wikipedia: Wikipedia) -> None:
         self._wikipedia = wikipedia
         self._by_page = dict[int, FirstRevision]()
 
     def __call__(self, page_id: int) -> FirstRevision:
-        """The first revision of a page: that of the oldest timestamp, wherever it was written."""
+        """Return the first revision of a page: the one with the oldest timestamp, even if imported."""
         if page_id not in self._by_page:
             oldest = {"rvdir": "newer", "rvlimit": "1", "rvprop": "ids|timestamp|comment"}
             query = {"action": "query", "prop": "revisions", "pageids": str(page_id), **oldest}
             pages = self._wikipedia.request(query).query.pages
-            revisions = [revision for found in pages for revision in found.revisions]
+            revisions = [revision for page in pages for revision in page.revisions]
             first = FirstRevision()
             if revisions and is_timestamp(revisions[0].timestamp):
                 first = FirstRevision(timestamp=revisions[0].timestamp, summary=revisions[0].comment)
@@ -293,15 +295,15 @@ class FirstRevisions:
         return self._by_page[page_id]
 
     def created(self, page_id: int) -> str:
-        """When a page was created; empty if nobody asked, or the wiki did not say."""
+        """Return when a page was created; empty if not asked for, or if the wiki did not say."""
         return self._by_page.get(page_id, FirstRevision()).timestamp
 
 
 def titled_page(found: FoundPages, wanted: Wanted, language: Language) -> Page:
-    """Return the page that a title leads to; RejectedError: none that can be used."""
+    """Return the page that a title leads to; RejectedError: the page cannot be used."""
     page, classify = _found_page(found, wanted.title), classifier(language)
     name, as_of = repr(page.title), wanted.as_of
-    fault = title_fault(page.title)  # with a fault no lock file could name it
+    fault = title_fault(page.title)  # a lock file could not name the page
     reject(
         ("invalid-title", page.invalid, page.invalid),
         ("invalid-title", fault, f"{name}: {fault}"),
@@ -332,7 +334,7 @@ def titled_page(found: FoundPages, wanted: Wanted, language: Language) -> Page:
 
 
 def _found_page(found: FoundPages, title: str) -> FoundPage:
-    """Follow a title through MediaWiki's spelling and redirects; RejectedError: to no page of this wiki."""
+    """Follow a title through MediaWiki's spelling and redirects; RejectedError: not a page of this wiki."""
     chain = [found.renamed.get(title, title)]
     while (target := found.redirects.get(chain[-1])) is not None:
         if target in chain:
@@ -347,7 +349,7 @@ def _found_page(found: FoundPages, title: str) -> FoundPage:
 
 
 def exact_page(found: FoundPages, locked: Revision) -> Page:
-    """Return the revision that a lock file names, with its title; RejectedError: gone, or another text."""
+    """Return the revision that a lock file names, under its title; RejectedError: gone, or another text."""
     number = locked.revision_id
     revisions = (revision for page in found.pages.values() for revision in page.revisions)
     revision = next((revision for revision in revisions if revision.revision_id == number), None)
@@ -365,9 +367,9 @@ def exact_page(found: FoundPages, locked: Revision) -> Page:
 
 
 def checked_text(revision: FoundRevision, sha1: str, source: str) -> str:
-    """Return the wikitext of a revision; RejectedError: there is none that can be kept.
+    """Return the wikitext of a revision; RejectedError: the text is missing or invalid.
 
-    `source` says that its sha1 is this one; an empty one is not compared.
+    `source` names the origin of `sha1`; an empty `sha1` is not compared.
     """
     number, text, when = revision.revision_id, revision.text, revision.timestamp
     reject(
@@ -381,8 +383,8 @@ def checked_text(revision: FoundRevision, sha1: str, source: str) -> str:
         ),
     )
     text = text or ""
-    size, found = len(text.encode()), sha1_of(text)
+    size, actual = len(text.encode()), sha1_of(text)
     limit = f"revision {number} has {size:,} bytes, more than {WIKITEXT_BYTES:,}"
-    differs = f"revision {number}: expected sha1 {sha1} of {source}, found {found}"
-    reject(("too-large", size > WIKITEXT_BYTES, limit), ("sha1-mismatch", sha1 and found != sha1, differs))
+    differs = f"revision {number}: expected sha1 {sha1} of {source}, found {actual}"
+    reject(("too-large", size > WIKITEXT_BYTES, limit), ("sha1-mismatch", sha1 and actual != sha1, differs))
     return text

@@ -1,7 +1,7 @@
-"""Filters that a page must pass (`include`) or must not (`exclude`), in `fetch`, `import` and `build`.
+"""Filters pages that must pass (`include`) or must not pass (`exclude`), in `fetch`, `import` and `build`.
 
-A new filter is a class with `cost` and `why_not`, and an entry of `FILTERS`. For `fetch` a selection is a
-filter too: the page is one that the selection finds.
+A new filter is a class with `cost` and `why_not`, and an entry of `FILTERS`. In `fetch` a selection is a
+filter too, which the pages that it finds pass.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from wikitext_builder.wiki.dates import Span, parse_span
 from wikitext_builder.wiki.languages import Language, language_of, with_first
 
 RANGE = re.compile(r"(\d{1,9})?-(\d{1,9})?", re.ASCII)
-UNKNOWN = "creation-unknown"  # a reason that is neither yes nor no: such a page is never taken
-ASKS = 3  # the cost of a filter that asks a wiki
-Fault = tuple[str, str] | None  # a reason and a sentence; None: the page passes
+UNKNOWN = "creation-unknown"  # creation date unknown: rejected by --include and by --exclude
+ASKS_WIKI = 3  # the cost of a filter that asks a wiki
+Fault = tuple[str, str] | None  # a reason and a sentence; None if the page passes
 Texts = str | Sequence[str]  # filters as users write them
 Kind = TypeVar("Kind")
 
@@ -36,11 +36,11 @@ Kind = TypeVar("Kind")
 class FirstRevision:
     """The first revision of a page."""
 
-    timestamp: str = ""  # ISO 8601 in UTC; empty: not known
+    timestamp: str = ""  # ISO 8601 in UTC; empty if unknown
     summary: str = ""
 
 
-# Returns the first revision of a page by its id, as far as the source of the page knows it.
+# A function that returns the first revision of a page id, as far as the page's source knows it.
 FirstOf = Callable[[int], FirstRevision]
 
 
@@ -49,21 +49,21 @@ class Filter(Protocol):
 
     @property
     def cost(self) -> int:
-        """Relative cost: 0 metadata, 1 scans the text, 2 runs extraction, `ASKS` asks a wiki."""
+        """Relative cost: 0 metadata, 1 scans the text, 2 runs extraction, `ASKS_WIKI` asks a wiki."""
         ...
 
     def why_not(self, page: Page, first_of: FirstOf) -> Fault:
-        """Why a page does not pass; None if it does.
+        """Return why a page does not pass; None if it passes.
 
         Raises:
-            RejectedError: It cannot be said, so the page is not used at all.
+            RejectedError: The filter cannot decide, so the page is not used.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule(Generic[Kind]):
-    """A filter of a user: each page must pass it, or none may."""
+    """A filter that a user gave: each page must pass it, or no page may."""
 
     text: str  # as the user wrote it
     filter: Kind
@@ -71,18 +71,18 @@ class Rule(Generic[Kind]):
 
     @property
     def reason(self) -> str:
-        """The reason of a page that is in a set that none may be in, or the other way round."""
+        """The rejection reason, such as `within-titles` or `without-titles`."""
         return f"{'within' if self.include else 'without'}-{self.text.partition(':')[0]}"
 
     def verdict(self, fault: Fault) -> Fault:
-        """Why a page is not taken, after what the filter says of it; None if it is taken."""
+        """Return why a page is not taken, from the fault that the filter found; None if it is taken."""
         if fault and (self.include or fault[0] == UNKNOWN):
             return fault[0] or self.reason, fault[1]
         return None if fault or self.include else (self.reason, f"--exclude {self.text}")
 
 
 def first_fault(rules: Iterable[Rule[Filter]], page: Page, first_of: FirstOf) -> Fault:
-    """Why a page is not taken, by the first rule that says so, the cheap ones first; None if it is taken."""
+    """Return the fault for which the first rule, cheapest first, rejects a page; None if it is taken."""
     for rule in sorted(rules, key=lambda rule: rule.filter.cost):
         if fault := rule.verdict(rule.filter.why_not(page, first_of)):
             return fault
@@ -94,33 +94,33 @@ def first_fault(rules: Iterable[Rule[Filter]], page: Page, first_of: FirstOf) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """It is in a titles file or lock file; lock files also match by page id, because pages move."""
+    """The page is in a titles file or lock file; lock files also match by page id, because pages move."""
 
     titles: frozenset[str] = field(repr=False)
     page_ids: frozenset[int] = field(repr=False)
-    digest: str  # of the names, so that two of these can be compared by what they print
+    digest: str  # of the names, for comparing two filters by their repr
     cost: int = 0
 
     @classmethod
     def of(cls, titles: Iterable[str], page_ids: Iterable[int] = ()) -> Named:
-        """The filter of these names."""
-        names, numbers = frozenset(titles), frozenset(page_ids)
-        digest = hashlib.sha256(repr((sorted(names), sorted(numbers))).encode()).hexdigest()
-        return cls(titles=names, page_ids=numbers, digest=digest)
+        """Return the filter of these pages."""
+        names, ids = frozenset(titles), frozenset(page_ids)
+        digest = hashlib.sha256(repr((sorted(names), sorted(ids))).encode()).hexdigest()
+        return cls(titles=names, page_ids=ids, digest=digest)
 
     def why_not(self, page: Page | Revision, _first_of: FirstOf) -> Fault:
         """See `Filter`."""
-        named = page.title in self.titles or page.page_id in self.page_ids
-        return None if named else ("", "it is not one of these pages")
+        is_named = page.title in self.titles or page.page_id in self.page_ids
+        return None if is_named else ("", "it is not one of these pages")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Length:
-    """Its length is in a range."""
+    """The page's length is in a range."""
 
     unit: str  # words of the article, or bytes of its wikitext
-    least: int
-    most: int
+    minimum: int
+    maximum: int
     language: Language = field(repr=False)
 
     @property
@@ -131,10 +131,10 @@ class Length:
     def why_not(self, page: Page, _first_of: FirstOf) -> Fault:
         """See `Filter`."""
         length = len(page.wikitext.encode()) if self.unit == "bytes" else self._words(page)
-        found = f"{length:,} {self.unit}"
-        if length < self.least:
-            return "too-short", f"{found}, fewer than {self.least:,}"
-        return ("too-long", f"{found}, more than {self.most:,}") if length > self.most else None
+        size = f"{length:,} {self.unit}"
+        if length < self.minimum:
+            return "too-short", f"{size}, fewer than {self.minimum:,}"
+        return ("too-long", f"{size}, more than {self.maximum:,}") if length > self.maximum else None
 
     def _words(self, page: Page) -> int:
         with time_limit(SECONDS_PER_PAGE):
@@ -144,7 +144,7 @@ class Length:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
-    """Its wikitext calls one of some templates."""
+    """The page's wikitext calls one of the templates."""
 
     names: tuple[str, ...]
     language: Language = field(repr=False)
@@ -152,42 +152,42 @@ class Calls:
 
     def why_not(self, page: Page, _first_of: FirstOf) -> Fault:
         """See `Filter`."""
-        called = classifier(self.language).calls(self.names, page.wikitext)
-        return None if called else ("", f"it calls none of the templates {', '.join(self.names)}")
+        calls = classifier(self.language).calls(self.names, page.wikitext)
+        return None if calls else ("", f"it calls none of the templates {', '.join(self.names)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Created:
-    """Its first revision is of a span of time, and its text did not come from an older page."""
+    """The page's first revision is in a span of time, and its text does not come from an older page."""
 
     span: Span
     language: Language = field(repr=False)
-    cost: int = ASKS
+    cost: int = ASKS_WIKI
 
     def why_not(self, page: Page | Revision, first_of: FirstOf) -> Fault:
         """See `Filter`."""
         first = first_of(page.page_id)
-        found = f"its first revision is of {first.timestamp}"
+        creation = f"its first revision is of {first.timestamp}"
         if not first.timestamp:
             return UNKNOWN, "its first revision is not known"
         if first.timestamp < self.span.since:
-            return "created-earlier", f"{found}, before {self.span.since}"
+            return "created-earlier", f"{creation}, before {self.span.since}"
         if first.timestamp > self.span.until:
-            return "created-later", f"{found}, after {self.span.until}"
+            return "created-later", f"{creation}, after {self.span.until}"
         words = classifier(self.language).copied_from(first.summary)
-        return ("split", f"{found}, which says: {words}") if words else None
+        return ("split", f"{creation}, which says: {words}") if words else None
 
 
 # --- filters as users write them
 
 
-# What makes filters or selections, by the form in which users write them: of `category:NAME` the maker gets
-# the value, of `stubs` an empty one.
+# Functions that make filters or selections, by the form in which users write them: for `category:NAME` the
+# function gets the value, for `stubs` an empty one.
 Makers = Mapping[str, Callable[[str, Language], Kind]]
 
 
 def parse_kind(argument: str, text: str, language: Language, makers: Makers[Kind]) -> Kind:
-    """Return what a text in one of the forms of `makers` names; `argument` is for errors."""
+    """Make the filter or selection that a text in a form of `makers` names; `argument` is for errors."""
     name, colon, value = text.partition(":")
     form, value = next((form for form in makers if form.partition(":")[0] == name), ""), value.strip()
     if not form or {bool(colon), bool(value)} != {":" in form}:
@@ -202,20 +202,20 @@ def parse_kind(argument: str, text: str, language: Language, makers: Makers[Kind
 def parse_rules(
     include: Texts, exclude: Texts, language: Language, makers: Makers[Kind]
 ) -> tuple[Rule[Kind], ...]:
-    """Return the rules that two arguments name, each in one of the forms of `makers`."""
-    given = {"include": include, "exclude": exclude}
+    """Return the rules that two arguments name, each in a form of `makers`."""
+    arguments = {"include": include, "exclude": exclude}
     return tuple(
         Rule(text=text, filter=parse_kind(name, text, language, makers), include=name == "include")
-        for name, texts in given.items()
+        for name, texts in arguments.items()
         for text in ([texts] if isinstance(texts, str) else texts)
     )
 
 
 def titles_in(path: Path) -> frozenset[str]:
-    """The titles of a file as pages have them; BuilderError: no page can have one of them."""
-    titles, bad = read_titles(path)
-    if bad:
-        raise BuilderError(bad[0].detail)
+    """Return the titles in a file as pages have them; BuilderError: no page can have one of them."""
+    titles, rejected = read_titles(path)
+    if rejected:
+        raise BuilderError(rejected[0].detail)
     return frozenset(with_first(title, upper=True) for title in titles)
 
 
@@ -236,25 +236,25 @@ def _dataset(value: str, language: Language, *, is_known: bool = False) -> Named
     return Named.of((row.title for row in rows), (row.page_id for row in rows))
 
 
-def _expect_wiki(value: str, address: str, language: Language, *, is_known: bool) -> None:
-    """Refuse a file of another wiki, whose page ids are of other pages.
+def _expect_wiki(value: str, wiki_url: str, language: Language, *, is_known: bool) -> None:
+    """Refuse a file of another wiki, whose page ids mean other pages.
 
-    `fetch` and `import` read it before they know the wiki: they refuse another Wikipedia only.
+    `fetch` and `import` read the file before they know the wiki, so they refuse only another Wikipedia.
     """
-    host, expected = (url.partition("://")[2].partition("/")[0] for url in (address, language.index_address))
+    host, expected = (url.partition("://")[2].partition("/")[0] for url in (wiki_url, language.index_address))
     if host != expected and (is_known or host.endswith(".wikipedia.org")):
-        raise BuilderError(f"{value}: expected pages of {expected}, found those of {host or address}")
+        raise BuilderError(f"{value}: expected pages of {expected}, found those of {host or wiki_url}")
 
 
 def _length(unit: str) -> Callable[[str, Language], Filter]:
     def make(value: str, language: Language) -> Filter:
-        found = RANGE.fullmatch(value)
-        if found is None or value == "-":
+        bounds = RANGE.fullmatch(value)
+        if bounds is None or value == "-":
             raise BuilderError("expected MIN-MAX, MIN- or -MAX")
-        least, most = int(found[1] or 0), int(found[2] or 10**9)
-        if least > most:
-            raise BuilderError(f"no page has {least} or more and {most} or fewer; expected MIN-MAX")
-        return Length(unit=unit, least=least, most=most, language=language)
+        minimum, maximum = int(bounds[1] or 0), int(bounds[2] or 10**9)
+        if minimum > maximum:
+            raise BuilderError(f"no page has {minimum} or more and {maximum} or fewer; expected MIN-MAX")
+        return Length(unit=unit, minimum=minimum, maximum=maximum, language=language)
 
     return make
 
@@ -281,16 +281,16 @@ def _created(value: str, language: Language) -> Created:
 
 
 CREATED = "created-since:DATE[..DATE]"
-OF_FILES: Makers[Named] = {"titles:FILE": _titles, "lock:FILE": _lock, "dataset:FOLDER": _dataset}
-# `build` has the filters of revisions in a store, `fetch` and `import` those of pages.
-STORED: Makers[Named | Created] = {
-    **OF_FILES,
+FILE_FILTERS: Makers[Named] = {"titles:FILE": _titles, "lock:FILE": _lock, "dataset:FOLDER": _dataset}
+# `build` filters revisions in a store, `fetch` and `import` filter pages.
+REVISION_FILTERS: Makers[Named | Created] = {
+    **FILE_FILTERS,
     "lock:FILE": partial(_lock, is_known=True),
     "dataset:FOLDER": partial(_dataset, is_known=True),
     CREATED: _created,
 }
 FILTERS: Makers[Filter] = {
-    **OF_FILES,
+    **FILE_FILTERS,
     "words:MIN-MAX": _length("words"),
     "bytes:MIN-MAX": _length("bytes"),
     "stubs": _stubs,
@@ -302,8 +302,8 @@ FILTERS: Makers[Filter] = {
 def chosen(
     revisions: Sequence[Revision], include: Texts, exclude: Texts, language: str | Language
 ) -> Sequence[Revision]:
-    """Return the revisions that are all that `include` names and nothing that `exclude` names (`STORED`)."""
-    rules = parse_rules(include, exclude, language_of(language), STORED)
+    """Return the revisions that pass all of `include` and none of `exclude`, see `REVISION_FILTERS`."""
+    rules = parse_rules(include, exclude, language_of(language), REVISION_FILTERS)
 
     def is_chosen(revision: Revision) -> bool:
         first = FirstRevision(timestamp=revision.created)

@@ -1,4 +1,4 @@
-"""Which pages to fetch: by category, badge, list, file or time, and what each of them must be.
+"""Selects pages to fetch: by category, badge, list, file or time, with filters that each page must pass.
 
 A new selection is a class with a method `find`, and an entry of `SELECTIONS`.
 """
@@ -43,7 +43,7 @@ from wikitext_builder.wiki.languages import Language
 from wikitext_builder.wiki.responses import FoundPage
 
 PAGE_AT = re.compile(r"(.+)@([1-9]\d*)")
-# Items of Wikidata. A Wikipedia without Good articles, say, gives no page that badge.
+# Items of Wikidata. In a Wikipedia without Good articles, for example, no page has that badge.
 BADGES: Final = {"good": "Q17437798", "featured": "Q17437796"}
 
 
@@ -52,12 +52,12 @@ BADGES: Final = {"good": "Q17437798", "featured": "Q17437796"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Category:
-    """The articles in a category, as it is today, without those of its sub-categories."""
+    """The articles in a category today, without those of its sub-categories."""
 
     name: str  # without its namespace
 
     def find(self, lookup: Lookup) -> Selected:
-        """List the members; the store notes each piece, so that a killed listing can be resumed."""
+        """List the members; the store notes each part, so that a killed listing can be resumed."""
         members = {"cmtitle": f"Category:{self.name}", "cmtype": "page", "cmnamespace": "0", "cmlimit": "max"}
         titles = lookup.list_titles(
             f"category {self.name}", self.name, "categorymembers", {"cmprop": "title", **members}
@@ -72,12 +72,12 @@ class Category:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Badged:
-    """The articles that have one of some badges today."""
+    """The articles that have one of the badges today."""
 
     names: tuple[str, ...]  # of `BADGES`
 
     def find(self, lookup: Lookup) -> Selected:
-        """List the pages with the property; the store notes each piece, so that a killed listing resumes."""
+        """List the pages with the badge; the store notes each part, so that a killed listing resumes."""
         titles = set[str]()
         for name in self.names:
             badge = {"pwppropname": f"wikibase-badge-{BADGES[name]}", "pwpprop": "title", "pwplimit": "max"}
@@ -125,13 +125,13 @@ class LockFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListPage:
-    """The articles that a page's own wikitext links to, at one revision or at the date of the fetch."""
+    """The articles that a page's own wikitext links to, at a revision or at the date of the fetch."""
 
     title: str
-    revision_id: int = 0  # 0: the date decides
+    revision_id: int = 0  # 0 for the revision at the date
 
     def find(self, lookup: Lookup) -> Selected:
-        """Read the links of the page; the store notes them, so that they are read once."""
+        """Read the links of the page, once, because the store notes them."""
         store, wikipedia = lookup.store, lookup.wikipedia
         at = f"@{self.revision_id}" if self.revision_id else lookup.as_of
         listing = f"{wikipedia.language.code} list {self.title} {at}"
@@ -146,17 +146,17 @@ class ListPage:
         return Selected(wanted=lookup.wanted(store.listed(listing)))
 
     def _page(self, wikipedia: Wikipedia, as_of: str) -> FoundPage:
-        """Return the page with the revision that counts as its first."""
+        """Return the page with the selected revision as its first."""
         if self.revision_id:
-            when, found = f"revision {self.revision_id}", wikipedia.find({"revids": str(self.revision_id)})
+            target, found = f"revision {self.revision_id}", wikipedia.find({"revids": str(self.revision_id)})
         else:
             dated = {"rvstart": as_of, "rvdir": "older", "rvlimit": "1"} if as_of else {}
             found = wikipedia.find({"titles": self.title, "redirects": "1", **dated})
-            when = f"revision up to {as_of}" if as_of else "such page"
+            target = f"revision up to {as_of}" if as_of else "such page"
         page = next((page for page in found.pages.values() if page.revisions), None)
         if page is None:
             raise BuilderError(
-                f"{self.title}: there is no {when} at {wikipedia.api}; check the title and the date"
+                f"{self.title}: there is no {target} at {wikipedia.api}; check the title and the date"
             )
         if self.revision_id and tidy_title(self.title).casefold() != page.title.casefold():
             raise BuilderError(
@@ -170,7 +170,7 @@ class ListPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentPages:
-    """The articles that the log of creations names in a span of time, as live leaderboards take them."""
+    """The articles in the log of creations in a span of time, as live leaderboards take them."""
 
     span: Span
 
@@ -182,17 +182,17 @@ class RecentPages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedSince:
-    """The articles whose first revision is of a span of time."""
+    """The articles whose first revision is in a span of time."""
 
     span: Span
     language: Language = field(repr=False)
 
     def find(self, lookup: Lookup) -> Selected:
-        """List what was created, or moved among the articles; the filter of this name then proves each."""
+        """List pages that were created or became articles; the filter of this name then checks each page."""
         created, rejected = created_titles(lookup, self.span)
         wanted = lookup.wanted({*created, *moved_titles(lookup, self.span)})
-        proof = Created(span=self.span, language=self.language)
-        rule: Rule[Filter] = Rule(text="created-since", filter=proof, include=True)
+        created_filter = Created(span=self.span, language=self.language)
+        rule: Rule[Filter] = Rule(text="created-since", filter=created_filter, include=True)
         return Selected(wanted=wanted, rejected=rejected, rules=(rule,))
 
 
@@ -242,7 +242,7 @@ FILTERS_OF_FETCH: Makers[Filter | Selection] = {**SELECTIONS, **FILTERS}
 
 
 def parse_selections(texts: Texts, language: Language) -> list[Selection]:
-    """Return the selections that texts name, in the forms of `SELECTIONS`; without texts good and featured.
+    """Return the selections that texts name, in the forms of `SELECTIONS`; default: good and featured.
 
     >>> from wikitext_builder.wiki.languages import LANGUAGES
     >>> parse_selections(["good", "list:Wikipedia:Featured articles@715000000"], LANGUAGES["en"])
@@ -255,9 +255,9 @@ def parse_selections(texts: Texts, language: Language) -> list[Selection]:
             "--select created-since proves each page by its first revision: select nothing else with it, and"
             " fetch other pages into the same store by another command"
         )
-    # Both, or the one of them that a Wikipedia has.
-    usual: list[Selection] = [Category(name=name) for name in language.categories]
-    return selections or usual or [Badged(names=tuple(BADGES))]
+    # Both, or the only one that a Wikipedia has.
+    default: list[Selection] = [Category(name=name) for name in language.categories]
+    return selections or default or [Badged(names=tuple(BADGES))]
 
 
 def language_selected(texts: Texts) -> str:
@@ -282,15 +282,15 @@ def select_pages(
     sample: int | None = None,
     seed: int = 0,
 ) -> Selected:
-    """Return all pages of selections, each once, in the order of titles (by code point) and revision ids.
+    """Return the distinct pages of selections, in the order of titles (by code point) and revision ids.
 
-    A title that conditions exclude is rejected here, without a request. A larger `limit` or `sample` only
-    adds pages.
+    A title that conditions exclude is rejected without a request. A larger `limit` or `sample` only adds
+    pages.
     """
-    together = _joined([selection.find(lookup) for selection in selections])
+    joined = _joined([selection.find(lookup) for selection in selections])
     rules = tuple(_resolved(rule, lookup) for rule in conditions)
-    wanted, rejected = list[Wanted](), list(together.rejected)
-    for page in sorted(sampled(together.wanted, sample, seed))[:limit]:
+    wanted, rejected = list[Wanted](), list(joined.rejected)
+    for page in sorted(sampled(joined.wanted, sample, seed))[:limit]:
         if rule := next((rule for rule in rules if _excludes(rule, page)), None):
             detail = f"--exclude {rule.text}"
             rejected.append(Rejected(title=page.title, reason=rule.reason, detail=detail))
@@ -298,14 +298,14 @@ def select_pages(
             wanted.append(page)
     return Selected(
         wanted=tuple(wanted),
-        locked=together.locked,
+        locked=joined.locked,
         rejected=tuple(rejected),
-        rules=(*rules, *together.rules),
+        rules=(*rules, *joined.rules),
     )
 
 
 def _joined(found: Sequence[Selected]) -> Selected:
-    """What several selections found, each page once."""
+    """Join the results of selections, each page once."""
     wanted = {page for selected in found for page in selected.wanted}
     rejected = tuple(page for selected in found for page in selected.rejected)
     if not wanted and not rejected:
@@ -318,13 +318,13 @@ def _joined(found: Sequence[Selected]) -> Selected:
 
 
 def _resolved(rule: Rule[Filter | Selection], lookup: Lookup) -> Rule[Filter]:
-    """A rule whose filter is of the titles that its selection finds."""
-    kind = rule.filter
-    if isinstance(kind, Selection):
-        kind = Named.of(page.title for page in kind.find(lookup).wanted)
-    return Rule(text=rule.text, filter=kind, include=rule.include)
+    """Replace a selection by the filter of the titles that it finds."""
+    page_filter = rule.filter
+    if isinstance(page_filter, Selection):
+        page_filter = Named.of(page.title for page in page_filter.find(lookup).wanted)
+    return Rule(text=rule.text, filter=page_filter, include=rule.include)
 
 
 def _excludes(rule: Rule[Filter], page: Wanted) -> bool:
-    """True if the title alone tells that a rule does not take a page."""
+    """Return True if a rule excludes a page by its title alone."""
     return not rule.include and isinstance(rule.filter, Named) and page.title in rule.filter.titles

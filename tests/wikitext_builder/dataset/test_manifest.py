@@ -22,11 +22,11 @@ from wikitext_builder.dataset.manifest import (
 from wikitext_builder.dataset.recipes import RECIPES
 from wikitext_builder.errors import BuilderError
 
-STORED = ROOT / "tests" / "cases" / "manifest.json"  # of the demo
+REVISION_FILTERS = ROOT / "tests" / "cases" / "manifest.json"  # of the demo
 
 
 def stored() -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
+    record: dict[str, Any] = json.loads(REVISION_FILTERS.read_text(encoding="utf-8"))
     return record
 
 

@@ -15,7 +15,7 @@ from wikitext_builder.article import Page
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.fetching.page_filters import (
     FILTERS,
-    STORED,
+    REVISION_FILTERS,
     Filter,
     FirstOf,
     FirstRevision,
@@ -183,15 +183,15 @@ def test_a_build_takes_what_is_included_and_not_excluded(
 def test_a_lock_file_knows_a_page_that_was_moved_and_its_wiki(tmp_path: Path) -> None:
     path, other = tmp_path / "a.lock", replace(EN, index="https://wiki.example/index.php")
     write_lock(path, [revision(1)])
-    condition = parse_kind("exclude", f"lock:{path}", EN, STORED)
+    condition = parse_kind("exclude", f"lock:{path}", EN, REVISION_FILTERS)
     moved = replace(revision(1), title="Another", revision_id=5)
     same_title = replace(revision(1), page_id=9, revision_id=5)
     whys = [condition.why_not(row, KNOWN) for row in (moved, same_title, DATED[1])]
     assert [why is None for why in whys] == [True, True, False]
     write_lock(path, [revision(1)], other)
-    assert parse_kind("exclude", f"lock:{path}", other, STORED).why_not(revision(1), KNOWN) is None
+    assert parse_kind("exclude", f"lock:{path}", other, REVISION_FILTERS).why_not(revision(1), KNOWN) is None
     with pytest.raises(BuilderError, match=r"expected pages of en\.wikipedia.*, found those of wiki\.ex"):
-        parse_kind("exclude", f"lock:{path}", EN, STORED)
+        parse_kind("exclude", f"lock:{path}", EN, REVISION_FILTERS)
     # A fetch or an import does not know yet that it is of another wiki than Wikipedia.
     assert reason((), f"lock:{path}") == ""
 
@@ -214,9 +214,9 @@ def test_builds_from_the_same_pages_leave_out_a_lock_file_or_another_dataset(tmp
     used, others = ({row.page_id for row in read_attribution(folder)} for folder in (first, second))
     assert (len(used), len(others), used & others) == (10, 18, set())
     with pytest.raises(BuilderError, match=r"expected pages of de\.wiki.*, found those of en\.wiki"):
-        parse_kind("exclude", f"dataset:{first}", LANGUAGES["de"], STORED)
+        parse_kind("exclude", f"dataset:{first}", LANGUAGES["de"], REVISION_FILTERS)
     with pytest.raises(BuilderError, match="expected the attribution of a dataset"):
-        parse_kind("exclude", f"dataset:{tmp_path}", EN, STORED)
+        parse_kind("exclude", f"dataset:{tmp_path}", EN, REVISION_FILTERS)
 
 
 def test_other_conditions_make_a_rejected_page_missing_again(tmp_path: Path) -> None:
