@@ -1,1 +1,1 @@
-"""Dumps and snapshots: unpacked, read page by page, imported into a store."""
+"""Decompresses dumps and snapshots, reads them page by page, and imports them into a store."""

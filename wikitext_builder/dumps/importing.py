@@ -1,4 +1,4 @@
-"""Imports dumps into a store: articles, or those of them that are Good or Featured."""
+"""Imports dumps into a store: all articles, or those that are Good or Featured."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from wikitext_builder.wiki.languages import CODES, Language, language_of, with_n
 LOG = logging.getLogger(__name__)
 Keep = Literal["marked", "all"]
 TEMPLATE, MODULE = 10, 828  # namespaces
-BATCH = 500  # pages per transaction, at most
-BATCH_CHARACTERS = 2**24  # of kept wikitext and HTML per transaction, after which no page is added
+BATCH_PAGES = 500  # per transaction, at most
+BATCH_CHARACTERS = 2**24  # of kept wikitext and HTML, after which a transaction ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,16 +54,18 @@ class ImportReport:
     files: int = 0
     pages: int = 0
     kept: int = 0  # new in the store
-    already_there: int = 0  # kept by an earlier import or fetch
-    templates: int = 0  # templates that are new in the store
-    templates_there: int = 0  # templates that an earlier import kept
-    rendered: int = 0  # HTML of pages, of a snapshot, that is new in the store
+    already_there: int = 0  # stored by an earlier import or fetch
+    templates: int = 0  # new in the store
+    templates_there: int = 0  # stored by an earlier import
+    rendered: int = 0  # pages whose HTML is new in the store
     rendered_there: int = 0
     skipped: dict[str, int] = field(default_factory=dict)  # by kind: redirect, unmarked, …
-    rejected: dict[str, int] = field(default_factory=dict)  # by reason; the store notes each
-    finished_before: int = 0  # files that were imported before: they are not read again, nor counted
+    rejected: dict[str, int] = field(default_factory=dict)  # by reason; the store lists each page
+    finished_before: int = 0  # files that were imported before, which are neither read again nor counted
     language: str = ""  # code of the Wikipedia
-    missing: tuple[str, ...] | None = None  # titles that `include` names and no file has; None: it names none
+    missing: tuple[str, ...] | None = (
+        None  # titles that `include` names and no file has; None if it names none
+    )
 
     def __add__(self, other: ImportReport) -> ImportReport:
         """Add the counts of another import."""
@@ -75,8 +77,8 @@ class ImportReport:
             elif isinstance(mine, str):
                 sums[row.name] = mine or theirs
             elif row.name == "missing":
-                known = [{*titles} for titles in (mine, theirs) if titles is not None]
-                sums[row.name] = tuple(sorted(set.intersection(*known))) if known else None
+                missing = [{*titles} for titles in (mine, theirs) if titles is not None]
+                sums[row.name] = tuple(sorted(set.intersection(*missing))) if missing else None
             else:
                 sums[row.name] = dict(sorted((Counter(mine) + Counter(theirs)).items()))
         return ImportReport(**sums)
@@ -98,17 +100,17 @@ def import_dump(
     Args:
         store: Path of the store, which is created if missing.
         dumps: Files of XML or JSON lines, plain or compressed with bzip2, gzip or Zstandard.
-        language: Code of the Wikipedia that the dumps come from; None: the one that the first of them names.
+        language: Code of the Wikipedia of the dumps; None: the one that the first dump names.
         keep: `all` keeps every article, `marked` those whose own wikitext has the mark of Good or Featured.
-        as_of: For dumps with history: take the newest revisions up to this date or time.
-        include: What each article must be, such as `words:300-`, `lock:FILE` or `created-since:DATE`.
-        exclude: What no article may be, such as `stubs`, `lock:FILE` or `titles:FILE`.
+        as_of: For dumps with history: take the newest revisions on or before this date or time.
+        include: Keep only matching articles, such as `words:300-`, `lock:FILE` or `created-since:DATE`.
+        exclude: Drop matching articles, such as `stubs`, `lock:FILE` or `titles:FILE`.
         workers: Processes for several files; None: one per core.
-        progress: Called with the number of bytes read or, of several files, of files.
+        progress: Called with the number of bytes read or, for several files, of files.
 
     Raises:
-        BuilderError: An argument is wrong, or a dump or the store cannot be used. Pages before a damaged
-            place of a dump are kept.
+        BuilderError: An argument is invalid, or a dump or the store cannot be used. Pages before a damaged
+            place of a dump are stored.
 
     Example:
         >>> import wikitext_builder as wb
@@ -123,8 +125,8 @@ def import_dump(
             f"no marks of Good or Featured articles are known for the {wiki.code} Wikipedia; use --all, with"
             " --include titles:FILE for some of its articles"
         )
-    parse_rules(include, exclude, wiki, FILTERS)  # what is wrong is an error at once
-    import_one = partial(
+    parse_rules(include, exclude, wiki, FILTERS)  # reports errors before any work
+    import_file = partial(
         _import_file,
         store=Path(store),
         language=wiki,
@@ -134,18 +136,18 @@ def import_dump(
         exclude=exclude,
     )
     workers, report = min(workers or cores(), len(dumps)), ImportReport(language=wiki.code)
-    with Store.create(Path(store)) as opened:  # a store that it makes stays until all files end
-        if language is None and (held := opened.languages()) and wiki.code not in held:
+    with Store.create(Path(store)) as opened:  # a new store exists until all files are done
+        if language is None and (codes := opened.languages()) and wiki.code not in codes:
             raise BuilderError(
-                f"{paths[0]}: holds pages of the Wikipedia {wiki.code!r}, {store} those of {', '.join(held)};"
+                f"{paths[0]}: holds pages of the Wikipedia {wiki.code!r}, {store} of {', '.join(codes)};"
                 f" take another --store, or --language {wiki.code} to keep both in one"
             )
         if workers < 2:
             for path in paths:
-                report += import_one(path, threads=THREADS, progress=progress)
+                report += import_file(path, threads=THREADS, progress=progress)
             return report
         with ProcessPool(workers) as pool:
-            for number, result in enumerate(pool.map(partial(import_one, threads=0), paths), 1):
+            for number, result in enumerate(pool.map(partial(import_file, threads=0), paths), 1):
                 report += result
                 progress("files", number, len(paths))
         return report
@@ -178,17 +180,17 @@ def import_into(
     threads: int = THREADS,
 ) -> ImportReport:
     """Import a dump into a store that is open for writing, see `import_dump`; `as_of` is ISO 8601 in UTC."""
-    choice = hashlib.sha256(repr((language, keep, as_of, rules)).encode()).hexdigest()[:16]
-    key = f"import {language.code} {choice} {storable(path.name)}"
+    settings = hashlib.sha256(repr((language, keep, as_of, rules)).encode()).hexdigest()[:16]
+    key = f"import {language.code} {settings} {storable(path.name)}"
     if path.is_file() and (sha256 := store.note(key)) and sha256 == file_sha256(path):
         return ImportReport(files=1, finished_before=1)
     dump, report = Dump(path, as_of=as_of, threads=threads), ImportReport(files=1)
     total = path.stat().st_size if path.is_file() else None
-    named = [rule.filter.titles for rule in rules if rule.include and isinstance(rule.filter, Named)]
-    missing = {*frozenset.intersection(*named)} if named else set()
+    named_titles = [rule.filter.titles for rule in rules if rule.include and isinstance(rule.filter, Named)]
+    missing = {*frozenset.intersection(*named_titles)} if named_titles else set()
     for batch in _batches(dump, language, keep, rules):
         _expect_language(dump, language)
-        if batch.seen:
+        if batch.pages_read:
             store.expect_wiki(language.code, dump.site.dbname, storable(path), dumped=True)
             note_names(store, with_names(language, dump.site.names))
         report += _write(batch, store, language, storable(path.name))
@@ -196,7 +198,7 @@ def import_into(
         note = f"{dump.count} pages, {report.kept + report.already_there} kept"
         progress("import", dump.bytes_taken, total, note)
     store.set_note(key, dump.sha256)
-    return report + ImportReport(missing=tuple(sorted(missing)) if named else None)
+    return report + ImportReport(missing=tuple(sorted(missing)) if named_titles else None)
 
 
 def _language_in(path: Path) -> str:
@@ -230,23 +232,23 @@ def _expect_language(dump: Dump, language: Language) -> None:
 
 @dataclass(slots=True)
 class _Batch:
-    """What goes into the store together."""
+    """Pages and templates that are stored in one transaction."""
 
     pages: list[Page] = field(default_factory=list)
-    templates: list[tuple[str, Page]] = field(default_factory=list)  # each with its name
-    redirects: dict[str, tuple[str, str]] = field(default_factory=dict)  # of templates: where to, and when
+    templates: list[tuple[str, Page]] = field(default_factory=list)  # with their names
+    redirects: dict[str, tuple[str, str]] = field(default_factory=dict)  # of templates: target and time
     html: dict[int, str] = field(default_factory=dict)  # by revision id
     items: dict[int, str] = field(default_factory=dict)  # by page id
-    created: dict[int, str] = field(default_factory=dict)  # by page id, if a rule asked for it
+    created: dict[int, str] = field(default_factory=dict)  # by page id, if a rule needs it
     titles: set[str] = field(default_factory=set)  # of all pages, kept or not
     skipped: Counter[str] = field(default_factory=Counter)  # by kind
     rejected: list[Rejected] = field(default_factory=list)
-    seen: int = 0
+    pages_read: int = 0
     characters: int = 0
 
 
 def _write(batch: _Batch, store: Store, language: Language, origin: str) -> ImportReport:
-    """Store a batch and count what is new."""
+    """Store a batch, and count the new pages, templates and HTML."""
     kept = store.add(language.code, batch.pages, origin=origin, rejected=batch.rejected)
     store.add_dates(language.code, batch.created)
     store.add_items(language.code, batch.items)
@@ -254,7 +256,7 @@ def _write(batch: _Batch, store: Store, language: Language, origin: str) -> Impo
     store.add_template_redirects(language.code, batch.redirects)
     templates = StoredTemplates(store, language.code).add(batch.templates)
     return ImportReport(
-        pages=batch.seen,
+        pages=batch.pages_read,
         kept=kept,
         already_there=len(batch.pages) - kept,
         rendered=rendered,
@@ -267,19 +269,19 @@ def _write(batch: _Batch, store: Store, language: Language, origin: str) -> Impo
 
 
 def _batches(dump: Dump, language: Language, keep: Keep, rules: Sequence[Rule[Filter]]) -> Iterator[_Batch]:
-    """Yield the pages that are kept or rejected; those before an error are yielded before it is raised."""
+    """Yield batches of pages; pages before an error are yielded before it is raised."""
     batch, classify, is_known = _Batch(), classifier(language), False
-    dated = any(rule.filter.cost >= ASKS_WIKI for rule in rules)
+    needs_dates = any(rule.filter.cost >= ASKS_WIKI for rule in rules)
     try:
         for dumped in dump.pages():
-            # The first records of a snapshot can be malformed, and then say no language.
+            # The first records of a snapshot can be malformed, and then have no language.
             if not is_known and (is_known := bool(dump.site.language)):
                 classify = classifier(with_names(language, dump.site.names))
             kind = why_skipped(dumped, classify, keep=keep) or _why_excluded(dumped, rules)
             _sort_into(batch, dumped, kind)
-            if dated and not kind and dumped.namespace == 0 and isinstance(dumped.content, Page):
+            if needs_dates and not kind and dumped.namespace == 0 and isinstance(dumped.content, Page):
                 batch.created[dumped.content.page_id] = dumped.created
-            if batch.seen >= BATCH or batch.characters >= BATCH_CHARACTERS:
+            if batch.pages_read >= BATCH_PAGES or batch.characters >= BATCH_CHARACTERS:
                 yield batch
                 batch = _Batch()
     except BuilderError:
@@ -289,14 +291,14 @@ def _batches(dump: Dump, language: Language, keep: Keep, rules: Sequence[Rule[Fi
 
 
 def why_skipped(dumped: DumpedPage, classify: Classifier, *, keep: Keep) -> str:
-    """Return why a page is skipped, as a word to count by; empty if it is kept or rejected."""
+    """Return why a page is skipped, as a word to count by; empty if the page is kept or rejected."""
     content = dumped.content
     if dumped.namespace == TEMPLATE and isinstance(content, Page) and not title_fault(content.title):
         return ""
     if dumped.namespace != 0:
         return "module" if dumped.namespace == MODULE else "not-an-article"
     if isinstance(content, Rejected):
-        # Of a dump made long after the date most pages are so: one row for each would make the store large.
+        # Most pages of a dump made long after the date are like this, and would make the store large.
         return content.reason if content.reason == "no-revision" else ""
     if dumped.redirect or classify.is_redirect(content.wikitext):
         return "redirect"
@@ -310,30 +312,30 @@ def why_skipped(dumped: DumpedPage, classify: Classifier, *, keep: Keep) -> str:
 
 def _is_listed(dumped: DumpedPage, language: Language) -> bool:
     """Return True if a snapshot names templates or categories of Good or Featured articles for a page."""
-    marks, used = {*language.good_marks, *language.featured_marks}, dumped.templates
-    return any(name.partition(":")[2] in marks for name in used) or any(
+    marks = {*language.good_marks, *language.featured_marks}
+    return any(name.partition(":")[2] in marks for name in dumped.templates) or any(
         name in language.categories or name.partition(":")[2] in language.categories
         for name in dumped.categories
     )
 
 
 def _why_excluded(dumped: DumpedPage, rules: Sequence[Rule[Filter]]) -> str:
-    """Return why an article is not what the rules ask for, as a word to count by; empty if it is."""
+    """Return why the rules exclude an article, as a word to count by; empty if they do not."""
     if dumped.namespace != 0 or isinstance(dumped.content, Rejected):
         return ""
     try:
         fault = first_fault(rules, dumped.content, lambda _page_id: FirstRevision(timestamp=dumped.created))
-    except RejectedError as error:  # its text cannot be read
+    except RejectedError as error:  # the text cannot be extracted
         return error.reason
     return fault[0] if fault else ""
 
 
 def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str) -> None:
-    batch.seen += 1
+    batch.pages_read += 1
     content = dumped.content
     batch.titles.add(content.title)
     if not kind and isinstance(content, Page) and (fault := title_fault(content.title)):
-        # It could not be in a lock file.
+        # A lock file could not name the page.
         detail = f"no page can have the title {content.title!r}: {fault}"
         content = Rejected.of(content, "invalid-title", detail)
     if kind:
@@ -358,5 +360,7 @@ def _sort_template(batch: _Batch, page: Page) -> None:
     name, target = template_name(title), redirect_target(page.wikitext) or ""
     batch.templates.append((name, page))
     prefix, _, target_title = target.partition(":")
-    if prefix.lower() == namespace.lower() or NAMESPACE.match(target):  # else it leads to no template
+    if prefix.lower() == namespace.lower() or NAMESPACE.match(
+        target
+    ):  # otherwise the target is not a template
         batch.redirects[name] = template_name(target_title), page.timestamp

@@ -1,8 +1,8 @@
-"""Pages of a Wikimedia Enterprise snapshot: one JSON object per line, plain or in a tar archive.
+"""Reads pages of a Wikimedia Enterprise snapshot: one JSON object per line, plain or in a tar archive.
 
 The format is https://enterprise.wikimedia.com/docs/snapshot/ with the fields of
 https://enterprise.wikimedia.com/docs/data-dictionary/ (read in November 2026); the older files of
-https://dumps.wikimedia.org/other/enterprise_html/ have the same. Nothing is unpacked to the disk.
+https://dumps.wikimedia.org/other/enterprise_html/ have the same format. Nothing is unpacked to the disk.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Annotated, Any, Self
 import msgspec
 
 from wikitext_builder.article import Page
-from wikitext_builder.dumps.decompress import PIECE
+from wikitext_builder.dumps.decompress import PIECE_BYTES
 from wikitext_builder.errors import BuilderError, RejectedError, reject
 from wikitext_builder.limits import HTML_BYTES, REJECTED_IN_A_ROW, TAG_BYTES, WIKITEXT_BYTES
 from wikitext_builder.store.schema import Rejected
@@ -31,11 +31,11 @@ ID_EXPECTED = "an id of 1 to 18 digits, not 0"
 
 @dataclass(slots=True, kw_only=True)
 class DumpedSite:
-    """What an export says about the wiki that it comes from."""
+    """The wiki of an export, as the export describes it."""
 
     xml_lang: str = ""
     dbname: str = ""  # enwiki; absent before export version 0.8
-    base: str = ""  # https://en.wikipedia.org/wiki/Main_Page
+    base: str = ""  # such as https://en.wikipedia.org/wiki/Main_Page
     sitename: str = ""
     namespaces: dict[str, int] = field(default_factory=dict)
 
@@ -46,28 +46,28 @@ class DumpedSite:
 
     @property
     def names(self) -> dict[str, Any]:
-        """What it says, for `with_names`."""
+        """The names of the wiki, for `with_names`."""
         return names_in_dump(self.base, self.sitename, self.namespaces)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpedPage:
-    """A page of a dump, or why it cannot be used."""
+    """A page of a dump, or the reason why it cannot be used."""
 
     namespace: int
-    redirect: bool  # the dump says so about the page's newest revision, and this is that revision
+    redirect: bool  # according to the dump; only of a page's newest revision
     content: Page | Rejected
-    created: str = ""  # its first revision, ISO 8601 in UTC; empty: the dump does not have it
-    # Of an HTML snapshot only:
+    created: str = ""  # time of the first revision, ISO 8601 in UTC; empty if the dump lacks it
+    # Only from an HTML snapshot:
     html: str | None = None
     wikidata_id: str = ""  # such as Q1490
-    templates: tuple[str, ...] = ()  # all that the page uses, with the name of their namespace
+    templates: tuple[str, ...] = ()  # all templates that the page uses, with the name of their namespace
     categories: tuple[str, ...] = ()
 
 
-FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
-HELD = (tarfile.DIRTYPE, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME)  # in memory
-ARTICLES = "take a snapshot of articles, such as enwiki_namespace_0.tar.gz of /v2/snapshots, or an XML dump"
+FILE_TYPES = (tarfile.REGTYPE, tarfile.AREGTYPE)
+HEADER_TYPES = (tarfile.DIRTYPE, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME)  # held in memory
+ADVICE = "take a snapshot of articles, such as enwiki_namespace_0.tar.gz of /v2/snapshots, or an XML dump"
 Id = Annotated[int, msgspec.Meta(ge=1, lt=10**18)]
 
 
@@ -93,7 +93,7 @@ class _Body(msgspec.Struct):
 
 
 class _Record(msgspec.Struct, kw_only=True):
-    """The fields that are read; others are not decoded. Empty ones can be null or absent."""
+    """The fields that are read; no others are decoded. Empty fields can be null or absent."""
 
     name: str
     identifier: Id
@@ -111,28 +111,27 @@ class _Record(msgspec.Struct, kw_only=True):
 
 
 class SnapshotReader:
-    """Splits pieces of a file into lines and lines into pages; it holds one line, up to a limit.
+    """Splits pieces of a file into lines, and reads a page from each line; holds one line, up to a limit.
 
-    `site` is filled from the first record that can be read. Pages of later revisions than `as_of` are
-    rejected.
+    `site` is filled from the first readable record. Pages with a revision later than `as_of` are rejected.
     """
 
     def __init__(self, site: DumpedSite, as_of: str = "") -> None:
         self._site = site
         self._as_of = as_of
         self._decode = msgspec.json.Decoder(_Record).decode
-        self._held: list[bytes] = []  # the beginning of a line
+        self._parts: list[bytes] = []  # of the current line
         self._size = 0
-        self._number = 0  # of the record
-        self._rejections = 0  # since the last record of a page
+        self._number = 0  # of the current record
+        self._rejections = 0  # since the last accepted record
 
     def feed(self, piece: bytes, *, final: bool = False) -> Iterator[DumpedPage]:
         """Yield the pages whose lines end in this piece."""
-        *lines, rest = piece.split(b"\n")
+        *lines, incomplete_line = piece.split(b"\n")
         for line in lines:
             self._hold(line)
             yield from self._end_line()
-        self._hold(rest)
+        self._hold(incomplete_line)
         if final:
             yield from self._end_line()
             if not self._number:
@@ -141,13 +140,13 @@ class SnapshotReader:
     def _hold(self, part: bytes) -> None:
         self._size += len(part)
         if self._size <= HTML_BYTES:
-            self._held.append(part)
+            self._parts.append(part)
         else:
-            self._held.clear()
+            self._parts.clear()
 
     def _end_line(self) -> Iterator[DumpedPage]:
-        line, size = b"".join(self._held), self._size
-        self._held, self._size = [], 0
+        line, size = b"".join(self._parts), self._size
+        self._parts, self._size = [], 0
         if size > HTML_BYTES:
             self._number += 1
             yield self._rejected("too-large", f"a record of {size:,} bytes, expected at most {HTML_BYTES:,}")
@@ -187,7 +186,7 @@ class SnapshotReader:
         )
 
     def _expect_json(self, line: bytes) -> None:
-        """Refuse a line that is no JSON: the file is damaged, or of another kind."""
+        """Refuse a line that is not JSON: the file is damaged, or of another kind."""
         try:
             json.loads(line, parse_int=len)
         except RecursionError:
@@ -202,7 +201,7 @@ class SnapshotReader:
         self._rejections += 1
         if self._rejections > REJECTED_IN_A_ROW:
             raise BuilderError(
-                f"{REJECTED_IN_A_ROW:,} records in a row are of no article ({detail}); {ARTICLES}"
+                f"{REJECTED_IN_A_ROW:,} records in a row are of no article ({detail}); {ADVICE}"
             )
         title = title.encode("utf-8", "replace").decode() or f"record {self._number}"
         content = Rejected(title=title, page_id=page_id, reason=reason, detail=detail)
@@ -214,12 +213,12 @@ def _code(code: _Code | None) -> str:
 
 
 def _page_of(record: _Record, as_of: str) -> Page:
-    """Return the page of a record; RejectedError: it cannot be used."""
-    wikitext, moment = record.article_body.wikitext, record.date_modified
-    wrong = f"title {record.name!r}, timestamp {moment!r}; expected a title, a time, and {ID_EXPECTED}"
+    """Return the page of a record; RejectedError: the page cannot be used."""
+    wikitext, timestamp = record.article_body.wikitext, record.date_modified
+    malformed = f"title {record.name!r}, timestamp {timestamp!r}; expected a title, a time, and {ID_EXPECTED}"
     reject(
-        ("malformed", not record.name or not is_timestamp(moment), wrong),
-        ("no-revision", bool(as_of) and moment > as_of, f"the snapshot has no revision up to {as_of}"),
+        ("malformed", not record.name or not is_timestamp(timestamp), malformed),
+        ("no-revision", bool(as_of) and timestamp > as_of, f"the snapshot has no revision up to {as_of}"),
         ("hidden", not wikitext and not record.article_body.html, "the record has neither text nor HTML"),
         ("too-large", len(wikitext.encode()) > WIKITEXT_BYTES, TOO_LARGE),
     )
@@ -227,49 +226,50 @@ def _page_of(record: _Record, as_of: str) -> Page:
         title=record.name,
         page_id=record.identifier,
         revision_id=record.version.identifier,
-        timestamp=moment,
+        timestamp=timestamp,
         wikitext=wikitext,
     )
 
 
 def files_in_tar(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield the content of the files in a tar archive, with a newline after each."""
-    ended = False
+    has_end = False
 
     class Header(tarfile.TarInfo):
         @classmethod
         def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-            nonlocal ended
-            ended = buf == bytes(tarfile.BLOCKSIZE)
+            nonlocal has_end
+            has_end = buf == bytes(tarfile.BLOCKSIZE)
             header = super().frombuf(buf, encoding, errors)
-            most = TAG_BYTES if header.type in HELD else sys.maxsize
-            if header.type not in (*FILES, *HELD) or not 0 <= header.size <= most:
-                raise _no_file(header)
+            max_size = TAG_BYTES if header.type in HEADER_TYPES else sys.maxsize
+            is_known = header.type in (*FILE_TYPES, *HEADER_TYPES)
+            if not is_known or not 0 <= header.size <= max_size:
+                raise _unexpected_member(header)
             return header
 
     stream: Any = SimpleNamespace(read=lambda _size: next(pieces, b""))
     try:
-        with tarfile.open(fileobj=stream, mode="r|", tarinfo=Header, bufsize=PIECE) as archive:
+        with tarfile.open(fileobj=stream, mode="r|", tarinfo=Header, bufsize=PIECE_BYTES) as archive:
             while member := archive.next():
-                vars(archive)["members"].clear()  # it would keep all of them
+                vars(archive)["members"].clear()  # it would keep all members
                 if member.issparse():  # its holes can have any size
-                    raise _no_file(member)
+                    raise _unexpected_member(member)
                 content = archive.extractfile(member)
-                while content and (piece := content.read(PIECE)):
+                while content and (piece := content.read(PIECE_BYTES)):
                     yield piece
                 yield b"\n"
-            more = False
-            while rest := archive.fileobj.read(PIECE):  # padding, and checks at the end of what was packed
-                more = more or bool(rest.strip(b"\0"))
+            has_more = False
+            while padding := archive.fileobj.read(PIECE_BYTES):  # also reads the checksums of the compression
+                has_more = has_more or bool(padding.strip(b"\0"))
     except (tarfile.TarError, ValueError) as error:
         raise BuilderError(f"the tar archive is damaged ({error}); download it again") from error
-    if not ended:
+    if not has_end:
         raise BuilderError("the tar archive is truncated; download it again to resume the import")
-    if more:
+    if has_more:
         raise BuilderError("there is more after the end of the tar archive; import one archive per file")
 
 
-def _no_file(header: tarfile.TarInfo) -> BuilderError:
+def _unexpected_member(header: tarfile.TarInfo) -> BuilderError:
     return BuilderError(
         f"the tar archive has {header.name[:100]!r} of type {header.type!r} and {header.size:,} bytes;"
         " expected plain files, without links, devices and holes: get the snapshot from its source"

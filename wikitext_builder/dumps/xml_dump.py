@@ -1,9 +1,9 @@
-"""Pages of a MediaWiki XML export or dump, streamed: memory does not grow with the file.
+"""Streams pages of a MediaWiki XML export or dump, in memory that does not grow with the file.
 
-`Dump` reads HTML snapshots too, see `snapshot.py`: a file is recognised by its content.
+`Dump` also reads HTML snapshots, see `snapshot.py`: a file is recognised by its content.
 
 The format is https://www.mediawiki.org/xml/export-0.11/ and its predecessors since 0.3. Each page has one
-revision: its newest, or its newest up to a date. Which pages are articles is decided elsewhere.
+revision: its newest, or its newest up to a date. Other modules decide which pages are articles.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from wikitext_builder.store.lock import PAGE_OR_REVISION_ID
 from wikitext_builder.store.schema import Rejected, sha1_of
 from wikitext_builder.wiki.dates import is_timestamp
 
-TAR = slice(257, 262)  # where the head of a tar archive says so
+TAR_MAGIC = slice(257, 262)  # its place in the header of a tar archive
 TEXT = "/page/revision/text"
 PAGE_FIELDS = frozenset({"/page/title", "/page/ns", "/page/id"})
 REVISION_FIELDS = frozenset(
@@ -42,15 +42,15 @@ SITE_FIELDS = frozenset({"/siteinfo/dbname", "/siteinfo/base", "/siteinfo/sitena
 FIELDS = PAGE_FIELDS | REVISION_FIELDS | SITE_FIELDS | {"/siteinfo/namespaces/namespace"}
 NUMBER = re.compile(r"[0-9]{1,18}")
 VERSION = re.compile(r"0\.([0-9]{1,4})")
-FIRST_WITH_PARENTS = 8  # 0.8; exports of 0.7 are of MediaWiki with and without them
+FIRST_VERSION_WITH_PARENTS = 8  # 0.8; some exports of 0.7 have ids of parents, others not
 SHA1_BASE_36 = re.compile(r"[0-9a-z]{1,31}")
 
 
 class Dump:
-    """A dump that is read once, from its beginning to its end.
+    """A dump, which is read once from beginning to end.
 
-    `as_of` is a time in ISO 8601, in UTC. `threads` unpack while the caller uses pages, see `decompressed`.
-    The site is complete when the first page comes.
+    `as_of` is a time in ISO 8601, in UTC. `threads` decompress while the caller uses pages, see
+    `decompressed`. The site is complete when the first page is yielded.
     """
 
     def __init__(self, path: Path, *, as_of: str = "", threads: int = THREADS) -> None:
@@ -64,7 +64,7 @@ class Dump:
 
     @property
     def bytes_taken(self) -> int:
-        """Bytes of the file read so far; for bzip2 some ahead of the pages."""
+        """The bytes of the file read so far; bzip2 is read ahead of the pages."""
         return self._file.taken if self._file else 0
 
     @property
@@ -91,15 +91,15 @@ class Dump:
         with closing(decompressed(file, threads=self._threads)) as content:
             head = next(content, b"")
             pieces, reader = chain([head], content), self._reader(head)
-            lines = files_in_tar(pieces) if head[TAR] == b"ustar" else pieces
+            lines = files_in_tar(pieces) if head[TAR_MAGIC] == b"ustar" else pieces
             for page in chain(chain.from_iterable(map(reader.feed, lines)), reader.feed(b"", final=True)):
                 self.count += 1
                 self._last_title = page.content.title
                 yield page
 
     def _reader(self, head: bytes) -> _Parser | SnapshotReader:
-        """What reads a file that begins so, whatever its name is."""
-        if head[TAR] == b"ustar" or head.lstrip()[:1] == b"{":
+        """Return the reader for a file with this beginning, whatever its name."""
+        if head[TAR_MAGIC] == b"ustar" or head.lstrip()[:1] == b"{":
             return SnapshotReader(self.site, self._as_of)
         return _Parser(self.site, self._as_of)
 
@@ -111,7 +111,7 @@ def read_pages(path: Path) -> Iterator[DumpedPage]:
 
 @dataclass(slots=True)
 class _RevisionElement:
-    """What was read of a revision: its fields, and why its text is missing."""
+    """A revision as far as it is read: its fields, and why its text is missing."""
 
     fields: dict[str, str] = field(default_factory=dict)
     hidden: bool = False
@@ -126,26 +126,26 @@ class _RevisionElement:
 
 
 class _Parser:
-    """Expat without document types and without entities; all that it holds in memory has a limit."""
+    """Parses XML with expat, without document types and entities; everything held in memory has a limit."""
 
     def __init__(self, site: DumpedSite, as_of: str) -> None:
         self._site = site
         self._as_of = as_of
         self._paths: list[str] = []  # of the open elements: "", "/page", "/page/revision", …
         self._pieces: list[str] = []
-        self._room = 0  # characters that the open field can still take
+        self._free_characters = 0  # of the open field
         self._namespace_key = ""
         self._page: dict[str, str] = {}
         self._redirect = False
-        self._has_younger = False
+        self._has_newer = False
         self._revision = _RevisionElement()
         self._newest: _RevisionElement | None = None
-        self._oldest: tuple[str, str, bool] | None = None  # its order, and whether it has a parent
-        self._names_parents = False  # old exports do not, also of later revisions
+        self._oldest: tuple[str, str, bool] | None = None  # order, and whether it has a parent
+        self._names_parents = False  # old exports do not name parents
         self._finished: list[DumpedPage] = []
         self._stub = False
         self._fed = 0
-        self._expat = expat.ParserCreate("UTF-8")  # all exports are, whatever their first line says
+        self._expat = expat.ParserCreate("UTF-8")  # like all exports, whatever their first line says
         self._expat.buffer_text = True
         self._expat.buffer_size = 2**16
         self._expat.StartElementHandler = self._start
@@ -172,14 +172,14 @@ class _Parser:
             )
 
     def _not_xml(self, error: expat.ExpatError, *, final: bool) -> BuilderError:
-        again = "download it again and run the import again to resume it"
+        advice = "download it again and run the import again to resume it"
         if not self._fed:
-            return BuilderError(f"it unpacks to nothing; {again}")
+            return BuilderError(f"it unpacks to nothing; {advice}")
         if final and self._paths:
-            return BuilderError(f"the XML ends before </mediawiki>; {again}")
+            return BuilderError(f"the XML ends before </mediawiki>; {advice}")
         where = f"line {error.lineno:,}, column {error.offset:,}"
         return BuilderError(
-            f"not the XML of a MediaWiki export in UTF-8 ({expat.ErrorString(error.code)}, {where}); {again}"
+            f"not the XML of a MediaWiki export in UTF-8 ({expat.ErrorString(error.code)}, {where}); {advice}"
         )
 
     # --- elements
@@ -190,13 +190,13 @@ class _Parser:
             _check_root(name)
             self._site.xml_lang = attributes.get("xml:lang", "")
             version = VERSION.fullmatch(attributes.get("version", ""))
-            self._names_parents = bool(version and int(version[1]) >= FIRST_WITH_PARENTS)
+            self._names_parents = bool(version and int(version[1]) >= FIRST_VERSION_WITH_PARENTS)
         if len(self._paths) >= ELEMENT_DEPTH:
             raise BuilderError(f"found {ELEMENT_DEPTH} nested elements; a MediaWiki export has 6")
         self._paths.append(path)
         if path == "/page":
             self._page, self._newest, self._oldest = {}, None, None
-            self._redirect, self._has_younger = False, False
+            self._redirect, self._has_newer = False, False
         elif path == "/page/redirect":
             self._redirect = True
         elif path == "/page/revision":
@@ -210,7 +210,7 @@ class _Parser:
     def _start_text(self, attributes: dict[str, str]) -> None:
         revision = self._revision
         revision.hidden = "deleted" in attributes
-        if attributes.get("sha1"):  # since version 0.11 also here; for one slot of several only here
+        if attributes.get("sha1"):  # also here since version 0.11, and only here for one of several slots
             revision.fields.setdefault("/page/revision/sha1", attributes["sha1"])
         if not revision.hidden and self._is_wanted(revision):
             # A stub refers to its text by an id (since 0.3) or a location (since 0.11).
@@ -218,26 +218,26 @@ class _Parser:
             self._collect(WIKITEXT_BYTES)
 
     def _collect(self, limit: int) -> None:
-        self._pieces, self._room = [], limit
+        self._pieces, self._free_characters = [], limit
         self._expat.CharacterDataHandler = self._characters
 
     def _characters(self, data: str) -> None:
-        self._room -= len(data)
-        if self._room >= 0:
+        self._free_characters -= len(data)
+        if self._free_characters >= 0:
             self._pieces.append(data)
         else:
-            self._pieces.clear()  # keep the handler: expat would flush into it again
+            self._pieces.clear()  # the handler stays, because expat would flush into it again
 
     def _end(self, _name: str) -> None:
         path = self._paths.pop()
         if path in FIELDS:
             self._end_field(path)
         elif path == "/page/revision":
-            parent = self._revision.get("parentid", "0") != "0"
-            self._names_parents |= parent
-            this = (*self._revision.order, parent or not self._names_parents)
-            self._oldest = min(this, self._oldest or this)
-            self._has_younger |= self._is_too_young(self._revision)
+            has_parent = self._revision.get("parentid", "0") != "0"
+            self._names_parents |= has_parent
+            revision = (*self._revision.order, has_parent or not self._names_parents)
+            self._oldest = min(revision, self._oldest or revision)
+            self._has_newer |= self._is_too_new(self._revision)
             if self._is_wanted(self._revision):
                 self._newest = self._revision
         elif path == "/page":
@@ -259,23 +259,23 @@ class _Parser:
             self._site.namespaces[value.strip()] = int(self._namespace_key)
 
     def _end_text(self, value: str) -> None:
-        if self._stub and not value and self._room >= 0:
+        if self._stub and not value and self._free_characters >= 0:
             raise BuilderError(
                 "a stub dump, which has no texts; use pages-articles or pages-articles-multistream instead"
             )
         self._stub = False
-        self._revision.too_large = self._room < 0 or len(value.encode()) > WIKITEXT_BYTES
+        self._revision.too_large = self._free_characters < 0 or len(value.encode()) > WIKITEXT_BYTES
         self._revision.fields[TEXT] = "" if self._revision.too_large else value
 
     # --- pages
 
     def _is_wanted(self, revision: _RevisionElement) -> bool:
-        """True if it is the newest so far, and not after the date."""
-        if self._is_too_young(revision):
+        """Return True if a revision is the newest so far, and not after the date."""
+        if self._is_too_new(revision):
             return False
         return self._newest is None or revision.order >= self._newest.order
 
-    def _is_too_young(self, revision: _RevisionElement) -> bool:
+    def _is_too_new(self, revision: _RevisionElement) -> bool:
         return bool(self._as_of) and revision.order[0] > self._as_of
 
     def _dumped_page(self) -> DumpedPage:
@@ -285,15 +285,15 @@ class _Parser:
         try:
             content = _page_of(self._page, self._newest, self._as_of)
         except RejectedError as error:
-            given = self._page.get("/page/id", ""), (self._newest or _RevisionElement()).get("id")
-            page_id, number = (int(digits) if NUMBER.fullmatch(digits) else 0 for digits in given)
-            content = Rejected.by(error, title, page_id=page_id, revision_id=number)
-        timestamp, _, has_parent = self._oldest or ("", "", True)  # without a parent it is the first of all
-        # Exports before version 0.6 do not say the namespace.
+            ids = self._page.get("/page/id", ""), (self._newest or _RevisionElement()).get("id")
+            page_id, revision_id = (int(digits) if NUMBER.fullmatch(digits) else 0 for digits in ids)
+            content = Rejected.by(error, title, page_id=page_id, revision_id=revision_id)
+        timestamp, _, has_parent = self._oldest or ("", "", True)  # the first has no parent
+        # Exports before version 0.6 do not have the namespace.
         by_prefix = self._site.namespaces.get(title.partition(":")[0], 0) if ":" in title else 0
         return DumpedPage(
             namespace=int(namespace) if NUMBER.fullmatch(namespace) else by_prefix,
-            redirect=self._redirect and not self._has_younger,
+            redirect=self._redirect and not self._has_newer,
             content=content,
             created=timestamp if is_timestamp(timestamp) and not has_parent else "",
         )
@@ -314,20 +314,22 @@ def _check_root(name: str) -> None:
 
 
 def _page_of(page: dict[str, str], revision: _RevisionElement | None, as_of: str) -> Page:
-    """Return the page at this revision; RejectedError: it cannot be used."""
+    """Return the page at a revision; RejectedError: the page cannot be used."""
     title, page_id = page.get("/page/title", ""), page.get("/page/id", "")
-    unknown = f"title {title!r}, page id {page_id!r}; expected a title, and {ID_EXPECTED}"
-    absent = f"the dump has no revision {f'up to {as_of}' if as_of else 'of it'}"
+    malformed_page = f"title {title!r}, page id {page_id!r}; expected a title, and {ID_EXPECTED}"
+    no_revision = f"the dump has no revision {f'up to {as_of}' if as_of else 'of it'}"
     reject(
-        ("malformed", not title or not PAGE_OR_REVISION_ID.fullmatch(page_id), unknown),
-        ("no-revision", not revision, absent),
+        ("malformed", not title or not PAGE_OR_REVISION_ID.fullmatch(page_id), malformed_page),
+        ("no-revision", not revision, no_revision),
     )
     revision = revision or _RevisionElement()
     number, timestamp, model, sha1 = map(revision.get, ("id", "timestamp", "model", "sha1"))
-    is_known = PAGE_OR_REVISION_ID.fullmatch(number) and is_timestamp(timestamp)
-    wrong = f"revision id {number!r}, timestamp {timestamp!r}; expected a time, and {ID_EXPECTED}"
+    is_valid = PAGE_OR_REVISION_ID.fullmatch(number) and is_timestamp(timestamp)
+    malformed_revision = (
+        f"revision id {number!r}, timestamp {timestamp!r}; expected a time, and {ID_EXPECTED}"
+    )
     reject(
-        ("malformed", not is_known, wrong),
+        ("malformed", not is_valid, malformed_revision),
         ("not-wikitext", model not in ("", "wikitext"), f"its content model is {model}"),
         ("hidden", revision.hidden, "the text of this revision is hidden from the public"),
         ("too-large", revision.too_large, TOO_LARGE),

@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 
 from tests.dumps import COMPRESSIONS
 from wikitext_builder.dumps import decompress
-from wikitext_builder.dumps.decompress import CHUNK, PIECE, READ, UNPACKED, DumpFile, decompressed
+from wikitext_builder.dumps.decompress import (
+    MAX_CHUNK_BYTES,
+    MAX_CHUNK_CONTENT,
+    PIECE_BYTES,
+    READ_BYTES,
+    DumpFile,
+    decompressed,
+)
 from wikitext_builder.errors import BuilderError
 from wikitext_builder.limits import EXPANSION, EXPANSION_START
 
@@ -48,7 +55,7 @@ def test_pieces_are_bounded_and_the_file_is_counted(compression: str) -> None:
     source = DumpFile(io.BytesIO(data))
     pieces = list(decompressed(source))
     assert b"".join(pieces) == content
-    assert max(map(len, pieces)) <= PIECE
+    assert max(map(len, pieces)) <= PIECE_BYTES
     assert source.taken == len(data)
     assert source.sha256 == hashlib.sha256(data).hexdigest()
 
@@ -92,7 +99,7 @@ def simply(source: IO[bytes], step: int) -> Iterator[bytes]:
         stream = bz2.BZ2Decompressor()
         while not stream.eof:
             try:
-                yield stream.decompress(left, decompress.PIECE)
+                yield stream.decompress(left, decompress.PIECE_BYTES)
             except (OSError, ValueError) as error:
                 raise BuilderError("damaged") from error
             left = b""
@@ -104,10 +111,10 @@ def simply(source: IO[bytes], step: int) -> Iterator[bytes]:
 def check_against_the_reference(data: bytes) -> None:
     """Equal, except that of a damaged stream libbz2 gives up to a piece less than with the smallest steps."""
     content, found = outcome(decompressed(DumpFile(io.BytesIO(data)), threads=0))
-    whole, error = outcome(simply(io.BytesIO(data), 1 if found else decompress.READ))
+    whole, error = outcome(simply(io.BytesIO(data), 1 if found else decompress.READ_BYTES))
     assert (error in found, bool(error)) == (True, bool(found))
     assert whole.startswith(content)
-    assert len(whole) - len(content) < (decompress.PIECE if error else 1)
+    assert len(whole) - len(content) < (decompress.PIECE_BYTES if error else 1)
     for threads in (1, 3):
         assert outcome(decompressed(DumpFile(io.BytesIO(data)), threads=threads)) == (content, found)
 
@@ -136,9 +143,9 @@ def files(draw: st.DrawFn) -> bytes:
 def small_steps() -> Iterator[None]:
     """All limits a 256th, so that short files have many chunks."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("READ", "PIECE", "UNPACKED"):
+        for name in ("READ_BYTES", "PIECE_BYTES", "MAX_CHUNK_CONTENT"):
             patch.setattr(decompress, name, getattr(decompress, name) // 256)
-        patch.setattr(decompress, "CHUNK", 2 * decompress.READ)  # the smallest that works
+        patch.setattr(decompress, "MAX_CHUNK_BYTES", 2 * decompress.READ_BYTES)  # the smallest that works
         yield
 
 
@@ -163,9 +170,9 @@ def test_bytes_inside_a_stream_that_look_like_another_are_not_one(length: int) -
 
 
 def test_streams_longer_than_a_chunk_are_read_whole() -> None:
-    content = random.Random(1).randbytes(CHUNK + 200_000)
+    content = random.Random(1).randbytes(MAX_CHUNK_BYTES + 200_000)
     long, short = bz2.compress(content), bz2.compress(b"short")
-    assert len(long) > CHUNK + 2 * READ
+    assert len(long) > MAX_CHUNK_BYTES + 2 * READ_BYTES
     assert unpacked(short + long + short * 2) == b"short" + content + b"shortshort"
 
 
@@ -173,35 +180,35 @@ def test_streams_longer_than_a_chunk_are_read_whole() -> None:
 def test_only_chunks_that_look_whole_are_unpacked_ahead() -> None:
     long, short = bz2.compress(random.Random(1).randbytes(1500)), bz2.compress(b"short")
     file = io.BytesIO(short + long + short)
-    chunks = list(decompress._chunks(file.read(decompress.READ), DumpFile(file)))
+    chunks = list(decompress._chunks(file.read(decompress.READ_BYTES), DumpFile(file)))
     assert [chunk.data for chunk in chunks if chunk.whole] == [short, short]
     assert len(chunks) > 4
 
 
 def test_streams_that_unpack_to_much_are_not_held_in_memory() -> None:
-    large = bz2.compress(b"a" * (UNPACKED + 1))
+    large = bz2.compress(b"a" * (MAX_CHUNK_CONTENT + 1))
     content, error = outcome(decompressed(DumpFile(io.BytesIO(large * 3 + bz2.compress(b"end"))), threads=2))
-    assert decompress._unpacked_whole(decompress._Chunk(end=len(large), data=large)) is None
-    assert (len(content), content[-3:], error) == (3 * (UNPACKED + 1) + 3, b"end", "")
+    assert decompress._decompress_whole(decompress._Chunk(end=len(large), data=large)) is None
+    assert (len(content), content[-3:], error) == (3 * (MAX_CHUNK_CONTENT + 1) + 3, b"end", "")
     for threads in (0, 2):
         content, error = outcome(decompressed(DumpFile(io.BytesIO(large * 5)), threads=threads))
         assert "unpack to more than" in error
         most = EXPANSION_START + EXPANSION * len(large * 5)
-        assert EXPANSION_START - PIECE < len(content) <= most
+        assert EXPANSION_START - PIECE_BYTES < len(content) <= most
 
 
 class Breaking(io.BytesIO):
     """A disk with a bad place."""
 
     def read(self, size: int | None = -1, /) -> bytes:
-        if self.tell() >= 10 * READ:
+        if self.tell() >= 10 * READ_BYTES:
             raise OSError(5, "Input/output error")
         return super().read(size)
 
 
 def test_content_before_a_bad_place_of_the_disk_comes_before_the_error() -> None:
     data = b"".join(bz2.compress(random.Random(n).randbytes(250_000), 1) for n in range(4))
-    content, error = outcome(simply(Breaking(data), READ))
+    content, error = outcome(simply(Breaking(data), READ_BYTES))
     assert (len(content) > 500_000, error) == (True, "[Errno 5] Input/output error")
     for threads in (0, 1, 4):
         assert outcome(decompressed(DumpFile(Breaking(data)), threads=threads)) == (content, error)
