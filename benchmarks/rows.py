@@ -91,12 +91,10 @@ def why_not(result: Result) -> str:
     recipe: budgets may differ, because the table has the number of epochs, but no other setting.
     """
     names = {setting.partition("=")[0] for changes in result.changes for setting in changes} - BUDGET_SETTINGS
-    train = papers.TRAIN.get(result.data[0], "?")
+    train, is_comparable = papers.TRAIN.get(result.data[0], "?"), papers.is_as_papers(result)
     reasons = {
         "it is not a model of ours: the table shows recipes of rows.toml": not result.recipe,
-        "it is not the official file, with its vocabulary, read as papers do": not papers.is_as_papers(
-            result
-        ),
+        "it is not the official file, with its vocabulary, read as papers do": not is_comparable,
         f"its settings are not those of the preset: {', '.join(sorted(names))}": names,
         "it was not trained on the official train file": not papers.is_trained_on(result, train),
     }
@@ -116,9 +114,7 @@ def _by_recipe(results: Iterable[Result]) -> Measured:
 def _of_longest_budget(runs: Collection[Result]) -> Runs:
     longest = max(
         runs,
-        key=lambda run: [
-            (int(training.training.get("epochs", 0)), training.epochs) for training in run.trained
-        ],
+        key=lambda run: [(int(part.training.get("epochs", 0)), part.epochs) for part in run.trained],
     )
     by_split: dict[str, list[Result]] = {}
     for run in sorted(runs, key=_seed_of):
@@ -205,13 +201,11 @@ def _provenance(measured: Measured) -> Iterator[str]:
             line = [f"{recipe} on {data}{chosen}:"]
             line += [] if last.parameters is None else [f"{last.parameters:,} parameters."]
             for training in last.trained:
-                facts_of_training = [f"{training.epochs} epochs, {training.updates:,} updates"]
-                facts_of_training += [] if training.tokens is None else [f"{training.tokens:,} tokens"]
-                facts_of_training += [] if training.seconds is None else [f"{training.seconds:,.0f} s"]
-                facts_of_training += [f"seed {training.training.get('seed', 'unknown')}."]
-                line.append(
-                    f"{training.recipe} was trained by {training.command}: {', '.join(facts_of_training)}"
-                )
+                details = [f"{training.epochs} epochs, {training.updates:,} updates"]
+                details += [] if training.tokens is None else [f"{training.tokens:,} tokens"]
+                details += [] if training.seconds is None else [f"{training.seconds:,.0f} s"]
+                details += [f"seed {training.training.get('seed', 'unknown')}."]
+                line.append(f"{training.recipe} was trained by {training.command}: {', '.join(details)}")
             seconds = sum(training.seconds for training in runs)
             yield " ".join([*line, f"Measured by {last.command} in {seconds:,.0f} s on {last.device}."])
 

@@ -98,9 +98,7 @@ class ResidueCount:
     def result(self) -> tuple[Residue, ...]:
         """Return all patterns with their matches, zeros included."""
         per_token = 1e6 / self.tokens if self.tokens else 0.0
-        return tuple(
-            replace(residue, per_million=residue.count * per_token) for residue in self._residue.values()
-        )
+        return tuple(replace(match, per_million=match.count * per_token) for match in self._residue.values())
 
 
 def count_residue(line: str) -> Iterator[tuple[str, int]]:
@@ -146,7 +144,7 @@ class Evaluation:
             "comparisons": {
                 name: {
                     "summary": summarize(comparisons),
-                    "articles": [residue.figures() for residue in comparisons],
+                    "articles": [article.figures() for article in comparisons],
                     "worst": [
                         {"title": title} | part.figures() for title, part in worst(comparisons, worst_count)
                     ],
@@ -239,12 +237,12 @@ def measure_pages(
             if html is not None:
                 holes, empty_macros = "keep" if missing else "cut", dict.fromkeys(missing, lambda _call: "")
                 ours = read(page, expansions=expansions, macros=empty_macros, incomplete=holes)
-                rendered_article = read_html(html, page, incomplete=holes)
+                html_article = read_html(html, page, incomplete=holes)
                 red_links.update(
-                    name for name in map(call_name, rendered_article.left_out) if name not in missing
+                    name for name in map(call_name, html_article.left_out) if name not in missing
                 )
                 sides = [
-                    tokenize_article(version, language=language).lines for version in (ours, rendered_article)
+                    tokenize_article(version, language=language).lines for version in (ours, html_article)
                 ]
                 rendered.append(compare(page.title, *sides))
         except RejectedError as error:
@@ -269,13 +267,8 @@ def render_page(wikipedia: Wikipedia, page: Page) -> tuple[str, frozenset[str]]:
 
     Returns the HTML, and the names of the templates that the wiki lacks: neither side has their text.
     """
-    parameters = {
-        "title": page.title,
-        "text": page.wikitext,
-        "contentmodel": "wikitext",
-        "prop": "text|templates",
-    }
-    parsed = parse_page(wikipedia, parameters)
+    query = {"title": page.title, "text": page.wikitext, "contentmodel": "wikitext", "prop": "text|templates"}
+    parsed = parse_page(wikipedia, query)
     absent = (page for page in parsed.templates if page.ns == TEMPLATE_NAMESPACE and not page.exists)
     return parsed.text, frozenset(template_name(page.title) for page in absent)
 

@@ -213,16 +213,14 @@ def seen(pages: tuple[Path, ...], language: str, worst: int) -> None:
         for line in _summary_lines(page, worst):
             click.echo(line)
     click.echo("language  pages     words  lost  per 10,000  invented  per 10,000")
-    for code, differences in sorted(by_language.items()):
-        total = sum(page.words for page in differences)
-        lost = sum(_count([run_ for _, run_ in page.lost]) for page in differences)
-        invented = sum(_count(page.invented) for page in differences)
+    for code, compared in sorted(by_language.items()):
+        total = sum(page.words for page in compared)
+        lost = sum(_count([run_ for _, run_ in page.lost]) for page in compared)
+        invented = sum(_count(page.invented) for page in compared)
         shares = [f"{1e4 * count / max(total, 1):10.1f}" for count in (lost, invented)]
-        click.echo(
-            f"{code:8} {len(differences):6} {total:9,} {lost:5}  {shares[0]} {invented:9}  {shares[1]}"
-        )
-    counts_of_pages = (Counter(page.left_out) for differences in by_language.values() for page in differences)
-    kinds = sum(counts_of_pages, Counter[str]()).most_common()
+        click.echo(f"{code:8} {len(compared):6} {total:9,} {lost:5}  {shares[0]} {invented:9}  {shares[1]}")
+    counts = (Counter(page.left_out) for compared in by_language.values() for page in compared)
+    kinds = sum(counts, Counter[str]()).most_common()
     click.echo("left out on purpose: " + ", ".join(f"{kind} {count:,}" for kind, count in kinds))
 
 

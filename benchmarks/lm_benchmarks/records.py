@@ -90,17 +90,14 @@ class Trained(Record, frozen=True, kw_only=True):
     def changes(self) -> frozenset[str]:
         """The settings that differ from the preset, except precision and seed."""
         return frozenset(
-            setting for setting in self.settings if setting.partition("=")[0] not in {"precision", "seed"}
+            line for line in self.settings if line.partition("=")[0] not in {"precision", "seed"}
         )
 
 
 def losses_of(curve: Iterable[Epoch]) -> list[float]:
     """Return validation losses by epoch, in nats per token; infinite where the perplexity is missing."""
     perplexities = (epoch.valid_perplexity for epoch in curve)
-    return [
-        math.log(perplexity) if perplexity is not None and perplexity > 0 else math.inf
-        for perplexity in perplexities
-    ]
+    return [math.log(value) if value is not None and value > 0 else math.inf for value in perplexities]
 
 
 def read_curve(folder: Path) -> tuple[Epoch, ...]:
@@ -267,9 +264,8 @@ class Result(Record, frozen=True, kw_only=True):
     @property
     def warning(self) -> str:
         """Why the number is implausible or not comparable; "" if it is neither."""
-        return " ".join(
-            filter(None, (self._lossy_warning, str(self.missing or ""), self._implausible_warning))
-        )
+        warnings = self._lossy_warning, str(self.missing or ""), self._implausible_warning
+        return " ".join(filter(None, warnings))
 
     @property
     def _lossy_warning(self) -> str:
@@ -309,11 +305,7 @@ class Result(Record, frozen=True, kw_only=True):
 
 def warnings_of(results: Iterable[Result]) -> list[str]:
     """Return the warnings of results, with the names of the models."""
-    return [
-        f"{result.model}, {result.signature['split']}: {result.warning}"
-        for result in results
-        if result.warning
-    ]
+    return [f"{run.model}, {run.signature['split']}: {run.warning}" for run in results if run.warning]
 
 
 def to_line(result: Result) -> str:

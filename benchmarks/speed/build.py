@@ -213,13 +213,13 @@ def measure(
 
     def watch(pid: int) -> None:
         processes = tree(pid)
-        rollups = (proc_text(Path(f"/proc/{process}/smaps_rollup")) for process in processes)
-        main_peak, *worker_peaks = (
-            kilobytes(proc_text(Path(f"/proc/{process}/status")), "VmHWM") for process in processes
+        rollups = (proc_text(Path(f"/proc/{pid}/smaps_rollup")) for pid in processes)
+        main_peak, *workers_peaks = (
+            kilobytes(proc_text(Path(f"/proc/{pid}/status")), "VmHWM") for pid in processes
         )
         peaks["peak_pss"].append(sum(kilobytes(text, "Pss") for text in rollups))
         peaks["main_peak"].append(main_peak)
-        peaks["worker_peak"] += worker_peaks
+        peaks["worker_peak"] += workers_peaks
         if len(peaks["main_peak"]) % 25 == 2:
             peaks["peak_disk"].append(disk_usage(folder))
 

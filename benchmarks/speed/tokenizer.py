@@ -93,9 +93,5 @@ def main(path: Path, runs: int, perl_script: str = "") -> None:
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    main(
-        Path(arguments[0]) if arguments else OFFICIAL_FILE,
-        int(arguments[1]) if arguments[1:] else 5,
-        *arguments[2:3],
-    )
+    words = sys.argv[1:]
+    main(Path(words[0]) if words else OFFICIAL_FILE, int(words[1]) if words[1:] else 5, *words[2:3])

@@ -26,27 +26,21 @@ def decoding_facts(tokenizer: Any, texts: Iterable[tuple[str, Sequence[int]]]) -
         decoded = tokenizer.decode(
             list(pieces), skip_special_tokens=False, clean_up_tokenization_spaces=False
         )
-        for line, decoded_line in _differing(text, decoded):
-            words, decoded_words = (
-                unicodedata.normalize("NFKC", side).split() for side in (line, decoded_line)
-            )
-            if line.split() == decoded_line.split():
+        for line, copy in _differing(text, decoded):
+            words, copied = (unicodedata.normalize("NFKC", side).split() for side in (line, copy))
+            if line.split() == copy.split():
                 kind = max(kind, "spaces")  # by name
-            elif words == decoded_words:
+            elif words == copied:
                 kind = max(kind, "unicode")
             else:
-                lost += max(1, (Counter("".join(words)) - Counter("".join(decoded_words))).total())
+                lost += max(1, (Counter("".join(words)) - Counter("".join(copied))).total())
     return {CHARACTERS_LOST: lost, NORMALIZES: kind}
 
 
 def _differing(text: str, decoded: str) -> list[tuple[str, str]]:
     """Return the lines that differ; both texts as a whole if their numbers of lines differ."""
-    plain, decoded_text = text.lstrip(), decoded.lstrip()
-    lines, decoded_lines = plain.split("\n"), decoded_text.split("\n")
-    if len(lines) != len(decoded_lines):
-        return [(plain, decoded_text)]
-    return [
-        (line, decoded_line)
-        for line, decoded_line in zip(lines, decoded_lines, strict=True)
-        if line != decoded_line
-    ]
+    plain, copied = text.lstrip(), decoded.lstrip()
+    lines, copies = plain.split("\n"), copied.split("\n")
+    if len(lines) != len(copies):
+        return [(plain, copied)]
+    return [(line, copy) for line, copy in zip(lines, copies, strict=True) if line != copy]

@@ -89,9 +89,7 @@ class WordPieces:
         alone = self._encode([self._words[word] for word in sample])
         head = self._encode([self._words[self._plain]])[0]
         whole = self._encode([f"{self._words[self._plain]} {self._words[word]}" for word in sample])
-        unchanged = sum(
-            pieces == head + pieces_alone for pieces, pieces_alone in zip(whole, alone, strict=True)
-        )
+        unchanged = sum(pieces == head + single for pieces, single in zip(whole, alone, strict=True))
         return "" if sample and unchanged > len(sample) / 2 else " "
 
     def _cut_alone(self) -> list[list[int]]:
@@ -161,13 +159,11 @@ class TextPieces:
         return self._last[2]
 
     def _cut(self, text: str, *, marks: bool) -> Cut:
-        has_offsets = bool(self._tokenizer.is_fast)
-        answer = self._tokenizer(
-            text, add_special_tokens=marks, return_offsets_mapping=has_offsets, verbose=False
-        )
-        pieces = tuple(answer["input_ids"])
-        if has_offsets:
-            return Cut(pieces, _byte_ends(text, [end for _, end in answer["offset_mapping"]]))
+        offsets = bool(self._tokenizer.is_fast)
+        cut = self._tokenizer(text, add_special_tokens=marks, return_offsets_mapping=offsets, verbose=False)
+        pieces = tuple(cut["input_ids"])
+        if offsets:
+            return Cut(pieces, _byte_ends(text, [end for _, end in cut["offset_mapping"]]))
         size = len(text.encode())  # without offsets, all pieces get the same share
         return Cut(pieces, tuple(size * number // len(pieces) for number in range(1, len(pieces) + 1)))
 
@@ -292,11 +288,9 @@ class PieceModel(ABC):
 
     def __call__(self, tokens: Tensor, state: PieceState) -> tuple[Tensor, PieceState]:
         """Score words (batch, time), in float64; see `LanguageModel`."""
-        windows, last_pieces, counts, lengths = list[Window](), list[list[int]](), list[int](), list[int]()
-        with_previous = torch.cat([state.word_B[:, None].cpu(), tokens.cpu()], dim=1)  # with the word before
-        words, before = (
-            columns.flatten().tolist() for columns in (with_previous[:, 1:], with_previous[:, :-1])
-        )
+        windows, tails, counts, lengths = list[Window](), list[list[int]](), list[int](), list[int]()
+        read = torch.cat([state.word_B[:, None].cpu(), tokens.cpu()], dim=1)  # and the word before
+        words, before = (columns.flatten().tolist() for columns in (read[:, 1:], read[:, :-1]))
         pieces_of = self.words.of_pairs(list(zip(words, before, strict=True)))
         time = tokens.shape[1]
         states = zip(state.pieces_BW.tolist(), state.count_B.tolist(), strict=True)
@@ -306,16 +300,13 @@ class PieceModel(ABC):
             lengths += [len(part) for part in parts]
             history = [*past, *new_pieces]
             windows += self._windows_of(history, count, len(new_pieces))
-            last_pieces.append(history[len(history) - self.window :])
+            tails.append(history[len(history) - self.window :])
             counts.append(count + len(new_pieces))
         scores = torch.cat([torch.empty(0, dtype=torch.float64), *self.target_log_probs(windows)])
-        word_of_piece = torch.arange(len(lengths)).repeat_interleave(torch.tensor(lengths, dtype=torch.int64))
-        summed = torch.zeros(len(lengths), dtype=torch.float64).index_add_(0, word_of_piece, scores)
-        after = PieceState(
-            torch.tensor(last_pieces).reshape(state.pieces_BW.shape),
-            torch.tensor(counts),
-            with_previous[:, -1],
-        )
+        word_of = torch.arange(len(lengths)).repeat_interleave(torch.tensor(lengths, dtype=torch.int64))
+        summed = torch.zeros(len(lengths), dtype=torch.float64).index_add_(0, word_of, scores)
+        last_pieces = torch.tensor(tails).reshape(state.pieces_BW.shape)
+        after = PieceState(last_pieces, torch.tensor(counts), read[:, -1])
         return summed.reshape(tokens.shape).to(tokens.device), after
 
     @cached_property
@@ -340,9 +331,8 @@ class PieceModel(ABC):
             block_end = (first // self.stride + 1) * self.stride
             end = min(block_end, count + new_count)
             begin = max(0, block_end - self.window)
-            yield Window(
-                history[offset + begin : offset + end], history[offset + first + 1 : offset + end + 1]
-            )
+            inputs = history[offset + begin : offset + end]
+            yield Window(inputs, history[offset + first + 1 : offset + end + 1])
             first = end
 
 

@@ -162,14 +162,12 @@ def _pair_lines(ranking: lb.Ranking) -> list[tuple[str, ...]]:
         ("pair", "difference", f"{100 * ranking.level:.4g}% interval", "p", "adjusted", "")
     ]
     for pair in ranking.pairs:
-        difference, interval = pair.difference, "none"
-        if difference.interval is not None:
-            interval = f"{difference.interval[0]:+.4f} to {difference.interval[1]:+.4f}"
+        compared, interval = pair.difference, "none"
+        if compared.interval is not None:
+            interval = f"{compared.interval[0]:+.4f} to {compared.interval[1]:+.4f}"
         ps = ("-" if p is None else f"{p:.2g}" for p in (pair.p, pair.p_adjusted))
-        verdict = "" if pair.is_significant else "not significant"
-        lines.append(
-            (f"{pair.first}, {pair.second}", f"{difference.difference:+.4f}", interval, *ps, verdict)
-        )
+        mark = "" if pair.is_significant else "not significant"
+        lines.append((f"{pair.first}, {pair.second}", f"{compared.difference:+.4f}", interval, *ps, mark))
     return lines
 
 

@@ -187,6 +187,7 @@ class Checks:
         """Check all invariants on the beginning of a text, (time,)."""
         findings, text = Findings(), stream[:BEGINNING_TOKENS].to(self.device)
         size = len(self.loaded.vocabulary)
+        frequent = torch.arange(min(size, FREQUENT_WORDS)).to(self.device)
         for number, (name, invariant) in enumerate(INVARIANTS.items()):
             self.progress("check", number, len(INVARIANTS), name)
             trial = Trial(
@@ -198,9 +199,7 @@ class Checks:
                 sizes=(1, 7, 64),
                 times=sorted({1, 2, len(text) // 2, len(text) - 1}),
                 prefixes=(0, PREFIX_TOKENS),
-                words=torch.arange(min(size, FREQUENT_WORDS)).to(self.device)
-                if self.loaded.open_vocabulary
-                else None,
+                words=frequent if self.loaded.open_vocabulary else None,
                 texts=torch.split(text, 50),
             )
             with evaluating(self.loaded.model), torch.no_grad():
@@ -251,9 +250,8 @@ class Checks:
                 is_open=loaded.open_vocabulary,
             )
             expected = -scores[place.stream][begin : begin + PLACE_TOKENS].to(self.device)
-            score_again = partial(
-                _scores_as_in_run, trial, expected, f"when they are scored again after {read:,} tokens"
-            )
+            when = f"when they are scored again after {read:,} tokens"
+            score_again = partial(_scores_as_in_run, trial, expected, when)
             article = f" of article {place.stream + 1}" if len(watched.streams) > 1 else ""
             invariants = TEXT_INVARIANTS if place.is_random else ("sum",)
             self._check(findings, trial, score_again, f", at token {place.token + 1:,}{article}", invariants)
@@ -400,9 +398,5 @@ def raise_if_broken(findings: Mapping[str, str], hint: str = "", *, listed: bool
         causes = "".join(CAUSES.get(invariant, "") for invariant in broken) + (f". {hint}" if hint else "")
         traces = "".join(f"\n{trace}" for trace in getattr(findings, "traces", ()))
         violated = f"the model violates {len(broken)} of {len(findings)} invariants"
-        listing = (
-            ""
-            if listed
-            else "".join(f"; {invariant}: {violation}" for invariant, violation in broken.items())
-        )
-        raise HarnessError(f"{violated}{listing}{causes}{traces}")
+        listing = "".join(f"; {name}: {violation}" for name, violation in broken.items())
+        raise HarnessError(f"{violated}{'' if listed else listing}{causes}{traces}")

@@ -208,8 +208,8 @@ def _scored(
         rows = zip(articles, result.articles, words, strict=True)
         scored.append(
             [
-                ScoredArticle(title=article.title, sums=sums, words=article_words)
-                for article, sums, article_words in rows
+                ScoredArticle(title=article.title, sums=sums, words=row_words)
+                for article, sums, row_words in rows
             ]
         )
     return scored

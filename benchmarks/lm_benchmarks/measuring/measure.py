@@ -231,10 +231,7 @@ def _error_text(error: Exception) -> str:
     return "".join(traceback.format_exception(error)).rstrip()
 
 
-METRIC: Final = {
-    PAPER: "perplexity",
-    LM_EVAL: "lm-eval-word-perplexity",
-}  # of other conventions: their number
+METRIC: Final = {PAPER: "perplexity", LM_EVAL: "lm-eval-word-perplexity"}  # others have a number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

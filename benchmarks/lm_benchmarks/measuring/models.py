@@ -348,13 +348,11 @@ def _command(line: str, inputs: Inputs) -> LoadedModel:
 
 
 def _piece_model(
-    make: Callable[..., PieceModel], option_names: Sequence[str], source: str, inputs: Inputs
+    make: Callable[..., PieceModel], names: Sequence[str], source: str, inputs: Inputs
 ) -> LoadedModel:
     """Open a subword model, with its windows and the named options."""
     options = {**inputs.options, "device": inputs.device, "window": inputs.window, "stride": inputs.stride}
-    model = make(
-        source, inputs.vocabulary, **{name: options[name] for name in ("window", "stride", *option_names)}
-    )
+    model = make(source, inputs.vocabulary, **{name: options[name] for name in ("window", "stride", *names)})
     name = model.served if isinstance(model, Endpoint) else Path(source).name
     return of_piece_model(name, model, inputs.vocabulary)
 

@@ -154,12 +154,10 @@ def power_of(
     """
     spread = math.hypot(spread, hardness * difference)
     weights = counts / counts.sum()
-    standard_error_per_spread = float((weights**2).sum()) ** 0.5
+    standard_error = float((weights**2).sum()) ** 0.5
     degrees = degrees_of_freedom(counts)
-    critical = (
-        stdtrit(degrees, (1 + level) / 2) * expected_variance(counts) ** 0.5 / standard_error_per_spread
-    )
-    return float(1 - nctdtr(degrees, difference / (spread * standard_error_per_spread), critical))
+    critical = stdtrit(degrees, (1 + level) / 2) * expected_variance(counts) ** 0.5 / standard_error
+    return float(1 - nctdtr(degrees, difference / (spread * standard_error), critical))
 
 
 def detectable(

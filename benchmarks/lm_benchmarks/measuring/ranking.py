@@ -146,9 +146,7 @@ def _alike(
         left_out.append((result, "; ".join(why_unlike(largest[0], result, allow))))
     compared = {identity_of(result) for result in largest}  # by another of their results
     last = {identity_of(result): (result.model, reason) for result, reason in left_out}
-    return largest, [
-        name_and_reason for identity, name_and_reason in last.items() if identity not in compared
-    ]
+    return largest, [entry for identity, entry in last.items() if identity not in compared]
 
 
 def rank(

@@ -138,9 +138,8 @@ def score_beginning(loaded: LoadedModel, inputs: Inputs, protocol: Protocol) -> 
     """Score the beginning of a split, which any loaded model can score."""
     with autocast(inputs.device, protocol.precision), user_code(loaded.user_source), evaluating(loaded.model):
         text = next(read_texts(inputs.dataset, protocol.split, loaded.vocabulary))
-        ((_, nats),) = token_nats(
-            loaded.model, [Text(text.tokens[:BEGINNING_TOKENS], 0)], device=inputs.device
-        )
+        beginning = Text(text.tokens[:BEGINNING_TOKENS], 0)
+        ((_, nats),) = token_nats(loaded.model, [beginning], device=inputs.device)
     return -nats
 
 

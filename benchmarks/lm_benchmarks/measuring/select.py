@@ -35,14 +35,12 @@ def find_runs(results: Sequence[Result], name: str, split: str, path: Path, data
     """
     candidates = on_split(results, split, data)
     named = list(zip(candidates, (result.model for result in with_distinct_names(candidates)), strict=True))
-    wanted_names = name, portable(name)
-    chosen = [
-        (result, distinct) for result, distinct in named if {*wanted_names} & {distinct, *names_of(result)}
-    ]
+    wordings = name, portable(name)
+    chosen = [(result, distinct) for result, distinct in named if {*wordings} & {distinct, *names_of(result)}]
     chosen = chosen or [
         (result, distinct)
         for result, distinct in named
-        if any(text.startswith(wanted_names) for text in (distinct, *names_of(result)))
+        if any(text.startswith(wordings) for text in (distinct, *names_of(result)))
     ]
     if not chosen:
         models = ", ".join(sorted({distinct for _, distinct in named})) or "none"
@@ -102,9 +100,7 @@ def with_distinct_names(results: Iterable[Result]) -> list[Result]:
 def last_of_models(results: Iterable[Result], *, fields: Iterable[str] = ()) -> list[Result]:
     """Return the last result of each model and seed; with `fields`, of each combination of their values."""
     names = list(fields)
-    return list(
-        {(identity_of(result), *map(result.signature.get, names)): result for result in results}.values()
-    )
+    return list({(identity_of(run), *map(run.signature.get, names)): run for run in results}.values())
 
 
 def runs_of_models(results: Iterable[Result]) -> list[list[Result]]:
@@ -147,13 +143,9 @@ def _differ_by_seed(runs: Collection[Result]) -> bool:
 def _trained_alike(first: Trained, second: Trained) -> bool:
     """Return True if two trainings differ only in their seeds, as far as both records say."""
     pairs = ((first.model, second.model), (first.training, second.training))
-    shared = (
-        (first_config[key], second_config[key])
-        for first_config, second_config in pairs
-        for key in first_config.keys() & second_config.keys() - {"seed"}
-    )
-    is_same_input = first.train_sha256 == second.train_sha256 and first.processes == second.processes
-    return is_same_input and all(first_config == second_config for first_config, second_config in shared)
+    values = ((old[key], new[key]) for old, new in pairs for key in old.keys() & new.keys() - {"seed"})
+    is_same = first.train_sha256 == second.train_sha256 and first.processes == second.processes
+    return is_same and all(old == new for old, new in values)
 
 
 def _seed(result: Result) -> int:

@@ -116,18 +116,16 @@ def _table(
 ) -> Table:
     data, kind = key[0], dict(zip(SHARED_FIELDS, key[1:], strict=True))
     is_paper = all(is_as_papers(result) for results in models.values() for result in results.values())
-    published_rows = {row.model: row for row in published if row.data == data and is_paper}
+    papers = {row.model: row for row in published if row.data == data and is_paper}
     metric = MAIN_METRICS.get(kind["convention"], PIECES_METRIC)
     rows = []
     for results in models.values():
         first = next(iter(results.values()))
         is_same = first.follows_presets and is_trained_on(first, TRAIN.get(data, "?"))
         paper_name = published_name(first.recipe, data) if is_same else ""
-        rows.append(ReportRow(model=first.model, results=results, paper=published_rows.get(paper_name)))
+        rows.append(ReportRow(model=first.model, results=results, paper=papers.get(paper_name)))
     papers_of_rows = [row.paper for row in rows]
-    rows += [
-        ReportRow(model=row.model, paper=row) for row in published_rows.values() if row not in papers_of_rows
-    ]
+    rows += [ReportRow(model=row.model, paper=row) for row in papers.values() if row not in papers_of_rows]
     splits_of_rows = {split for row in rows for split in (*row.results, *row.published)}
     splits = tuple(sorted(splits_of_rows, key=lambda split: (*SPLITS, split).index(split)))
     last = splits[-1]
@@ -198,14 +196,14 @@ class Grouping:
         return {
             name: [
                 Bar(
-                    _nats(groups[label]) - _nats(best[label]),
-                    two_errors(groups[label].parts, best[label].parts),
+                    _nats(model[label]) - _nats(best[label]),
+                    two_errors(model[label].parts, best[label].parts),
                 )
-                if label in groups and label in best
+                if label in model and label in best
                 else None
                 for label in self.drawn
             ]
-            for name, groups in zip(list(self.models)[1:], other_models, strict=True)
+            for name, model in zip(list(self.models)[1:], other_models, strict=True)
         }
 
     @property
@@ -219,15 +217,12 @@ class Grouping:
         about, best = GROUPINGS[self.by], next(iter(self.models))
         bars = [bar for row in self.differences.values() for bar in row if bar]
         errors = any(bar.error is not None for bar in bars)
+        small = f" Groups of fewer than {MIN_DRAWN_TOKENS:,} tokens are not drawn."
         return (
             f"{about[0].upper()}{about[1:]}. The numbers are nats per token; lower is better."
             + (f" The chart shows nats per token above {best}, the best model." if bars else "")
             + (" Error bars: two standard errors, paired over parts of the text." if errors else "")
-            + (
-                f" Groups of fewer than {MIN_DRAWN_TOKENS:,} tokens are not drawn."
-                if any(self.too_few)
-                else ""
-            )
+            + (small if any(self.too_few) else "")
         )
 
     @property
@@ -294,17 +289,11 @@ def two_errors(first: Parts, second: Parts) -> float | None:
     >>> round(two_errors(((10, 30.0),) * 5, ((10, 10.0), (10, 20.0)) * 2 + ((10, 15.0),)), 3)
     0.447
     """
-    (tokens, a), (second_tokens, b) = (
-        np.array(parts, dtype=float).reshape(-1, 2).T for parts in (first, second)
-    )
-    if (
-        not np.array_equal(tokens, second_tokens)
-        or (parts_with_tokens := np.count_nonzero(tokens)) < MIN_PARTS
-    ):
+    (tokens, a), (b_tokens, b) = (np.array(side, dtype=float).reshape(-1, 2).T for side in (first, second))
+    count = np.count_nonzero(tokens)
+    if not np.array_equal(tokens, b_tokens) or count < MIN_PARTS:
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         spread = (a - b) - (a - b).sum() / tokens.sum() * tokens
-        two_errors_ = (
-            2 * math.sqrt((spread @ spread) * parts_with_tokens / (parts_with_tokens - 1)) / tokens.sum()
-        )
-    return float(two_errors_) if math.isfinite(two_errors_) else None
+        error = math.sqrt((spread @ spread) * count / (count - 1)) / tokens.sum()
+    return float(2 * error) if math.isfinite(error) else None

@@ -36,15 +36,11 @@ LATEX: Final = {
     "–": "--",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
-TEXT_COLUMNS: Final = "words"  # attribute of a frame: the headings of columns that are aligned to the left
-HOVER_TEXTS: Final = (
-    "titles"  # attribute of a frame: what pages show on hover, by place: values that are rounded
-)
-MANY_COLUMNS, LONG_NAME = (
-    6,
-    24,
-)  # columns of a LaTeX table, and characters of a name, that a page has no room for
-BEST_PLACES: Final = "best"  # attribute of a frame: the places, row and column, of values that are bold
+# Attributes of a frame: headings of columns that are aligned to the left; what pages show on hover, by place
+# (row and column), because cells are rounded; and places of bold values.
+TEXT_COLUMNS, HOVER_TEXTS, BEST_PLACES = "words", "titles", "best"
+# Columns of a LaTeX table, and characters of a name, for which a page has no room.
+MANY_COLUMNS, LONG_NAME = 6, 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +93,7 @@ def exact(columns: Iterable[Column], rows: Iterable[object]) -> pd.DataFrame:
 def csv_table(*frames: pd.DataFrame) -> str:
     """Write frames below each other as CSV, with the columns of all of them."""
     return csv_text(
-        {str(key): value for key, value in row.items()} for frame in frames for row in records(frame)
+        {str(key): value for key, value in row.items()} for table in frames for row in records(table)
     )
 
 
@@ -187,10 +183,8 @@ def render(template: str, **values: object) -> str:
 
 
 def _window(measurement: ByConvention) -> str:
-    convention, window = (
-        measurement.convention,
-        "" if measurement.result is None else measurement.result.signature.get("windows", ""),
-    )
+    convention, result = measurement.convention, measurement.result
+    window = "" if result is None else result.signature.get("windows", "")
     differs = window and convention.window is not None and window != str(convention.window)
     return f"{window} (the rule: {convention.window})" if differs else window
 

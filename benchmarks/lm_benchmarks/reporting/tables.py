@@ -20,9 +20,7 @@ from wikitext_builder.dataset.vocabulary import UNK
 SHARED_FIELDS: Final = ("convention", "text", "context", "vocabulary")  # of signatures, within a table
 MAIN_METRICS: Final = {CONVENTIONS[PAPER]: "perplexity", CONVENTIONS["lm-eval"]: "lm-eval-word-perplexity"}
 WINDOW_CONVENTIONS: Final = {
-    convention.signature: convention
-    for convention in REGISTRY.values()
-    if convention.signature not in MAIN_METRICS
+    tool.signature: tool for tool in REGISTRY.values() if tool.signature not in MAIN_METRICS
 }
 BYTES_METRICS: Final = {CONVENTIONS[PAPER]: "bits-per-byte", CONVENTIONS["lm-eval"]: "lm-eval-bits-per-byte"}
 RANKS_NOTE: Final = "Rank: an interval; all pairs of models are compared at once (Holm, 95 %)."
@@ -137,9 +135,7 @@ class Table:
     @property
     def keys(self) -> dict[str, ShownColumn]:
         """The columns that CSV can have, by name."""
-        return {
-            column.key.format(**self.names): (column, self.splits[-1]) for column in COLUMNS if column.key
-        }
+        return {entry.key.format(**self.names): (entry, self.splits[-1]) for entry in COLUMNS if entry.key}
 
     def rank(self, shown_column: ShownColumn, row: ReportRow) -> object:
         """Return what a column sorts a row by; None: nothing."""
@@ -156,18 +152,13 @@ class Table:
         ]
         frame = framed(cells, {head: column.words for head, (column, _) in heads.items()})
         frame.attrs[HOVER_TEXTS] = {}
-        for column_index, shown_column in enumerate(heads.values()):
-            ranks = {
-                (row_index, column_index): self.rank(shown_column, row)
-                for row_index, row in enumerate(self.rows)
-            }
-            frame.attrs[HOVER_TEXTS] |= {
-                place: str(rank) for place, rank in ranks.items() if isinstance(rank, float)
-            }
+        for index, shown_column in enumerate(heads.values()):
+            ranks = {(line, index): self.rank(shown_column, row) for line, row in enumerate(self.rows)}
+            exact_values = {place: str(rank) for place, rank in ranks.items() if isinstance(rank, float)}
+            frame.attrs[HOVER_TEXTS] |= exact_values
             if shown_column[0].best(self):
-                mark_best(
-                    frame, {place: rank for place, rank in ranks.items() if not self.rows[place[0]].is_unfit}
-                )
+                fit = {place: rank for place, rank in ranks.items() if not self.rows[place[0]].is_unfit}
+                mark_best(frame, fit)
         return frame
 
     @property
@@ -295,16 +286,11 @@ def gpu_hours(result: Result) -> float | None:
 
 
 def _training_hours(result: Result, unit: str) -> float | None:
-    units = [(training, unit_hours(training)) for training in result.trained]
-    if any(cost is None or training.seconds is None for training, cost in units):
+    units = [(run, unit_hours(run)) for run in result.trained]
+    if any(cost is None or run.seconds is None for run, cost in units):
         return None
     return (
-        sum(
-            training.seconds * cost[1]
-            for training, cost in units
-            if training.seconds and cost and cost[0] == unit
-        )
-        or None
+        sum(run.seconds * cost[1] for run, cost in units if run.seconds and cost and cost[0] == unit) or None
     )
 
 
