@@ -42,7 +42,7 @@ class Article:
     timestamp: str
     lines: tuple[str, ...]
     left_out: tuple[str, ...] = ()  # wikitext of each template call whose text is unknown
-    cuts: tuple[str, ...] = ()  # what was removed with each of these calls: `extraction.markers.WENT`
+    cuts: tuple[str, ...] = ()  # what was removed with each of these calls: `extraction.markers.CUT_KINDS`
     lost: tuple[int, ...] = ()  # words removed with each of these calls: `extraction.markers.lost_words`
     reasons: tuple[str, ...] = ()  # why each call could not be expanded; empty if there were no templates
     expanded: int = 0  # number of calls whose text came from templates

@@ -22,10 +22,11 @@ import regex
 
 from extraction_eval.compare import anchors
 from wikitext_builder.article import Page
-from wikitext_builder.extraction.blocks import is_removed_by
+from wikitext_builder.extraction.blocks import name_matcher
 from wikitext_builder.extraction.macros import template_name
-from wikitext_builder.extraction.markup import BLOCKS, INLINE
-from wikitext_builder.extraction.trim import OPAQUE_TAGS, REMOVED_TAGS, ClosingTags
+from wikitext_builder.extraction.markup import BLOCK_TAGS, INLINE_TAGS
+from wikitext_builder.extraction.trim import OPAQUE_TAGS, REMOVED_TAGS
+from wikitext_builder.wiki.classify import ClosingTags
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
 
 LONG_RUN_WORDS = 8  # lost words in a row that count as a long run
@@ -182,7 +183,7 @@ def words(text: str) -> list[str]:
 
 def _sections(text: str, names: Language) -> Iterator[str]:
     """Yield the text and the headings of the sections that are not removed."""
-    is_removed = is_removed_by(names.removed_sections)
+    is_removed = name_matcher(names.removed_sections)
     position, is_kept = 0, True
     for heading in HEADING.finditer(text):
         if is_kept:
@@ -270,8 +271,8 @@ class _Reader:
                 is_box = name == "table" or BOX.search(start)
                 before.append(HOLE if is_box else "".join(self.pieces))
                 self.pieces = before
-        edge = "\n" if name in BLOCKS or name == "br" else ""
-        self.pieces.append(edge if edge or name in INLINE else HOLE)
+        edge = "\n" if name in BLOCK_TAGS or name == "br" else ""
+        self.pieces.append(edge if edge or name in INLINE_TAGS else HOLE)
         return token.end()
 
 

@@ -21,7 +21,7 @@ from wikitext_builder.errors import BuilderError, RejectedError
 from wikitext_builder.extraction.expander import Templates
 from wikitext_builder.extraction.macros import template_name
 from wikitext_builder.extraction.macros.parser_functions import call_name
-from wikitext_builder.extraction.markup import BLOCKS, INLINE
+from wikitext_builder.extraction.markup import BLOCK_TAGS, INLINE_TAGS
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.fetching.expansions import TEMPLATE_NAMESPACE, parse_page
@@ -51,7 +51,7 @@ RESIDUE = {
     "px": re.compile(r"\b\d+px\b"),
     "entity": re.compile(r"&(?:#\d+|#x[\da-fA-F]+|[A-Za-z]\w{1,30});"),
     "tag": re.compile(
-        rf"</?(?:{'|'.join(sorted(BLOCKS | INLINE | {'br'}))})(?: [^<>]{{0,200}})?/?>", re.IGNORECASE
+        rf"</?(?:{'|'.join(sorted(BLOCK_TAGS | INLINE_TAGS | {'br'}))})(?: [^<>]{{0,200}})?/?>", re.IGNORECASE
     ),
     "list marker": re.compile(r"^[*#:;]"),
     "File:": re.compile(r"\b(?:File|Image):(?=\S)"),

@@ -108,7 +108,7 @@ STARBOX = (
     [
         # A table that a template opened once took all up to the next heading.
         ("|-\n| a || b\n\nText after it.", "remove_tables", lambda text: text.partition("|-")[0]),
-        (STARBOX, "resolve", lambda text, **_: text.partition("{{Starbox")[0]),
+        (STARBOX, "resolve", lambda text, *_: text.partition("{{Starbox")[0]),
         # A section was once removed whole.
         ("a\n== Notes ==\nb\n=== The notes ===\nLong text.", "cut_lists", lambda text, _: text[:1]),
         # Tags that are never closed once hid what follows.

@@ -1,7 +1,7 @@
 """Splits wikitext without templates, links, tables and tags into headings and paragraphs; removes sections.
 
 Sections that mainly hold lists are removed by their exact names, or combinations of these: "Notes and
-references", "References, notes & sources". No heading of the 720 articles of WikiText-2 is such a name.
+references", "References, notes & sources". No heading in the 720 articles of WikiText-2 is such a name.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from wikitext_builder.wiki.languages import LANGUAGES
 
 HEADING = re.compile(r"(={1,6})(.+?)(={1,6})[ \t\x02]*")
 LIST_MARKS = re.compile(r"[*#:;]+[ \t]*")
-OWN_LINE = ("*", "#", ":", ";", " ", "----")
-NO_TEXT = f" \t{GONE}{BLOCK}{BOX}"
-FIRST_OF_OWN_LINE = frozenset("=*#:; -")
-TERM = re.compile(r" ?: | :")
-_SWITCHES = sorted({switch for one in LANGUAGES.values() for switch in one.switches}, key=len, reverse=True)
+OWN_LINE_STARTS = ("*", "#", ":", ";", " ", "----")
+OWN_LINE_CHARACTERS = frozenset("=*#:; -")  # the first characters of these and of headings: a quick check
+SPACES_AND_MARKS = f" \t{GONE}{BLOCK}{BOX}"
+TERM_COLON = re.compile(r" ?: | :")
+_SWITCHES = sorted({name for wiki in LANGUAGES.values() for name in wiki.switches}, key=len, reverse=True)
 MAGIC_WORDS = re.compile(
     r"(?i:__(?:NO|FORCE)?TOC__|__NO(?:GALLERY|EDITSECTION|TITLECONVERT|TC|CONTENTCONVERT|CC)__)|"
     r"__(?:NOINDEX|NOGLOBAL|NEWSECTIONLINK|NONEWSECTIONLINK|INDEX|STATICREDIRECT|HIDDENCAT|DISAMBIG|"
@@ -30,7 +30,7 @@ MAGIC_WORDS = re.compile(
     rf"[_＿]{{2}}(?:{'|'.join(map(re.escape, _SWITCHES))})[_＿]{{2}}"
 )
 QUOTES = re.compile(r"('{2,})")
-ORDINARY_QUOTES = frozenset([2, 3, 5])  # lengths of runs that contain no apostrophe of the text
+MARKUP_WIDTHS = frozenset([2, 3, 5])  # of runs of apostrophes without one that is text
 
 
 class Block(NamedTuple):
@@ -38,16 +38,16 @@ class Block(NamedTuple):
 
     text: str
     level: int = 0
-    listed: bool = False  # it is an item of a list
-    # Of HTML only. A list of references or a citation that is left out is a source without text.
+    listed: bool = False  # an item of a list
+    # Only in HTML; a list of references or a citation that is left out is a source without text.
     source: bool = False  # it has a citation, or a link out of the wiki
-    linked: bool = False  # it is a link to another page and nothing else
+    linked: bool = False  # only links to other pages
 
 
 def split_blocks(text: str, switches: tuple[str, ...] = ()) -> list[Block]:
     r"""Return the headings and paragraphs of a text, in order.
 
-    `switches` are words between double underscores that the wiki itself names, beside those that we know.
+    `switches` are words between double underscores that the wiki has in addition to those of MAGIC_WORDS.
 
     >>> [(block.level, block.text) for block in split_blocks("a\nb\n\n== ''C'' ==\n* d\n;e: f")]
     [(0, 'a b'), (2, 'C'), (0, 'd'), (0, 'e'), (0, 'f')]
@@ -66,17 +66,17 @@ def _switch(words: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _set_apart(lines: list[str]) -> Iterator[str]:
-    """Return the lines, with blank ones around those that contain a block, and at its place.
+    """Yield the lines, with blank ones around those that contain a block, and in place of the block.
 
-    As in MediaWiki's `BlockLevelPass`: a line with a `<div>`, `<figure>` or `<table>` in it closes the
+    As in MediaWiki's `BlockLevelPass`, a line that contains a `<div>`, `<figure>` or `<table>` closes the
     paragraph before it, and the line after it begins a new one. Items and headings stay on one line.
     """
     for line in lines:
         if BLOCK not in line and BOX not in line:
             yield line
-        elif not line.strip(NO_TEXT):
+        elif not line.strip(SPACES_AND_MARKS):
             yield from ("", GONE, "") if GONE in line else ("",)  # a list of references counts
-        elif BLOCK in line and (line[0] not in FIRST_OF_OWN_LINE or _joins_neighbours(line)):
+        elif BLOCK in line and _joins_neighbours(line):
             for piece in remove_quotes(line).replace(BOX, GONE).split(BLOCK):
                 yield from ("", piece)
             yield ""
@@ -85,51 +85,54 @@ def _set_apart(lines: list[str]) -> Iterator[str]:
 
 
 def _paragraphs(lines: Iterable[str]) -> Iterator[Block]:
-    """Neighbouring lines of text are one paragraph; each list item and each indented line is one."""
-    pending: list[str] = []
+    """Yield a block per paragraph, which joins neighbouring lines, and per line that stands alone."""
+    paragraph: list[str] = []
     for line in lines:
-        blank = not line or line.isspace()
-        if not blank and (line[0] not in FIRST_OF_OWN_LINE or _joins_neighbours(line)):
-            pending.append(remove_quotes(line))
+        is_blank = not line or line.isspace()
+        if not is_blank and _joins_neighbours(line):
+            paragraph.append(remove_quotes(line))
             continue
-        if pending:
-            yield from _broken(" ".join(pending))
-            pending = []
-        if not blank:
+        if paragraph:
+            yield from split_lines(" ".join(paragraph))
+            paragraph = []
+        if not is_blank:
             yield from _own_line_blocks(line)
-    yield from _broken(" ".join(pending))
+    yield from split_lines(" ".join(paragraph))
 
 
 def _joins_neighbours(line: str) -> bool:
-    if line.startswith("="):
+    if line[0] not in OWN_LINE_CHARACTERS:
+        return True
+    if line[0] == "=":
         return HEADING.fullmatch(line) is None
-    return not line.startswith(OWN_LINE)
+    return not line.startswith(OWN_LINE_STARTS)
 
 
-def _broken(line: str, *, listed: bool = False) -> Iterator[Block]:
-    for piece in line.split(BREAK):
-        if text := piece.strip().lstrip(": "):  # verses indented inside <poem>
-            yield Block(text=text, listed=listed)
+def split_lines(
+    text: str, *, listed: bool = False, source: bool = False, linked: bool = False
+) -> Iterator[Block]:
+    """Yield a block per line of a paragraph, without its indentation, as of verses inside <poem>."""
+    for piece in text.split(BREAK):
+        if line := piece.strip().lstrip(": "):
+            yield Block(text=line, listed=listed, source=source, linked=linked)
 
 
 def _own_line_blocks(line: str) -> Iterator[Block]:
-    """Return the blocks of a line that stands alone: a heading, a list item, an indented line."""
+    """Yield the blocks of a line that stands alone: a heading, a list item, an indented line."""
     if line.startswith("=") and (match := HEADING.fullmatch(line)):
         yield _heading(match)
     elif match := LIST_MARKS.match(line):
         item = remove_quotes(line[match.end() :])
         listed = match[0][0] in "*#"
-        for term in _term_and_definition(item) if ";" in match[0] else [item]:
-            yield from _broken(term, listed=listed)
-    elif line.startswith(" "):
-        yield from _broken(remove_quotes(line))
-    elif line.startswith("----"):
-        yield from _broken(remove_quotes(line.lstrip("-")))
+        for part in _term_and_definition(item) if ";" in match[0] else [item]:
+            yield from split_lines(part, listed=listed)
+    else:  # an indented line, or what follows a horizontal rule
+        yield from split_lines(remove_quotes(line.lstrip("-")))
 
 
 def _term_and_definition(item: str) -> list[str]:
     """Return the two parts of `; term: definition`; a term alone loses its colon."""
-    parts = TERM.split(item, maxsplit=1)
+    parts = TERM_COLON.split(item, maxsplit=1)
     return parts if len(parts) > 1 else [item.rstrip(": ")]
 
 
@@ -144,7 +147,7 @@ def _heading(match: re.Match[str]) -> Block:
 
 
 def remove_quotes(line: str) -> str:
-    """Return the line without its marks of italics and bold.
+    """Return the line without the apostrophes that mark italics and bold.
 
     Two apostrophes are italics, three are bold, five are both; a fourth one, and those over five, are text.
     If bold and italics are both unbalanced, one run of three is an apostrophe and italics (`L'''étoile''`).
@@ -154,12 +157,12 @@ def remove_quotes(line: str) -> str:
     """
     if "''" not in line:
         return line.replace(SEAM, "") if SEAM in line else line
-    between = QUOTES.split(line)
-    widths = [len(run) for run in between[1::2]]
+    texts_and_runs = QUOTES.split(line)
+    widths = [len(run) for run in texts_and_runs[1::2]]
     bold = sum(width >= 3 for width in widths)
     italics = sum(width == 2 or width >= 5 for width in widths)
-    if not (bold % 2 and italics % 2) and ORDINARY_QUOTES.issuperset(widths):
-        return "".join(between[::2]).replace(SEAM, "")
+    if not (bold % 2 and italics % 2) and MARKUP_WIDTHS.issuperset(widths):
+        return "".join(texts_and_runs[::2]).replace(SEAM, "")
     runs = list(QUOTES.finditer(line))
     literal = [1 if width == 4 else max(width - 5, 0) for width in widths]
     if bold % 2 and italics % 2:
@@ -174,7 +177,7 @@ def remove_quotes(line: str) -> str:
 
 
 def _apostrophe_before_italics(line: str, runs: list[re.Match[str]]) -> int | None:
-    """Return the run of three with the apostrophe: after a one-letter word, a longer one, or a space."""
+    """Return the index of the run with the apostrophe: after a one-letter word, a longer one, or a space."""
     candidates = [index for index, run in enumerate(runs) if len(run[0]) in {3, 4}]
 
     def rank(index: int) -> int:
@@ -186,102 +189,108 @@ def _apostrophe_before_italics(line: str, runs: list[re.Match[str]]) -> int | No
     return min(candidates, key=rank, default=None)
 
 
-# Between two names of sections; the words of the Wikipedias that `wiki.languages` knows.
-JOINT = re.compile(r"\s*(?:[,;/&、]|\b(?:and|und|et|y|e|en|i|och|и)\b|及|と)\s*")
-HEADINGS = re.compile(r"^=.*=[ \t]*$", re.MULTILINE)
-PAIRS = (("{{", "}}"), ("[[", "]]"), ("{|", "|}"), ("efbegin", "efend"))
-ALONE = re.compile(r"<(?:br|hr|wbr)\b")
+# Between two names in a heading, such as a comma, or "and" in the languages of `wiki.languages`.
+NAME_SEPARATOR = re.compile(r"\s*(?:[,;/&、]|\b(?:and|und|et|y|e|en|i|och|и)\b|及|と)\s*")
+HEADING_LINE = re.compile(r"^=.*=[ \t]*$", re.MULTILINE)
+OPENINGS_AND_CLOSINGS = (("{{", "}}"), ("[[", "]]"), ("{|", "|}"), ("efbegin", "efend"))
+VOID_TAG = re.compile(r"<(?:br|hr|wbr)\b")
 
 
 def select_sections(
-    found: Sequence[Block], *, removed: Sequence[str], mode: str, marked: bool = False
+    blocks: Sequence[Block], *, names: Sequence[str], mode: str, sources_marked: bool = False
 ) -> list[Block]:
     """Return the blocks that stay in the article.
 
-    `official` removes the heading and the own text of a section; its sub-sections stay, and a heading stays
-    if all of its text was tables. `clean` removes the sub-sections and empty headings too. If no names are
-    known, or of `marked` blocks, the content decides, see `list_sections`.
+    `official` removes the heading and own text of a section with one of these names; its subsections stay,
+    and so does a heading whose text was only tables. `clean` also removes subsections and empty headings. If
+    no names are known or the blocks have `sources_marked`, the content decides, see `_list_sections`.
 
-    >>> found = [Block(text="Notes", level=2), Block(text="a")]
-    >>> found += [Block(text="Sources A", level=3), Block(text="b")]
-    >>> [block.text for block in select_sections(found, removed=["Notes"], mode="official")]
+    >>> blocks = [Block(text="Notes", level=2), Block(text="a")]
+    >>> blocks += [Block(text="Sources A", level=3), Block(text="b")]
+    >>> [block.text for block in select_sections(blocks, names=["Notes"], mode="official")]
     ['Sources A', 'b']
-    >>> select_sections(found, removed=["Notes"], mode="clean")
+    >>> select_sections(blocks, names=["Notes"], mode="clean")
     []
     """
-    is_removed = is_removed_by(removed)
-    gone = {place for place, block in enumerate(found) if block.level and is_removed(_name(block))}
-    if marked or not removed:
-        gone = list_sections(found, gone, marked=marked)
-    kept = _without(found, gone, trees=mode != "official")
-    return kept if mode == "official" else _without_empty(kept)
+    is_removed = name_matcher(names)
+    removed = {place for place, block in enumerate(blocks) if block.level and is_removed(_text(block))}
+    if sources_marked or not names:
+        removed = _list_sections(blocks, removed, sources_marked)
+    if mode == "official":
+        return _without_sections(blocks, removed, with_subsections=False)
+    return _without_empty(_without_sections(blocks, removed, with_subsections=True))
 
 
-def cut_lists(text: str, removed: Sequence[str]) -> str:
-    r"""Return the trimmed wikitext without the own text of sections that `select_sections` removes.
+def cut_lists(text: str, names: Sequence[str]) -> str:
+    r"""Return the trimmed wikitext without the own text of sections that `select_sections` removes by name.
 
-    A third of a page is such text, and need not be read. A text that opens what it does not close, or
-    closes what it does not open, stays: the rest of the page may depend on it.
+    Such text is a third of a page, and extraction is faster without it. A text whose markup is not balanced
+    stays, because the rest of the page may depend on it.
 
     >>> cut_lists("a\n== Notes ==\n* b\n== C ==\nd", ["Notes"])
     'a\n== Notes ==\n== C ==\nd'
     """
-    is_removed = is_removed_by(removed)
+    is_removed = name_matcher(names)
     kept, position = [], 0
-    headings = [*HEADINGS.finditer(text)]
+    headings = [*HEADING_LINE.finditer(text)]
     for heading, following in zip(headings, [*headings[1:], None], strict=False):
         start, end = heading.end() + 1, following.start() if following else len(text)
-        if start < end and is_removed(heading[0].strip("= \t")) and _is_closed(text[start:end]):
+        if start < end and is_removed(heading[0].strip("= \t")) and _is_balanced(text[start:end]):
             kept.append(text[position:start])
             position = end
     return "".join([*kept, text[position:]])
 
 
-def _is_closed(text: str) -> bool:
-    tags = text.count("<") == 2 * text.count("</") + len(ALONE.findall(text))
-    return tags and all(text.count(opening) == text.count(closing) for opening, closing in PAIRS)
+def _is_balanced(text: str) -> bool:
+    if text.count("<") != 2 * text.count("</") + len(VOID_TAG.findall(text)):
+        return False
+    return all(text.count(opening) == text.count(closing) for opening, closing in OPENINGS_AND_CLOSINGS)
 
 
-def _name(block: Block) -> str:
+def _text(block: Block) -> str:
+    """Return the text of a block without marks."""
     text = UNKNOWN.sub("", block.text) if UNKNOWN_START in block.text else block.text
     return text.replace(GONE, "").strip()
 
 
-def is_removed_by(names: Sequence[str]) -> Callable[[str], bool]:
-    """Return whether a heading is one of these names, or joins several; the first has its capital.
+def name_matcher(names: Sequence[str]) -> Callable[[str], bool]:
+    """Return a function that is True for a heading that is one of these names, or joins several of them.
 
-    >>> is_removed = is_removed_by(["Notes", "References"])
+    >>> is_removed = name_matcher(["Notes", "References"])
     >>> is_removed("Notes and references"), is_removed("Notes on style")
     (True, False)
     """
     exact, lower = frozenset(names), frozenset(name.lower() for name in names)
 
-    def is_one(name: str) -> bool:
-        if name in exact:
+    def matches(heading: str) -> bool:
+        if heading in exact:
             return True
-        first, *others = JOINT.split(name)
-        return bool(others) and first in exact and all(one.lower() in lower for one in others if one)
+        first, *following = NAME_SEPARATOR.split(heading)
+        return (
+            len(following) > 0 and first in exact and all(name.lower() in lower for name in following if name)
+        )
 
-    return is_one
+    return matches
 
 
-def _without(found: Sequence[Block], gone: Set[int], *, trees: bool) -> list[Block]:
-    """Return the blocks outside of removed sections, which with `trees` include their sub-sections."""
-    kept, inside = [], 0  # the level of the removed section that the block is in
-    for place, block in enumerate(found):
-        if block.level and (not trees or not inside or block.level <= inside):
-            inside = block.level if place in gone else 0
-        if not inside:
+def _without_sections(blocks: Sequence[Block], removed: Set[int], *, with_subsections: bool) -> list[Block]:
+    """Return the blocks outside of the sections whose headings are at the removed places."""
+    kept, removed_level = [], 0  # of the removed section around the block; 0 if there is none
+    for place, block in enumerate(blocks):
+        if block.level and (not with_subsections or not removed_level or block.level <= removed_level):
+            removed_level = block.level if place in removed else 0
+        if not removed_level:
             kept.append(block)
     return kept
 
 
-def _without_empty(found: Sequence[Block]) -> list[Block]:
+def _without_empty(blocks: Sequence[Block]) -> list[Block]:
+    """Return the blocks without headings that have no text below them."""
     kept: list[Block] = []
     shallowest_below = 0  # the level of the next kept heading; 7 if text comes next
-    for block in reversed(found):
+    for block in reversed(blocks):
         if not block.level:
-            shallowest_below = 7 if _name(block) else shallowest_below
+            shallowest_below = 7 if _text(block) else shallowest_below
         elif block.level >= shallowest_below:
             continue
         else:
@@ -290,84 +299,100 @@ def _without_empty(found: Sequence[Block]) -> list[Block]:
     return kept[::-1]
 
 
-# Sections that primarily feature lists, by their content. How often that is right in English, whose names
-# are known: `docs/dataset-card.md`.
-ITEMS: Final = 0.5  # of the words at least are in items of lists, or in sources
-ALIKE: Final = 0.5  # of the items at least are sources or names
-NAME_WORDS, NAME_LETTERS = 12, 100  # of a name at most; Chinese and others have no spaces
-SOURCE_WORDS: Final = 10  # of a source with a year at least
-LINK_WORDS: Final = 20  # at most before the references: longer lists are of works or places
-LABEL: Final = 20  # characters at most over a list of references, such as a word in bold
-LARGEST: Final = 0.5  # of the words of an article: a page that has more in such sections is a list itself
+# Limits for sections that primarily feature lists, by their content. How often they are right in English,
+# whose names of such sections are known: `docs/dataset-card.md`.
+MIN_ITEM_SHARE: Final = 0.5  # of the words: in items of lists, or in sources
+MIN_SOURCE_SHARE: Final = 0.5  # of the items: sources or names
+MAX_NAME_WORDS, MAX_NAME_CHARACTERS = 12, 100  # Chinese and others have no spaces
+MIN_SOURCE_WORDS: Final = 10  # of a source with a year
+MAX_LINK_WORDS: Final = 20  # of links before the references: longer lists are of works or places
+MAX_LABEL_CHARACTERS: Final = 20  # over a list of references, such as a word in bold
+MAX_REMOVED_SHARE: Final = (
+    0.5  # of the words of an article: a page with more in such sections is a list itself
+)
 SOURCE = re.compile(r"ISBN|ISSN|OCLC|\bdoi\b|https?:|\bpp?\. ?\d")
 ADDRESS = re.compile(r"https?://\S+")  # a paragraph with more is text
 EVENT = re.compile(r"\d{1,4}\b.{0,10}?(?:[-–—]|&[nm]dash;)")  # of a chronology, also of births and deaths
-NO_NAME = re.compile(f"[\\d{UNKNOWN_START}{GONE}]")
+NOT_IN_NAMES = re.compile(f"[\\d{UNKNOWN_START}{GONE}]")
 YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
-# What a section is: nothing that is shown, citations that are left out, references, sources alone, links
-# alone, a list that can be of sources or of names, a list of anything else, or running text.
+# The kinds of sections: nothing to see, citations that are left out, references, only sources, only links, a
+# list that can be of sources or of names, a list of anything else, running text.
 EMPTY, CITED, REFERENCES, SOURCES, LINKS, LIST, OTHER_LIST, PROSE = range(8)
 
 
-def list_sections(found: Sequence[Block], named: Set[int] = frozenset(), *, marked: bool = False) -> set[int]:
-    """Return the places of the headings of list sections; those in `named` have names of such.
+def _list_sections(blocks: Sequence[Block], named: Set[int], sources_marked: bool) -> set[int]:
+    """Return the places of the headings of list sections; the headings in `named` have names of such.
 
-    At the end of an article these are its references, each list after them, and before them lists of sources
-    and a short one of links. Elsewhere they have nothing but sources, or such a name and no running text.
-    `marked` blocks say what is a source, as those of HTML do.
+    At the end of an article these are its references, every list after them, and before them lists of sources
+    and a short list of links. Elsewhere they have nothing but sources, or such a name and no running text.
     """
-    starts = [place for place, block in enumerate(found) if block.level]
-    sections = [found[start + 1 : end] for start, end in pairwise([*starts, len(found)])]
-    kinds = [_kind(section, marked) for section in sections]
-    names = {number for number, start in enumerate(starts) if start in named}
-    every = range(len(kinds))
-    tail = 1 + next(
-        (number for number in reversed(every) if kinds[number] > LIST and number not in names), -1
-    )
-    first = next((number for number in every[tail:] if _has_references(sections[number], marked)), len(kinds))
-    gone = {number for number in names if number >= tail or kinds[number] != PROSE}
-    gone |= {number for number in every if marked and kinds[number] in {CITED, REFERENCES}}
-    gone |= {number for number in every[tail:] if number > first or kinds[number] in {REFERENCES, SOURCES}}
-    texts = (number for number in reversed(every[tail:first]) if number not in gone and kinds[number])
-    before = next(texts, first)
-    if before < first < len(kinds) and kinds[before] == LINKS and _words(sections[before]) <= LINK_WORDS:
-        gone.add(before)
-    following = below = 0  # the level of the next heading that stays, and of the next one
-    for number in reversed(every):  # a heading of nothing but such sections
-        level = found[starts[number]].level
-        is_last = following == 0 and not marked  # perhaps references that only a template shows
-        if kinds[number] == EMPTY and following <= level and (below > level or is_last):
-            gone.add(number)
-        following, below = following if number in gone else level, level
-    unnamed = sum(_words(sections[number]) for number in gone - names)
-    return {starts[number] for number in (names if unnamed and unnamed > LARGEST * _words(found) else gone)}
+    starts = [place for place, block in enumerate(blocks) if block.level]
+    sections = [blocks[start + 1 : end] for start, end in pairwise([*starts, len(blocks)])]
+    kinds = [_kind(section, sources_marked) for section in sections]
+    numbers = range(len(sections))
+    names = {number for number in numbers if starts[number] in named}
+    body = (number for number in reversed(numbers) if kinds[number] > LIST and number not in names)
+    tail = numbers[1 + next(body, -1) :]
+    with_references = (number for number in tail if _has_references(sections[number], sources_marked))
+    first = next(with_references, len(kinds))
+    removed = {number for number in names if number in tail or kinds[number] != PROSE}
+    if sources_marked:
+        removed |= {number for number in numbers if kinds[number] in {CITED, REFERENCES}}
+    removed |= {number for number in tail if number > first or kinds[number] in {REFERENCES, SOURCES}}
+    candidates = [number for number in tail if number < first and number not in removed and kinds[number]]
+    if candidates and first < len(kinds) and kinds[candidates[-1]] == LINKS:
+        removed |= {candidates[-1]} if _words(sections[candidates[-1]]) <= MAX_LINK_WORDS else set()
+    removed |= _empty_parents([blocks[start].level for start in starts], kinds, removed, sources_marked)
+    unnamed_words = sum(_words(sections[number]) for number in removed - names)
+    is_list = unnamed_words > MAX_REMOVED_SHARE * _words(blocks)
+    return {starts[number] for number in (names if is_list else removed)}
 
 
-def _kind(section: Sequence[Block], marked: bool) -> int:
-    texts = [block for block in section if _name(block)]
+def _empty_parents(
+    levels: Sequence[int], kinds: Sequence[int], removed: Set[int], sources_marked: bool
+) -> set[int]:
+    """Return the numbers of the sections that only have subsections, all of them removed."""
+    parents = set[int]()
+    next_kept = next_level = 0  # the level of the next heading that stays, and of the next one
+    for number in reversed(range(len(levels))):
+        level = levels[number]
+        # In wikitext, perhaps references that only a template shows.
+        is_last = next_kept == 0 and not sources_marked
+        if kinds[number] == EMPTY and next_kept <= level and (next_level > level or is_last):
+            parents.add(number)
+        next_kept = next_kept if number in removed or number in parents else level
+        next_level = level
+    return parents
+
+
+def _kind(section: Sequence[Block], sources_marked: bool) -> int:
+    texts = [block for block in section if _text(block)]
     items = [block for block in texts if block.listed or _is_source(block)]
-    if sum(len(_name(block)) for block in texts) <= LABEL * marked and _has_references(section, marked):
+    label_limit = MAX_LABEL_CHARACTERS if sources_marked else 0
+    characters = sum(len(_text(block)) for block in texts)
+    if characters <= label_limit and _has_references(section, sources_marked):
         return REFERENCES
     if not texts:
         return CITED if any(block.source for block in section) else EMPTY
-    if _words(items) < ITEMS * _words(texts):
+    if _words(items) < MIN_ITEM_SHARE * _words(texts):
         return PROSE
     if all(map(_is_source, items)):
         return SOURCES
-    if all(block.linked if marked else _is_name(block) for block in texts):
+    if all(block.linked if sources_marked else _is_name(block) for block in texts):
         return LINKS
-    return LIST if sum(map(_is_source_or_name, items)) >= ALIKE * len(items) else OTHER_LIST
+    similar = sum(map(_is_source_or_name, items))
+    return LIST if similar >= MIN_SOURCE_SHARE * len(items) else OTHER_LIST
 
 
-def _has_references(section: Sequence[Block], marked: bool) -> bool:
-    """Return True if a list of references stands there; in wikitext that is a hole, and nothing else."""
-    if marked:
+def _has_references(section: Sequence[Block], sources_marked: bool) -> bool:
+    """Return True if the section has a list of references; in wikitext that is a hole and nothing else."""
+    if sources_marked:
         return any(block.source and not block.listed and not block.text for block in section)
-    return len(section) > 0 and not any(map(_name, section))
+    return len(section) > 0 and not any(map(_text, section))
 
 
 def _is_source(block: Block) -> bool:
-    return block.source or (SOURCE.search if block.listed else ADDRESS.fullmatch)(_name(block)) is not None
+    return block.source or (SOURCE.search if block.listed else ADDRESS.fullmatch)(_text(block)) is not None
 
 
 def _is_source_or_name(item: Block) -> bool:
@@ -376,14 +401,14 @@ def _is_source_or_name(item: Block) -> bool:
     if _is_source(item) or UNKNOWN.search(item.text) or GONE in item.text:  # a template, an address
         return True
     if YEAR.search(item.text):
-        return len(item.text.split()) >= SOURCE_WORDS
+        return len(item.text.split()) >= MIN_SOURCE_WORDS
     return _is_name(item)
 
 
 def _is_name(item: Block) -> bool:
-    is_short = len(item.text) <= NAME_LETTERS and len(item.text.split()) <= NAME_WORDS
-    return is_short and item.listed and not NO_NAME.search(item.text)
+    is_short = len(item.text) <= MAX_NAME_CHARACTERS and len(item.text.split()) <= MAX_NAME_WORDS
+    return is_short and item.listed and not NOT_IN_NAMES.search(item.text)
 
 
-def _words(found: Sequence[Block]) -> int:
-    return sum(len(_name(block).split()) for block in found)
+def _words(blocks: Sequence[Block]) -> int:
+    return sum(len(_text(block).split()) for block in blocks)

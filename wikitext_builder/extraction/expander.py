@@ -1,7 +1,7 @@
 """Expands the calls of one page from the wikitext of templates, with limits against bombs.
 
-`included` takes what a template page gives to the pages that call it, and `parse` reads it as `preprocessor`
-reads a page, but keeps what it reads as a tree: a template is evaluated each time that a page calls it.
+`included` returns the part of a template page that pages include. `parse` reads it as `preprocessor` reads a
+page, but returns a tree, because a template is evaluated each time that a page calls it.
 """
 
 from __future__ import annotations
@@ -29,30 +29,29 @@ from wikitext_builder.extraction.trim import CONTROLS, OPAQUE_TAGS, REMOVED_TAGS
 from wikitext_builder.wiki.classify import ClosingTags, title_fault
 from wikitext_builder.wiki.languages import Language, language_of
 
-# Extension tags whose content is no template code. `section` marks a part of a page, which is ordinary text.
-EXTENSION_TAGS = (REMOVED_TAGS | OPAQUE_TAGS) - {"includeonly", "section"}
-NAMES = "|".join(sorted(EXTENSION_TAGS))
+# Extension tags whose content is not template code; that of `section` is ordinary text.
+TAG_NAMES = "|".join(sorted((REMOVED_TAGS | OPAQUE_TAGS) - {"includeonly", "section"}))
 ONLY_START, ONLY_END = "<onlyinclude>", "</onlyinclude>"
-MARK = re.compile(
-    rf"<!--|<(?P<without>noinclude)(?:\s[^<>]*|/)?>|</?includeonly(?:\s[^<>]*|/)?>|"
-    rf"<(?P<name>{NAMES})(?=[\s/>])[^<>]*>",
+INCLUSION_MARK = re.compile(
+    rf"<!--|<(?P<noinclude>noinclude)(?:\s[^<>]*|/)?>|</?includeonly(?:\s[^<>]*|/)?>|"
+    rf"<(?P<tag>{TAG_NAMES})(?=[\s/>])[^<>]*>",
     re.IGNORECASE,
 )
-MAX_INDENT = 100  # spaces before a comment that has its line alone
+MAX_INDENT = 100  # spaces before a comment on a line of its own
 COMMENTS = re.compile(r"(?:<!--(?:(?!-->).)*+-->[ \t]*)*+\n", re.DOTALL)
 REDIRECT = re.compile(r"\s*+[#＃][^\s\[\]]+\s*+:?\s*+\[\[([^\[\]|{}#\n]++)[^\[\]\n]*+\]\]")
 TOKEN = re.compile(
     r"\[\[[^\[\]{}<]*\]\]|\{\{[^\[\]{}<]*\}\}|\{\{+|\}\}+|\[\[+|\]\]|\||"
-    rf"<(?P<tag>{NAMES})(?=[\s/>])[^<>]*>",
+    rf"<(?P<tag>{TAG_NAMES})(?=[\s/>])[^<>]*>",
     re.IGNORECASE,
 )
 
 
 def included(wikitext: str) -> str:
-    """Return the part of a template page that a call of the template stands for, without comments.
+    """Return the part of a template page that a call includes, without comments.
 
-    Follows MediaWiki's preprocessor: an unclosed comment or `<noinclude>` runs to the end, and a comment that
-    has lines of its own takes them with it.
+    As in MediaWiki's preprocessor, an unclosed comment or `<noinclude>` runs to the end, and the lines of a
+    comment go if they have no other text.
 
     >>> included("a<noinclude>b</noinclude><includeonly>c</includeonly><!-- d -->e")
     'ace'
@@ -61,8 +60,8 @@ def included(wikitext: str) -> str:
     """
     text = CONTROLS.sub("", wikitext.replace("\r\n", "\n").replace("\r", "\n"))
     if ONLY_START in text and ONLY_END in text:
-        after = text.split(ONLY_START)[1:]
-        return "".join(_without_marks(piece.split(ONLY_END, 1)[0]) for piece in after)
+        pieces = text.split(ONLY_START)[1:]
+        return "".join(_without_marks(piece.split(ONLY_END, 1)[0]) for piece in pieces)
     return _without_marks(text)
 
 
@@ -70,26 +69,25 @@ def _without_marks(text: str) -> str:
     kept: list[str] = []
     closing = ClosingTags(text)
     position = 0
-    while match := MARK.search(text, position):
+    while match := INCLUSION_MARK.search(text, position):
         start, after = match.span()
         kept.append(text[position:start])
         position = after
-        name = (match["name"] or match["without"] or "").lower()
+        name = (match["tag"] or match["noinclude"] or "").lower()
         if match[0] == "<!--":
             position = _end_of_comment(text, start, kept)
-        elif match[0].endswith("/>") or not name:
-            kept.append(match[0] if match["name"] else "")
-        elif (end := closing.end_after(name, after)) < 0:
-            position = len(text) if match["without"] else after
-            kept.append("" if match["without"] else match[0])
-        else:
-            position = end
-            kept.append("" if match["without"] else text[start:position])
+            continue
+        if name and not match[0].endswith("/>"):
+            end = closing.end_after(name, after)
+            unclosed_end = len(text) if match["noinclude"] else after
+            position = unclosed_end if end < 0 else end
+        if match["tag"]:
+            kept.append(text[start:position])
     return "".join([*kept, text[position:]])
 
 
 def _end_of_comment(text: str, start: int, kept: list[str]) -> int:
-    """Where the text continues after a comment; spaces before it are removed if it has its line alone."""
+    """Return where the text continues after a comment; on a line of its own, the spaces before it go too."""
     end = text.find("-->", start + 4)
     if end < 0:
         return len(text)
@@ -101,7 +99,7 @@ def _end_of_comment(text: str, start: int, kept: list[str]) -> int:
 
 
 def redirect_target(wikitext: str) -> str | None:
-    """Return the title that a redirect leads to; None if a page is not a redirect.
+    """Return the title that a redirect leads to; None if the page is not a redirect.
 
     >>> redirect_target("#REDIRECT [[Template:Citation needed]] {{R from shortcut}}")
     'Template:Citation needed'
@@ -113,7 +111,7 @@ def redirect_target(wikitext: str) -> str | None:
 
 
 class Braced(Resolved):
-    """A template call in two braces, a parameter in three, or a link; as a piece of text it is empty."""
+    """A template call in two braces, a parameter in three, or a link; its own text is empty."""
 
     opener: str
     width: int
@@ -128,7 +126,7 @@ def parse(text: str) -> Nodes:
     """Return the calls, parameters and links of a text, in one pass.
 
     Raises:
-        RejectedError: Too many openers are inside each other, or they have too many parts (`limit`).
+        RejectedError: Too many openers are inside each other, or have too many parts (`limit`).
     """
     tree = _Tree(text, lambda _parts, _source: "", lambda _parts: "")
     try:
@@ -144,7 +142,7 @@ class _Tree(Resolver):
     token = TOKEN
 
     def simple(self, opener: str, source: str) -> None:
-        """Keep a link or call with no other inside."""
+        """Keep a link or call without others inside."""
         parts = source[2:-2].split("|")
         self.count(len(parts))
         self.put(_braced(opener, 2, [Part([part]) for part in parts]), 0)
@@ -167,11 +165,11 @@ class _Tree(Resolver):
         return end
 
     def flush(self) -> str:
-        """Accept openers that are never closed: they are text."""
+        """Return nothing: `nodes` has the text, with openers that are never closed."""
         return ""
 
     def nodes(self) -> Nodes:
-        """Return the pieces of the whole text."""
+        """Return the pieces of the whole text, in which openers that are never closed are text."""
         pieces = self.bottom.pieces
         for frame in self.stack:
             pieces.append(frame.opener * frame.count)
@@ -187,13 +185,13 @@ def _braced(opener: str, width: int, parts: list[Part]) -> Braced:
 
 
 MAX_DEPTH = 100  # MediaWiki's $wgMaxPPExpandDepth
-MAX_PIECES = 200_000  # of one page: texts, calls and parameters; they take about a second
-MAX_CHARACTERS = 2**22  # of one page, each level of nesting counted; MediaWiki takes 2 MiB of results
+MAX_PIECES = 200_000  # per page: texts, calls and parameters; these take about a second
+MAX_CHARACTERS = 2**22  # per page, counted at each level of nesting; MediaWiki accepts results of 2 MiB
 MAX_REDIRECTS = 2  # in a row, as in MediaWiki
 
 
 class Templates(Protocol):
-    """Wikitext of templates: a dict by name, or what reads them from a store."""
+    """Wikitext of templates by name: a dict, or a reader of a store."""
 
     def get(self, name: str, /) -> str | None:
         """Return the wikitext of a template by its name as in `template_name`; None if there is none."""
@@ -202,16 +200,16 @@ class Templates(Protocol):
 class Argument(NamedTuple):
     """An argument that is not expanded yet."""
 
-    frame: Frame  # where it was written
+    frame: Frame  # of the template that contains it
     nodes: Nodes
-    named: bool  # then it has no outer spaces
+    named: bool  # a named argument has no outer spaces
 
 
 @dataclass(slots=True)
 class Frame:
-    """A template that is expanded, and its arguments, which are expanded when they are first used."""
+    """A template that is being expanded, and its arguments, each expanded when it is first used."""
 
-    templates: tuple[str, ...] = ()  # the names of those around this one, and of this one
+    templates: tuple[str, ...] = ()  # those around it, and itself
     arguments: dict[str, Argument] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
 
@@ -219,7 +217,7 @@ class Frame:
 class Expander:
     """Expands calls of one page.
 
-    Names that `macros` knows have its text, also within templates; None: only the templates count.
+    Templates that `macros` knows have its text, also within other templates.
     """
 
     def __init__(
@@ -241,7 +239,7 @@ class Expander:
         self._characters = 0
 
     def expanded(self, calls: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
-        """Return the texts of calls, and the reasons why others have none; each call is in one of the two."""
+        """Return the texts of calls, and the reasons why the other calls have none."""
         texts: dict[str, str] = {}
         reasons: dict[str, str] = {}
         for call in calls:
@@ -257,9 +255,9 @@ class Expander:
         """Return the wikitext with all its calls expanded.
 
         Raises:
-            RejectedError: A call has no text: it needs Lua (`lua`), a function that we do not know
-                (`function`), a template that is not there (`no-template`), or more than the limits allow
-                (`limit`); or MediaWiki shows an error for it (`error`).
+            RejectedError: A call has no text: it needs Lua (`lua`), an unknown function (`function`), a
+                missing template (`no-template`), or more than the limits allow (`limit`); or MediaWiki shows
+                an error for it (`error`).
         """
         self._depth = 0
         text = self.text(parse(wikitext), Frame())
@@ -303,7 +301,7 @@ class Expander:
         return f"\n{result}" if result.startswith(STARTS_LINE) and not node.starts_line else result
 
     def _literal(self, head: str, node: Braced, frame: Frame) -> str:
-        """Return a link as it is, or a call or parameter because nothing can have its name."""
+        """Return the wikitext of a link, or of a call or parameter whose name is not possible."""
         parts = [head, *(self.text(part.pieces, frame) for part in node.parts[1:])]
         closer = "]" if node.opener == "[" else "}"
         return f"{node.opener * node.width}{'|'.join(parts)}{closer * node.width}"
@@ -319,7 +317,7 @@ class Expander:
     def _call(self, name: str, node: Braced, frame: Frame) -> str | None:
         """Return the text of a call; None if no template can have this name."""
         lower = name.lower()
-        if lower.startswith("subst:"):  # MediaWiki shows it
+        if lower.startswith("subst:"):  # MediaWiki shows the call
             return None
         if lower.startswith("safesubst:"):
             name = trimmed(name[10:])
@@ -336,7 +334,7 @@ class Expander:
         return None if title_fault(title) else self._template(template_name(title), node.parts[1:], frame)
 
     def _later(self, part: Part, frame: Frame) -> parser_functions.Argument:
-        """Return an argument of a parser function, expanded when it is asked for."""
+        """Return an argument of a parser function, which expands it when it needs it."""
         name, value = part.split()
         return parser_functions.Argument(
             text=partial(self.text, part.pieces, frame),
@@ -351,9 +349,9 @@ class Expander:
         if self._macros is not None and self._macros.knows(name):
             for key in arguments:
                 self._argument(key, inner)
-            known = self._macros.known_text(name, lambda: inner.values)
-            if known is not None:
-                return known
+            text = self._macros.known_text(name, lambda: inner.values)
+            if text is not None:
+                return text
         title, nodes = self._body(name)
         if title in frame.templates:
             return f'<span class="error">Template loop detected: [[Template:{title}]]</span>'
@@ -361,7 +359,7 @@ class Expander:
         return self.text(nodes, inner)
 
     def _arguments(self, parts: list[Part], frame: Frame) -> dict[str, Argument]:
-        """Return the arguments by name or number; the last one with a name wins."""
+        """Return the arguments by name or number; the last one of a name wins."""
         arguments: dict[str, Argument] = {}
         number = 0
         for part in parts:
@@ -374,11 +372,11 @@ class Expander:
         return arguments
 
     def _exists(self, title: str) -> bool:
-        """Other pages than templates usually exist if a template checks for them."""
+        """Return True if a page exists; pages that are not templates usually do if a template asks."""
         return not NAMESPACE.match(title) or self._templates.get(template_name(title)) is not None
 
     def _body(self, name: str) -> tuple[str, Nodes]:
-        """Return the name of a template after redirects, and what it gives to a page."""
+        """Return the name of a template after redirects, and the part of it that pages include."""
         if name not in self._bodies:
             title, wikitext = name, self._templates.get(name)
             for _ in range(MAX_REDIRECTS):

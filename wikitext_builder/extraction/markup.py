@@ -1,11 +1,11 @@
-"""Reads links, and removes tables and HTML whose content is hidden or not running text; the rest stays."""
+"""Reads links, and removes tags, tables, and HTML whose content is hidden or not running text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from functools import cache
-from itertools import chain, pairwise
+from itertools import groupby
 from urllib.parse import unquote
 
 from wikitext_builder.extraction.macros import words
@@ -22,7 +22,7 @@ from wikitext_builder.extraction.markers import (
 from wikitext_builder.wiki.classify import tidy_title, title_fault, without_comments_and_verbatim
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of, with_first
 
-# Those of MediaWiki's $wgUrlProtocols; a link needs an address after one.
+# MediaWiki's $wgUrlProtocols; a link has an address after the protocol.
 PROTOCOL = (
     r"(?:(?:https?|ftps?|ircs?|git|svn|gopher|mms|nntp|redis|sftp|ssh|telnet|worldwind)://|"
     r"(?:bitcoin|geo|magnet|mailto|matrix|news|sips?|sms|tel|urn|xmpp):|//)"
@@ -31,26 +31,26 @@ EXTERNAL = re.compile(rf"\[{PROTOCOL}[^\s\[\]<>\"]+[ \t\xa0]*([^\]\n]*)\]", re.I
 LABELLED = re.compile(rf"{PROTOCOL}\S+[ \t]", re.IGNORECASE)
 PIPE_TRICK = re.compile(r"^:?(?:[^:]*:)?(.*?)(?: ?\([^()]*\)|, .*)?$", re.DOTALL)
 
-# Codes of Wikipedias: a link to one of them without a leading colon appears in the margin of the page.
-INTERLANGUAGE = frozenset(words("interlanguage"))
+# Codes of Wikipedias: a link to one of them appears in the margin of the page, unless it begins with a colon.
+WIKIPEDIA_CODES = frozenset(words("interlanguage"))
 
-# Options with which MediaWiki puts a picture in a block of its own: thumb, frame and the four places, in each
-# language.
-SET_APART = frozenset(option for one in LANGUAGES.values() for option in one.picture_options)
+# Options that make a picture a block: thumb, frame and the four places, in every language.
+BLOCK_PICTURE_OPTIONS = frozenset(option for wiki in LANGUAGES.values() for option in wiki.picture_options)
 
 
 class LinkReader:
-    """Reads the internal links of one Wikipedia. Called with the parts between the bars."""
+    """Reads the internal links of one Wikipedia; call it with the parts between the bars."""
 
     def __init__(self, language: Language) -> None:
         english = LANGUAGES["en"]  # English names work on every Wikipedia
-        self.files = frozenset(map(str.lower, language.file_namespaces + english.file_namespaces))
+        files = language.file_namespaces + english.file_namespaces
         categories = language.category_namespaces + english.category_namespaces
-        self.categories = frozenset(map(str.lower, categories))
-        self.set_apart = SET_APART.union(language.picture_options)
+        self.file_namespaces = frozenset(map(str.lower, files))
+        self.category_namespaces = frozenset(map(str.lower, categories))
+        self.block_options = BLOCK_PICTURE_OPTIONS.union(language.picture_options)
 
     def __call__(self, parts: list[str]) -> str:
-        """Return the text of a link in its sentence.
+        """Return the text that a link shows in its sentence.
 
         >>> read = LinkReader(LANGUAGES["en"])
         >>> read(["Tokyo", "the city"]), read(["Mercury (planet)", ""]), read([":Category:Cities"])
@@ -69,16 +69,16 @@ class LinkReader:
             return _not_a_link(parts)
         if ":" in target:
             prefix = target.partition(":")[0].strip().lower()
-            if prefix in self.files:
-                names = (option.partition("=")[0].strip() for option in parts[1:])
-                return BLOCK if any(name in self.set_apart for name in names) else GONE
-            if prefix in self.categories or prefix in INTERLANGUAGE:
+            if prefix in self.file_namespaces:
+                options = (part.partition("=")[0].strip() for part in parts[1:])
+                return GONE if self.block_options.isdisjoint(options) else BLOCK
+            if prefix in self.category_namespaces or prefix in WIKIPEDIA_CODES:
                 return MARGIN
         if len(parts) == 1:
             if (":" in target or target[:2] == "//") and LABELLED.match(parts[0]):
                 return f"[[{parts[0]}]]"  # an external link in brackets of the text
-            shown = parts[0].strip().lstrip(":").strip()  # underscores stay as in the page
-            return _unquoted(shown) if "%" in shown else shown
+            text = parts[0].strip().lstrip(":").strip()  # MediaWiki shows underscores
+            return _unquoted(text) if "%" in text else text
         label = parts[1] if len(parts) == 2 else "|".join(parts[1:])
         if label.strip():
             return add_seams(label) if "'" in label else label
@@ -90,17 +90,17 @@ class LinkReader:
         prefix, colon, _ = target.partition(":")
         if not colon or "\n" in target:
             return False
-        return prefix.strip().replace("_", " ").lower() in self.files
+        return prefix.strip().replace("_", " ").lower() in self.file_namespaces
 
 
 def _unquoted(target: str) -> str:
-    """A target that is written as in an address, if a page can have that title."""
+    """Return a target with percent encoding as a title, if a page can have that title."""
     title = unquote(target)
     return target if title_fault(title) or "\ufffd" in title else title
 
 
 def _not_a_link(parts: list[str]) -> str:
-    """Double brackets around what cannot be a title are text; an external link in them is still a link."""
+    """Return double brackets as text: they hold no title, but perhaps an external link."""
     text = "|".join(parts)
     if re.match(PROTOCOL, text.strip(), re.IGNORECASE):
         return f"[{text}]"
@@ -108,26 +108,25 @@ def _not_a_link(parts: list[str]) -> str:
 
 
 def replace_external_links(text: str) -> str:
-    r"""Return the text with labels in place of external links; a link without one shows only a number.
+    r"""Return the text with external links replaced by their labels; a link without one shows only a number.
 
     >>> replace_external_links("see [http://example.org the map], [http://example.org] or http://example.org")
     'see the map, \x02 or http://example.org'
     """
     if "//" not in text and ":" not in text:
         return text
-    # A label ends at the next bracket in its line: after the last bracket there is nothing to search.
-    return "\n".join(_links_of_line(line) if "[" in line else line for line in text.split("\n"))
+    return "\n".join(_with_labels(line) if "[" in line else line for line in text.split("\n"))
 
 
-def _links_of_line(line: str) -> str:
-    last = line.rfind("]") + 1
-    return EXTERNAL.sub(lambda match: add_seams(match[1].strip()) or GONE, line[:last]) + line[last:]
+def _with_labels(line: str) -> str:
+    end = line.rfind("]") + 1  # no link ends after the last bracket: the rest of a long line is not searched
+    return EXTERNAL.sub(lambda match: add_seams(match[1].strip()) or GONE, line[:end]) + line[end:]
 
 
 def own_categories(wikitext: str, language: str | Language = "en") -> tuple[str, ...]:
-    """Return the categories of a page, without their namespace, each once and in the order of the wikitext.
+    """Return the different categories in a page's wikitext, without their namespace, in order.
 
-    Categories that templates add are not among them: only the wiki knows these.
+    Categories that templates add are missing: only the wiki knows them.
 
     >>> own_categories("Tea [[:Category:Drinks]] [[Category:tea_culture|*]] <!-- [[Category:Old]] -->")
     ('Tea culture',)
@@ -139,7 +138,7 @@ def own_categories(wikitext: str, language: str | Language = "en") -> tuple[str,
 
 @cache
 def _category_link(language: Language) -> re.Pattern[str]:
-    """Return a link to a category; the lengths are bounded, so that a search is linear."""
+    """Return a pattern for links to categories; lengths are bounded, so that a search takes linear time."""
     names = dict.fromkeys((*language.category_namespaces, "Category"))
     namespace = "|".join(re.escape(name) for name in names)
     space, name, sort_key = r"[ _\t]{0,9}", r"([^\[\]{}|<>#\n]{1,300})", r"(?:\|[^\[\]]{0,300})?"
@@ -147,21 +146,21 @@ def _category_link(language: Language) -> re.Pattern[str]:
 
 
 TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)(?=[\s/>])([^<>]*)>")
-REMOVED = frozenset(["table", "style", "script"])
-HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-CLASS = re.compile(r"class\s*=\s*[\"']?", re.IGNORECASE)
+REMOVED_TAGS = frozenset(["table", "style", "script"])
+HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+CLASS_ATTRIBUTE = re.compile(r"class\s*=\s*[\"']?", re.IGNORECASE)
 QUOTE_OR_END = re.compile(r"[\"']|\Z")
-# Boxes, marks for editors, pictures and hidden text.
+# Classes of boxes, notes for editors, pictures and hidden text.
 REMOVED_CLASS = re.compile(
     r"\b(?:navbox|infobox|metadata|noprint|thumb|thumbinner|sortkey|gallery|error|toccolours|"
     r"refbegin|templatequotecite|geo-nondefault|geo-multi-punct|ambox|mw-editsection)\b",
     re.IGNORECASE,
 )
-BLOCKS = frozenset(words("block tags"))
-INLINE = frozenset(words("inline tags"))
+BLOCK_TAGS = frozenset(words("block tags"))
+INLINE_TAGS = frozenset(words("inline tags"))
 
-# With such a tag, a line is not in the paragraphs around it (MediaWiki's `BlockLevelPass`).
-APART = re.compile(r"</?(?:blockquote|center|div)\b", re.IGNORECASE)
+# A line with such a tag is not in the paragraphs around it (MediaWiki's `BlockLevelPass`).
+LINE_TAG = re.compile(r"</?(?:blockquote|center|div)\b", re.IGNORECASE)
 APOSTROPHE_OR_TAG = frozenset("'<>")
 
 
@@ -173,44 +172,37 @@ def flatten_tags(text: str) -> str:
     """
     if "<" not in text:
         return text
-    if APART.search(text):
-        text = _apart(text)
-    return "".join(_pieces(text, list(TAG.finditer(text))))
+    if LINE_TAG.search(text):
+        by_tag = groupby(text.split("\n"), lambda line: LINE_TAG.search(line) is not None)
+        text = "\n\n".join("\n".join(lines) for _, lines in by_tag)
+    return "".join(_flattened(text, list(TAG.finditer(text))))
 
 
-def _apart(text: str) -> str:
-    """Return the text with blank lines between lines that have a tag of APART and those that have none."""
-    lines = text.split("\n")
-    apart = [APART.search(line) is not None for line in lines]
-    ends = ("\n" if one == other else "\n\n" for one, other in pairwise(apart))
-    return "".join(chain.from_iterable(zip(lines, chain(ends, [""]), strict=True)))
-
-
-def _pieces(text: str, tags: list[re.Match[str]]) -> Iterator[str]:
+def _flattened(text: str, tags: list[re.Match[str]]) -> Iterator[str]:
+    """Yield the pieces of text that stay between these tags."""
     position = index = 0
-    poem = 0
-    unclosed: set[str] = set()
+    open_poems = 0
+    unclosed_names: set[str] = set()  # do not search for their closing tags again
     closing: dict[int, int] | None = None
     while index < len(tags):
         tag = tags[index]
         piece = text[position : tag.start()]
-        yield piece.replace("\n", BREAK) if poem else piece
+        yield piece.replace("\n", BREAK) if open_poems else piece
         name = tag[2].lower()
         position = tag.end()
         if name == "poem":
-            poem += -1 if tag[1] else 1
-            poem = max(poem, 0)
-        removed = _is_removed(tag, name)
-        end = None
-        if removed and name not in unclosed:
+            open_poems = max(open_poems + (-1 if tag[1] else 1), 0)
+        is_removed = _is_removed(tag, name)
+        closing_index = None
+        if is_removed and name not in unclosed_names:
             closing = _closing_indices(tags) if closing is None else closing
-            end = closing.get(index)
-        if end is None:
-            unclosed.update([name] if removed else [])
+            closing_index = closing.get(index)
+        if closing_index is None:
+            unclosed_names.update([name] if is_removed else [])
             yield _text_of(tag, name) or _seam(text, tag)
         else:
-            position, index = tags[end].end(), end
-            yield "\n\n" if name in BLOCKS else ""
+            position, index = tags[closing_index].end(), closing_index
+            yield "\n\n" if name in BLOCK_TAGS else ""
         index += 1
     yield text[position:]
 
@@ -218,17 +210,17 @@ def _pieces(text: str, tags: list[re.Match[str]]) -> Iterator[str]:
 def _is_removed(tag: re.Match[str], name: str) -> bool:
     if tag[1] or tag[3].endswith("/"):
         return False
-    return name in REMOVED or _are_removed(tag[3])
+    return name in REMOVED_TAGS or _remove_content(tag[3])
 
 
-def _are_removed(attributes: str) -> bool:
+def _remove_content(attributes: str) -> bool:
     """Return True if the attributes hide a tag, or give it a class whose content is not running text."""
-    if HIDDEN.search(attributes):
+    if HIDING_STYLE.search(attributes):
         return True
     if not REMOVED_CLASS.search(attributes):
         return False
     end = -1
-    for opening in CLASS.finditer(attributes):
+    for opening in CLASS_ATTRIBUTE.finditer(attributes):
         if opening.end() <= end:  # inside a value that was searched
             continue
         end = QUOTE_OR_END.search(attributes, opening.end()).start()  # type: ignore[union-attr]  # matches the end
@@ -238,7 +230,7 @@ def _are_removed(attributes: str) -> bool:
 
 
 def _closing_indices(tags: list[re.Match[str]]) -> dict[int, int]:
-    """For the index of each tag that is closed, the index of its closing tag; nested tags match too."""
+    """Return the index of the closing tag by the index of each tag that has one; tags may be nested."""
     closing: dict[int, int] = {}
     opened: dict[str, list[int]] = {}
     for index, tag in enumerate(tags):
@@ -261,32 +253,32 @@ def _seam(text: str, tag: re.Match[str]) -> str:
 def _text_of(tag: re.Match[str], name: str) -> str:
     if name == "br":
         return BREAK
-    if name in BLOCKS:
+    if name in BLOCK_TAGS:
         return "\n\n"
     if name == "q":
         return '"'
-    return "" if name in INLINE else tag[0]
+    return "" if name in INLINE_TAGS else tag[0]
 
 
-START = re.compile(r"[ \t:*#;]*\{\|")
-END = re.compile(r"[ \t]*\|\}")
+TABLE_START = re.compile(r"[ \t:*#;]*\{\|")
+TABLE_END = re.compile(r"[ \t]*\|\}")
 HEADING = re.compile(r"={2,6}[^=].*=[ \t]*$")
-# A row of a table that a template began: only tables have these at the start of a line.
+# A row of a table that a template began: only tables have such a start of a line.
 STRAY_ROW = re.compile(
     r"[ \t]*(?:\|-|[|!] ?(?:align|style|rowspan|colspan|width|scope|class|bgcolor|valign|nowrap)\b|"
     r"![^!].*!!|\|.*\|\|)"
 )
 
 
-# Lines of a table: rows, cells, and templates, which may stand for rows and cells.
-TABLE_LINE = ("|", "!", BOX, GONE, UNKNOWN_START)
+# Lines of a table begin with these: rows, cells, and templates, which may stand for rows and cells.
+TABLE_LINE_STARTS = ("|", "!", BOX, GONE, UNKNOWN_START)
 
 
 def remove_tables(text: str) -> str:
     r"""Return the text without its tables, also those that a template began.
 
-    Text before the first cell of a row is not in the table: browsers show it above. A table that is never
-    closed ends with its last line of rows and cells before the next heading, at the next blank line.
+    Text before the first cell of a row stays: browsers show it above the table. A table that is never closed
+    ends at the first blank line after its last row or cell before the next heading.
 
     >>> remove_tables("a\n{| class=x\n|-\n| b\n{|\n| c\n|}\n|} d\ne").split()
     ['a', 'd', 'e']
@@ -297,39 +289,40 @@ def remove_tables(text: str) -> str:
         return text
     lines = text.split("\n")
     kept: list[str] = []
-    cells: list[bool] = []  # of each open table: True after the first cell of a row
-    inside = start = 0  # how many of them are True; the first line of the outermost table
+    in_cells: list[bool] = []  # for each open table, True after the first cell of a row
+    cell_depth = start = 0  # the number of open tables that are True, and the line of the outermost
     for index, line in enumerate(lines):
-        if START.match(line):
-            start = start if cells else index
-            cells.append(False)
-        elif (end := END.match(line)) is not None:
-            inside -= cells.pop() if cells else 0
-            if not cells:
+        if TABLE_START.match(line):
+            start = start if in_cells else index
+            in_cells.append(False)
+        elif (end := TABLE_END.match(line)) is not None:
+            cell_depth -= in_cells.pop() if in_cells else 0
+            if not in_cells:
                 kept += ["", line[end.end() :]]
-        elif cells and HEADING.match(line):
+        elif in_cells and HEADING.match(line):
             kept += [*_after_rows(lines[start:index]), line]
-            cells, inside = [], 0
-        elif cells:
+            in_cells, cell_depth = [], 0
+        elif in_cells:
             bare = line.lstrip()
-            new_row = bare.startswith("|-")
-            before, cells[-1] = cells[-1], not new_row and (cells[-1] or bare.startswith(TABLE_LINE))
-            inside += cells[-1] - before
-            if not inside:
-                kept.append("" if new_row else line)
+            is_new_row = bare.startswith("|-")
+            before = in_cells[-1]
+            in_cells[-1] = not is_new_row and (before or bare.startswith(TABLE_LINE_STARTS))
+            cell_depth += in_cells[-1] - before
+            if not cell_depth:
+                kept.append("" if is_new_row else line)
         elif "|" in line and STRAY_ROW.match(line):
-            start, cells, inside = index, [True], 1
+            start, in_cells, cell_depth = index, [True], 1
         else:
             kept.append(line)
-    if cells:
+    if in_cells:
         kept += _after_rows(lines[start:])
     return "\n".join(kept)
 
 
 def _after_rows(lines: list[str]) -> list[str]:
-    """What follows the last row or cell of an unclosed table, from a blank line or a template on."""
+    """Return what follows the last row or cell of an unclosed table, from a blank line or a template on."""
     rows = (index for index, line in enumerate(lines) if line.lstrip().startswith(("|", "!", "{|")))
-    last = max(rows, default=0)
-    after = range(last + 1, len(lines))
-    end = next((at for at in after if not lines[at].strip() or lines[at].startswith(BOX)), len(lines))
+    end = max(rows, default=0) + 1
+    while end < len(lines) and lines[end].strip() and not lines[end].startswith(BOX):
+        end += 1
     return ["", *lines[end:]]

@@ -1,10 +1,9 @@
 """Extracts one article of lines from one page of wikitext.
 
 The steps, in order: `trim` cuts comments and references, and `blocks` the text of lists of sources;
-`preprocessor` replaces templates and links, the innermost first; `tags` removes HTML and tables; `blocks`
-finds headings and paragraphs, and removes the sections that primarily feature lists; `polish` makes each
-line fit for a corpus.
-Each step is one pass over the text, in time that is linear in its length.
+`preprocessor` replaces templates and links, the innermost first; `markup` removes tags and tables; `blocks`
+splits the rest into headings and paragraphs, and removes the sections that primarily feature lists; `polish`
+cleans each line. Each step is one pass over the text, in time that is linear in its length.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from operator import add
 from types import MappingProxyType
 
@@ -31,7 +30,7 @@ from wikitext_builder.extraction.markers import (
     with_latex,
     without_latex,
 )
-from wikitext_builder.extraction.markup import LinkReader, flatten_tags, remove_tables
+from wikitext_builder.extraction.markup import flatten_tags, remove_tables
 from wikitext_builder.extraction.polish import own_lines, polish, polish_heading
 from wikitext_builder.extraction.preprocessor import resolve
 from wikitext_builder.extraction.templates import TemplateReader, UserMacro, UserMacroError, user_macros
@@ -40,15 +39,22 @@ from wikitext_builder.tokens.tokenizer import keeps_joiners
 from wikitext_builder.wiki.classify import classifier
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
 
-# Text in more than one script, or not to be converted: `-{zh-hans:A; zh-hant:B}-`, `-{Homo sapiens}-`.
-VARIANT = re.compile(r"-\{([^{}]{0,500})\}-")
-# The languages whose text MediaWiki converts: $languagesWithVariants in LanguageConverter.php, and kk before.
-CONVERTED = {
+# Text in several scripts, or in none of them: `-{zh-hans:A; zh-hant:B}-`, `-{Homo sapiens}-`.
+VARIANT_RULE = re.compile(r"-\{([^{}]{0,500})\}-")
+# $languagesWithVariants in MediaWiki's LanguageConverter.php, and kk, which was in it earlier.
+CONVERTED_LANGUAGES = {
     "ban", "crh", "gan", "iu", "kk", "ku", "mni", "sh", "shi", "sr", "tg", "tly", "uz", "wuu", "zgh", "zh",
 }  # fmt: skip
-NESTED = 10  # rules within rules, as in MediaWiki
-PREFERRED = ("zh-hans", "zh-cn", "zh", "zh-hant", "zh-tw", "zh-hk")  # simplified first, as most articles are
-MAX_PASSES = 3  # the text of a call can show another one that it hid
+MAX_RULE_DEPTH = 10  # rules within rules, as in MediaWiki
+PREFERRED_VARIANTS = (
+    "zh-hans",
+    "zh-cn",
+    "zh",
+    "zh-hant",
+    "zh-tw",
+    "zh-hk",
+)  # most articles are in simplified characters
+MAX_PASSES = 3  # the text of a call can contain calls that are new
 NO_EXPANSIONS: Mapping[str, str] = MappingProxyType({})
 NO_MACROS: Mapping[str, UserMacro] = MappingProxyType({})
 
@@ -67,20 +73,20 @@ def extract(
     """Return the article that a reader of a page sees: headings and paragraphs, one per line.
 
     Args:
-        page: A page, or wikitext; wikitext has no revision, so ages count up to today.
+        page: A page, or wikitext; wikitext has no date, so ages are today's.
         title: The title, if `page` is wikitext.
         language: Code of the Wikipedia, or its names.
         sections: `official` removes the heading and own text of list sections, as in the official files;
             `clean` also removes their subsections, and headings without text.
-        incomplete: `cut` removes the smallest part (a clause, parentheses, a sentence) that needs the text of
-            a call without one; `keep` leaves the gap.
+        incomplete: `cut` removes the smallest part (a clause, parentheses, a sentence) that needs the missing
+            text of a call; `keep` leaves the gap.
         expansions: Texts of template calls, by their wikitext as in `Article.left_out`, as `expandtemplates`
             of the wiki's API gives them.
         templates: Wikitext of templates by name, such as `{"Distance": "{{#expr: {{{1}}} * 5}} leagues"}`,
             for calls that are still unknown; `open_templates` gives those of a store.
         macros: Functions by template name, which take precedence over ours. Each gets a call as an
-            mwparserfromhell `Template`, in which nested calls are already text, and returns wikitext, or None
-            if the text is unknown.
+            mwparserfromhell `Template`, whose nested calls are already text, and returns wikitext, or None if
+            the text is unknown.
 
     Raises:
         RejectedError: The page cannot be used; the reason is `redirect`, `too-large`, `malformed` or
@@ -97,115 +103,110 @@ def extract(
     """
     if isinstance(page, str):
         if not title:
-            raise BuilderError("wikitext alone names no title; give one: extract(wikitext, title='Tokyo')")
+            raise BuilderError("wikitext has no title; give one: extract(wikitext, title='Tokyo')")
         page = Page(title=title, page_id=0, revision_id=0, timestamp="", wikitext=page)
-    check_choices(sections, incomplete)
+    options = Options(language_of(language), sections, incomplete)
     own = user_macros(macros) if macros else {}
-    way = _Way(language=language_of(language), sections=sections, incomplete=incomplete, own=own)
-    if classifier(way.language).is_redirect(page.wikitext):
+    if classifier(options.language).is_redirect(page.wikitext):
         raise RejectedError("redirect", "it only leads to another page")
-    article = _extracted(page, way, expansions)
-    return article if templates is None else _with_templates(article, page, way, expansions, templates)
+    article = _article(page, options, own, expansions)
+    return article if templates is None else _expanded(article, page, options, own, expansions, templates)
 
 
-def check_choices(sections: str, incomplete: str) -> None:
-    """Raise a BuilderError if one of them is unknown."""
-    for name, value, known in (("sections", sections, SECTIONS), ("incomplete", incomplete, INCOMPLETE)):
-        if value not in known:
-            raise BuilderError(f"{name}={value!r} is unknown; use one of {', '.join(known)}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Way:
-    """How pages are extracted."""
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How pages are extracted: the arguments that `extract` and `extract_rendered` share."""
 
     language: Language
     sections: str
     incomplete: str
-    own: Mapping[str, Macro]  # macros of the user
+
+    def __post_init__(self) -> None:
+        """Raise a BuilderError if a choice is unknown."""
+        for name, choices in (("sections", SECTIONS), ("incomplete", INCOMPLETE)):
+            if (value := getattr(self, name)) not in choices:
+                raise BuilderError(f"{name}={value!r} is unknown; use one of {', '.join(choices)}")
 
 
-def _extracted(page: Page, way: _Way, expansions: Mapping[str, str]) -> Article:
-    names = way.language
+def _article(
+    page: Page, options: Options, macros: Mapping[str, Macro], expansions: Mapping[str, str]
+) -> Article:
+    language = options.language
     left_out = LeftOut()
-    templates = _reader(page, way, expansions, left_out)
-    links = templates.read_link
-    text = cut_lists(trim(page.wikitext), names.removed_sections)
-    text = resolve(text, read_template=templates, read_link=links, says_nothing=templates.says_nothing)
-    if names.code in CONVERTED:
-        text = choose_variant(text, names.code)
-    switches = () if names.code in LANGUAGES else names.switches  # those of our table are known everywhere
-    found = split_blocks(remove_tables(flatten_tags(text)), switches)
-    kept = select_sections(found, removed=names.removed_sections, mode=way.sections)
-    return lay_out(page, kept, left_out, names, sections=way.sections, incomplete=way.incomplete)
+    reader = TemplateReader(page, expansions, left_out, language, macros)
+    text = cut_lists(trim(page.wikitext), language.removed_sections)
+    text = resolve(text, reader, reader.read_link, reader.gives_no_text)
+    if language.code in CONVERTED_LANGUAGES:
+        text = choose_variant(text, language.code)
+    switches = () if language.code in LANGUAGES else language.switches  # those of LANGUAGES need no mention
+    return lay_out(page, split_blocks(remove_tables(flatten_tags(text)), switches), left_out, options)
 
 
-def _reader(page: Page, way: _Way, expansions: Mapping[str, str], left_out: LeftOut) -> TemplateReader:
-    return TemplateReader(
-        page=page, expansions=expansions, left_out=left_out, read_link=LinkReader(way.language),
-        language=way.language, own=way.own,
-    )  # fmt: skip
-
-
-def _with_templates(
-    article: Article, page: Page, way: _Way, expansions: Mapping[str, str], templates: Templates
+def _expanded(
+    article: Article,
+    page: Page,
+    options: Options,
+    macros: Mapping[str, Macro],
+    expansions: Mapping[str, str],
+    templates: Templates,
 ) -> Article:
     """Return the article again, with the calls that it leaves out expanded from templates."""
-    macros = _reader(page, way, NO_EXPANSIONS, LeftOut())
-    expander = Expander(page, templates, language=way.language, macros=macros)
+    reader = TemplateReader(page, NO_EXPANSIONS, LeftOut(), options.language, macros)
+    expander = Expander(page, templates, language=options.language, macros=reader)
     reasons: dict[str, str] = {}
     expanded = 0
     for _ in range(MAX_PASSES):
-        new = [call for call in article.left_out if call not in reasons]
-        texts, failures = expander.expanded(new)
+        new_calls = [call for call in article.left_out if call not in reasons]
+        texts, failures = expander.expanded(new_calls)
         reasons |= failures
         if not texts:
             break
+        expansions = {**expansions, **texts}
         try:
-            article = _extracted(page, way, {**expansions, **texts})
+            article = _article(page, options, macros, expansions)
         except UserMacroError:
             raise
-        except RejectedError:  # the page itself can be read
+        except RejectedError:  # without these texts the page was accepted
             break
-        expansions = {**expansions, **texts}
         expanded += len(texts)
-    why = tuple(reasons.get(call, "limit") for call in article.left_out)
-    return replace(article, reasons=why, expanded=expanded)
+    call_reasons = tuple(reasons.get(call, "limit") for call in article.left_out)
+    return replace(article, reasons=call_reasons, expanded=expanded)
 
 
 def lay_out(
-    page: Page, found: list[Block], left_out: LeftOut, language: Language, *, sections: str, incomplete: str
+    page: Page, blocks: list[Block], left_out: LeftOut, options: Options, *, sources_marked: bool = False
 ) -> Article:
     """Return the article of a page's blocks, with blank lines around headings and at the end.
 
     With official `sections` formulas are on lines of their own, except in `Article.plain_lines`.
+    `sources_marked` is that of `select_sections`.
     """
-    # Equals signs at the ends of a title (the album `= (album)`) would change its level in the files.
-    joiners = keeps_joiners(language.code)
-    whole = ["", f"= {polish_heading(page.title, joiners=joiners)} =", ""]
-    lines = whole.copy()
-    unknown: list[str] = []
+    joiners = keeps_joiners(options.language.code)
+    plain_lines = ["", f"= {polish_heading(page.title, joiners=joiners)} =", ""]
+    lines = plain_lines.copy()
+    unknown_calls: list[str] = []
     cuts: list[str] = []
     lost: list[int] = []
-    for block in found:
+    names, mode = options.language.removed_sections, options.sections
+    for block in select_sections(blocks, names=names, mode=mode, sources_marked=sources_marked):
         text = block.text
         if UNKNOWN_START in text:
             if block.listed and left_out.is_source(text):
                 continue
             calls = left_out.calls_in(text, alone=not block.level and not block.listed)
-            cut = incomplete == "cut" and not block.level
-            text, went, words = close_calls(text, listed=block.listed, cut=cut)
-            unknown += calls
-            cuts += went[: len(calls)]  # a block of calls alone, of which some do not count, loses nothing
-            lost += map(add, map(lost_words, calls), words)
+            cut = options.incomplete == "cut" and not block.level
+            text, block_cuts, cut_words = close_calls(text, listed=block.listed, cut=cut)
+            unknown_calls += calls
+            cuts += block_cuts[: len(calls)]  # calls that do not count are alone in a block, which is not cut
+            lost += map(add, map(lost_words, calls), cut_words)
         if not block.level:
             paragraph = [line] if (line := polish(text, joiners=joiners)) else []
-            whole += paragraph
-            lines += own_lines(line) if line and sections == "official" else paragraph
+            plain_lines += paragraph
+            lines += own_lines(line) if line and mode == "official" else paragraph
         elif text := polish_heading(text, joiners=joiners):
             marks = "=" * block.level
             heading = ["", f"{marks} {text} {marks}", ""]
-            whole += heading
+            plain_lines += heading
             lines += heading
     return Article(
         title=page.title,
@@ -213,44 +214,47 @@ def lay_out(
         revision_id=page.revision_id,
         timestamp=page.timestamp,
         lines=tuple(map(without_latex, [*lines, ""])),
-        left_out=tuple(unknown),
+        left_out=tuple(unknown_calls),
         cuts=tuple(cuts),
         lost=tuple(lost),
-        plain_lines=tuple(map(with_latex, [*whole, ""])),
-        formulas=tuple(latex_of(mark) for line in whole for mark in FORMULA_MARK.findall(line)),
+        plain_lines=tuple(map(with_latex, [*plain_lines, ""])),
+        formulas=tuple(latex_of(mark) for line in plain_lines for mark in FORMULA_MARK.findall(line)),
     )
 
 
 def choose_variant(text: str, language: str = "zh") -> str:
-    """Return the text with one script chosen where it gives several; rules that show nothing are removed.
+    """Return the text with one script chosen where rules give several, and without rules that show nothing.
 
     >>> choose_variant("-{zh-hans:计算机; zh-hant:電腦}-、-{只}-、-{H|zh-cn:a;zh-tw:b}-")
     '计算机、只、'
     >>> choose_variant("-{Homo -{sapiens}-}-, -{sr-ec:а; sr-el:a}-", "sr")
     'Homo sapiens, а'
     """
-    code, between = _patterns(language)
-    for _ in range(NESTED):
-        before, text = text, VARIANT.sub(partial(_chosen, code=code, between=between), text)
+    code_pattern, separator = _rule_patterns(language)
+
+    def chosen(match: re.Match[str]) -> str:
+        flags, bar, rule = match[1].rpartition("|")
+        if bar and {"H", "T", "-"} & {flag.strip() for flag in flags.split(";")}:
+            return ""
+        variants = {}
+        for variant in separator.split(rule):
+            code, colon, variant_text = variant.partition(":")
+            if colon:
+                variants[code.rpartition("=>")[2].strip().lower()] = variant_text.strip()
+        codes = (*PREFERRED_VARIANTS, *filter(code_pattern.fullmatch, variants))
+        return next((variants[code] for code in codes if code in variants), rule.strip())
+
+    for _ in range(MAX_RULE_DEPTH):
+        before, text = text, VARIANT_RULE.sub(chosen, text)
         if text == before:
             break
     return text
 
 
 @cache
-def _patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """The code of a variant, and what stands between two rules; codes of Inuktitut begin with ike."""
-    code = rf"(?:{language}|ike)(?:-\w+)*"
-    # A semicolon ends a rule only before the next one: it also ends entities.
-    between = rf";\s*(?=(?:[^;]{{0,200}}=>\s*)?{code}\s*:|\Z)"
-    return re.compile(code, re.IGNORECASE), re.compile(between, re.IGNORECASE)
-
-
-def _chosen(match: re.Match[str], code: re.Pattern[str], between: re.Pattern[str]) -> str:
-    flags, bar, rules = match[1].rpartition("|")
-    if bar and {"H", "T", "-"} & {flag.strip() for flag in flags.split(";")}:
-        return ""
-    pairs = [rule.partition(":") for rule in between.split(rules)]
-    named = {name.rpartition("=>")[2].strip().lower(): value.strip() for name, colon, value in pairs if colon}
-    codes = [name for name in named if code.fullmatch(name)]
-    return next((named[name] for name in (*PREFERRED, *codes) if name in named), rules.strip())
+def _rule_patterns(language: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns for the code of a variant, and for what separates variants in a rule."""
+    code = rf"(?:{language}|ike)(?:-\w+)*"  # ike: Inuktitut
+    # A semicolon separates only before a code or at the end: it also ends entities.
+    separator = rf";\s*(?=(?:[^;]{{0,200}}=>\s*)?{code}\s*:|\Z)"
+    return re.compile(code, re.IGNORECASE), re.compile(separator, re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Makes lines fit for a corpus: entities, spaces, characters, and the holes that removed calls leave."""
+"""Cleans lines: decodes entities, normalizes characters and spaces, closes the holes of removed calls."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from html.entities import html5
+from operator import add
 
 import regex
 
@@ -24,18 +25,18 @@ ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{
 JOINERS = "\u200c\u200d"
 # The official files have none of these: formats (ZWSP, soft hyphen, bidi marks), controls, surrogates,
 # private use.
-UNPRINTABLE, BUT_JOINERS = (
+UNPRINTABLE, UNPRINTABLE_BUT_JOINERS = (
     regex.compile(rf"(?V1)[\p{{Cf}}\p{{Cc}}\p{{Cs}}\p{{Co}}--[{FORMULA}{joiners}]]+")
     for joiners in ("", JOINERS)
 )
 ALPHANUMERIC = re.compile(r"[^\W_]")
-# Left over from links and templates: `[[`, also with the beginning of a link, `{{`, and what closes them.
+# Remains of links and templates: `[[`, also with the target of a link, `{{`, and what closes them.
 BRACKETS = re.compile(r"\[\[(?:[^\[\]|]{0,200}\|)?|\{\{+|[\[{]|\]+|\}+")
-OPENS = {"]": "[", "}": "{"}
+OPENING_OF = {"]": "[", "}": "{"}
 
 HOLES = re.compile(f"{GONE}(?:\\s*{GONE})+")
 HOLE = f"\\s?{GONE}\\s?"
-# Patterns that begin with an optional part are slow to search: these two say whether they can match.
+# Patterns that begin with an optional part are slow to search: these two test first if they can match.
 HOLE_AFTER_MARKS = re.compile(f"[(\\[](?:[\\s,;:/]|or\\b|and\\b)*{GONE}")
 HOLE_BEFORE_MARK = re.compile(f"{GONE}\\s?[])\\.,;:!?]")
 EMPTY_PARENTHESES = re.compile(
@@ -46,14 +47,13 @@ HOLE_BEFORE_CLOSING = re.compile(f"\\s?[,;:]?{HOLE}([)\\]])")
 HOLE_BETWEEN = re.compile(f"([,;:]){HOLE}[,;:]")
 HOLE_AT_START = re.compile(f"^{HOLE}[,;:.]? ?")
 HOLE_BEFORE_POINT = re.compile(f"{HOLE}([.,;:!?])")
-FORMULA_ALONE = re.compile(FORMULA)
 FORMULA_LINE = re.compile(rf" ?((?:{FORMULA_MARK.pattern}|{SHOWN_FORMULA})(?: ?[.,;:!?]+(?= |$))?) ?")
 
 
 def polish(text: str, *, joiners: bool = False) -> str:
-    r"""Return the line of one paragraph, in which formulas are still marks; empty if nothing is left.
+    r"""Return the clean line of a paragraph, in which formulas are still marks; empty if no text is left.
 
-    With `joiners`, those of letters (U+200C, U+200D) stay: Persian and Indic languages spell with them.
+    With `joiners`, U+200C and U+200D between letters stay: Persian and Indic languages spell with them.
 
     >>> polish("Caf\u00e9&nbsp;( \x02, \x02 ) is [[open"), polish("= x ="), polish("\x02")
     ('Café is open', '= x', '')
@@ -65,7 +65,7 @@ def polish(text: str, *, joiners: bool = False) -> str:
 
 
 def own_lines(line: str) -> list[str]:
-    r"""Return the pieces of a polished line, formulas on lines of their own as in the official files.
+    r"""Split a polished line so that formulas are on lines of their own, as in the official files.
 
     >>> own_lines("where \x01, as \x01 is"), own_lines("no formula")
     (['where', '\x01,', 'as', '\x01', 'is'], ['no formula'])
@@ -95,41 +95,42 @@ def _clean_characters(text: str, joiners: bool) -> str:
         text = ENTITY.sub(_decoded, text)
     text = " ".join(text.split())
     if not text.isprintable():
-        words = (BUT_JOINERS if joiners else UNPRINTABLE).sub("", text).split()
-        text = " ".join(word for word in words if word.strip(JOINERS))  # alone they join nothing
+        words = (UNPRINTABLE_BUT_JOINERS if joiners else UNPRINTABLE).sub("", text).split()
+        text = " ".join(word for word in words if word.strip(JOINERS))
     if not text.isascii():
         text = " ".join(unicodedata.normalize("NFC", MANY_MARKS.sub(sort_marks, text)).split())
     if marks:
-        rest = iter(marks)
-        text = FORMULA_ALONE.sub(lambda _: next(rest), text)
+        texts = text.split(FORMULA)
+        text = texts[0] + "".join(map(add, marks, texts[1:]))
     return text
 
 
 def _without_slips(text: str) -> str:
-    """Return the text without brackets that an editor forgot, such as `]]` alone; those of `x[y[0]]` stay."""
-    open_ones: Counter[str] = Counter()
+    """Return the text without brackets that an editor forgot, such as one `]]`; those of `x[y[0]]` stay."""
+    unclosed: Counter[str] = Counter()
 
     def kept(run: re.Match[str]) -> str:
         bracket = run[0][0]
-        if bracket in OPENS.values():
-            open_ones[bracket] += len(run[0]) == 1
+        opening = OPENING_OF.get(bracket)
+        if opening is None:
+            unclosed[bracket] += len(run[0]) == 1
             return run[0] if len(run[0]) == 1 else ""
-        paired = min(len(run[0]), open_ones[OPENS[bracket]])
-        open_ones[OPENS[bracket]] -= paired
-        alone = len(run[0]) - paired
-        return bracket * (paired + (alone == 1))
+        paired = min(len(run[0]), unclosed[opening])
+        unclosed[opening] -= paired
+        unpaired = len(run[0]) - paired
+        return bracket * (paired + (unpaired == 1))
 
     return BRACKETS.sub(kept, text)
 
 
 def _decoded(entity: re.Match[str]) -> str:
     """Return the character of an entity; an unknown name stays."""
-    known = entity[0][1] == "#" or entity[0][1:] in html5
-    return html.unescape(entity[0]) if known else entity[0]
+    is_known = entity[0][1] == "#" or entity[0][1:] in html5
+    return html.unescape(entity[0]) if is_known else entity[0]
 
 
 def _close_holes(text: str) -> str:
-    """Return the text with the holes of removed calls closed, as a careful editor would do it."""
+    """Return the text with the holes of removed calls closed, as a careful editor would."""
     if GONE not in text:
         return text
     text = HOLES.sub(GONE, " ".join(text.split()))  # single spaces and marks keep the next steps linear
@@ -145,18 +146,19 @@ def _close_holes(text: str) -> str:
 
 
 def _between_words(parentheses: re.Match[str]) -> str:
-    """What stays of empty parentheses: the space before them, if a word follows at once."""
-    follows = parentheses.string[parentheses.end() : parentheses.end() + 1]
-    return " " if parentheses[0][0].isspace() and follows.isalnum() else ""
+    """Return what replaces empty parentheses: the space before them, if a word follows directly."""
+    following = parentheses.string[parentheses.end() : parentheses.end() + 1]
+    return " " if parentheses[0][0].isspace() and following.isalnum() else ""
 
 
 def _not_a_heading(line: str) -> str:
-    """Return the line without closing equals signs if it also opens with one: only headings look like that.
+    """Return the line without closing equals signs if it also begins with one, as only headings do.
 
-    The official files have false headings there; a program that reads the files must be able to tell.
+    The official files contain such lines that are not headings, which readers of the files cannot tell apart.
     """
     return line.rstrip("= ") if line.startswith("=") and line.endswith("=") else line
 
 
 def _has_text(line: str) -> bool:
-    return ALPHANUMERIC.search(shown := without_latex(line)) is not None or not shown.isascii()
+    text = without_latex(line)
+    return ALPHANUMERIC.search(text) is not None or not text.isascii()

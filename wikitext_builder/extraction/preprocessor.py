@@ -1,6 +1,6 @@
 """Replaces templates and links by their text, the innermost first, in one pass with a stack.
 
-Braces and brackets match as in MediaWiki: its preprocessor closes only what is on top of the stack, and what
+Braces and brackets match as in MediaWiki, whose preprocessor only closes the top of the stack; an opener that
 is never closed is text. Each closed pair is replaced by its text at once: there is no tree and no recursion,
 and 100,000 unclosed openers cost no more than other text.
 """
@@ -13,30 +13,37 @@ from dataclasses import dataclass, field
 
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.markers import BLOCK, BREAK, FORMULA, MARGIN, SEAM, formula
-from wikitext_builder.extraction.trim import OPAQUE_TAGS, ClosingTags
+from wikitext_builder.extraction.trim import OPAQUE_TAGS
+from wikitext_builder.wiki.classify import ClosingTags
 
 MAX_DEPTH = 100  # MediaWiki's limit on expansion depth; deeper pages are attacks
-MAX_UNCLOSED = 1_000  # openers that are never closed; real pages have far fewer
-MAX_OPEN = MAX_UNCLOSED + MAX_DEPTH + 1  # at one place: if they are closed, they are too deep
-MAX_PARTS = 1_000_000  # of all calls and links: MediaWiki's limit on the nodes of a page
+MAX_UNCLOSED = 1_000  # openers; real pages have far fewer
+MAX_OPEN = MAX_UNCLOSED + MAX_DEPTH + 1  # openers inside each other: if closed, they are too deep
+MAX_PARTS = 1_000_000  # of all calls and links; MediaWiki's limit on the nodes of a page
 
 TOKEN = re.compile(
     r"\[\[(?P<link>[^\[\]{}<]*)\]\]|\{\{(?P<call>[^\[\]{}<]*)\}\}|\{\{+|\}\}+|\[\[+|\]\]|\||"
     rf"<(?P<opaque>{'|'.join(sorted(OPAQUE_TAGS))})(?=[\s/>])[^<>]*>",
     re.IGNORECASE,
 )
-DISPLAYED = re.compile(r"\bdisplay\s*=\s*[\"']?block", re.IGNORECASE)  # of a formula: a paragraph of its own
+DISPLAY_BLOCK = re.compile(
+    r"\bdisplay\s*=\s*[\"']?block", re.IGNORECASE
+)  # a formula that is a paragraph of its own
 BLANK = " \t\n"
 STARTS_LINE = ("{|", "*", "#", ":", ";")
-LITERAL = str.maketrans({char: f"&#{ord(char)};" for char in "<>[]{}|'=*#:;~_\"-/!"} | {"\n": " "})
+CHARACTER_REFERENCES = str.maketrans(
+    {char: f"&#{ord(char)};" for char in "<>[]{}|'=*#:;~_\"-/!"} | {"\n": " "}
+)
 
 ReadTemplate = Callable[[list["Part"], str], str]
 ReadLink = Callable[[list[str]], str]
-SaysNothing = Callable[[str, str], bool]  # from an opener's character and the text before the first bar
+GivesNoText = Callable[
+    [str, str], bool
+]  # its arguments: an opener's character, the text before the first bar
 
 
 class Resolved(str):
-    """Text of a template or a link: an equals sign in it does not separate a name from a value."""
+    """Text of a template or a link, in which an equals sign does not separate a name from a value."""
 
     __slots__ = ()
 
@@ -48,11 +55,11 @@ class Part:
     pieces: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """The whole of it."""
+        """Return the whole text."""
         return "".join(self.pieces)
 
     def split(self) -> tuple[list[str] | None, list[str]]:
-        """The pieces of an argument's name, if it has one, and of its value: around its first equals sign."""
+        """Return the pieces of an argument's name, or None, and of its value: around an equals sign."""
         for index, piece in enumerate(self.pieces):
             if "=" in piece and not isinstance(piece, Resolved):
                 left, right = piece.split("=", 1)
@@ -60,7 +67,7 @@ class Part:
         return None, self.pieces
 
     def named(self) -> tuple[str | None, str]:
-        """The argument's name, if it has one, and its value."""
+        """Return an argument's name, or None, and its value."""
         name, value = self.split()
         return None if name is None else "".join(name), "".join(value)
 
@@ -69,63 +76,59 @@ class Part:
 class Frame:
     """An opener that is not closed yet, and the text after it."""
 
-    opener: str  # the first of its characters
+    opener: str  # its character
     count: int
     start: int
     parts: list[Part] = field(default_factory=lambda: [Part()])
-    depth: int = 0  # of the calls and links nested inside
-    silent: bool = False  # its name says that it gives no text
+    depth: int = 0  # of the calls and links inside
+    silent: bool = False  # its name gives no text
 
     def literal(self) -> str:
-        """The text that it is if it is never closed."""
+        """Return the text of an opener that is never closed."""
         return self.opener * self.count + "|".join(part.text() for part in self.parts)
 
 
 def never(_opener: str, _first: str) -> bool:
-    """No call or link is known to give no text."""
+    """Return False: by default, every call and link may give text."""
     return False
 
 
 def resolve(
-    text: str, *, read_template: ReadTemplate, read_link: ReadLink, says_nothing: SaysNothing = never
+    text: str, read_template: ReadTemplate, read_link: ReadLink, gives_no_text: GivesNoText = never
 ) -> str:
-    """The text with every template call and link replaced by what its reader gives for it.
+    """Return the text with every template call and link replaced by what its reader returns.
 
-    The content of a call or link that `says_nothing` is matched but not read: boxes and pictures would take
-    a third of the time.
+    The content of a call or link that `gives_no_text` is matched but not read: reading boxes and pictures
+    would take a third of the time.
 
     Raises:
         RejectedError: Too many openers are never closed, calls and links have too many parts (`malformed`),
-            or calls nest too deep (`too-deep`).
+            or calls are nested too deep (`too-deep`).
     """
-    return Resolver(text, read_template, read_link, says_nothing).run()
+    return Resolver(text, read_template, read_link, gives_no_text).run()
 
 
 class Resolver:
-    """The state of one pass: the text, the stack, and where text is added."""
+    """One pass over a text, with the stack of openers that are not closed yet."""
 
     token = TOKEN
 
     def __init__(
-        self,
-        text: str,
-        read_template: ReadTemplate,
-        read_link: ReadLink,
-        says_nothing: SaysNothing = never,
+        self, text: str, read_template: ReadTemplate, read_link: ReadLink, gives_no_text: GivesNoText = never
     ) -> None:
         self.text = text
         self.read_template = read_template
         self.read_link = read_link
-        self.says_nothing = says_nothing
+        self.gives_no_text = gives_no_text
         self.closing = ClosingTags(text)
         self.bottom = Part()
         self.stack: list[Frame] = []
-        self.top = self.bottom.pieces  # of the innermost part
-        self.parts = 0  # the number of parts so far
+        self.top = self.bottom.pieces  # the innermost part, to which text is added
+        self.parts = 0  # their number so far
         self.silent = 0  # the number of open frames that give no text
 
     def run(self) -> str:
-        """The whole text, read once from left to right."""
+        """Read the text from left to right, and return what it shows."""
         text, position = self.text, 0
         for match in self.token.finditer(text):
             start, end = match.span()
@@ -166,11 +169,11 @@ class Resolver:
         if not self.stack:
             self.top.append("|")
             return
-        if self.silent:  # its parts are not looked at
+        if self.silent:  # nothing reads its parts
             return
         frame = self.stack[-1]
         if len(frame.parts) == 1 and frame.count == 2:
-            frame.silent = self.says_nothing(frame.opener, frame.parts[0].text())
+            frame.silent = self.gives_no_text(frame.opener, frame.parts[0].text())
             self.silent += frame.silent
         self.count(1)
         part = Part()
@@ -178,13 +181,13 @@ class Resolver:
         self.top = part.pieces
 
     def count(self, parts: int) -> None:
-        """Refuse more parts than a page can have."""
+        """Count parts, and reject a page with too many."""
         self.parts += parts
         if self.parts > MAX_PARTS:
             raise RejectedError("malformed", f"more than {MAX_PARTS:,} parts of calls and links")
 
     def simple(self, opener: str, source: str) -> None:
-        """Read a link or call with no other inside: the most frequent case."""
+        """Read a link or call without others inside, which is the most frequent case."""
         if self.silent:
             self.put("", 1)
             return
@@ -202,7 +205,7 @@ class Resolver:
         return position
 
     def opaque(self, match: re.Match[str]) -> int:
-        """Read a tag whose content is not wikitext: text or a formula. Return where to continue."""
+        """Read a tag whose content is not wikitext but text or a formula; return where to continue."""
         if match[0].endswith("/>"):
             return match.end()
         name = match["opaque"].lower()
@@ -211,12 +214,12 @@ class Resolver:
             return match.end()
         content = self.text[match.end() : self.text.rindex("<", match.end(), end)]
         shown = opaque_text(name, content)
-        displayed = shown.startswith(FORMULA) and DISPLAYED.search(match[0])
+        displayed = shown.startswith(FORMULA) and DISPLAY_BLOCK.search(match[0])
         self.top.append(Resolved(f"{BREAK}{shown}{BREAK}" if displayed else shown))
         return end
 
     def close(self, marks: str, start: int) -> int:
-        """Close the innermost opener if the marks fit; otherwise they are text. Return where to continue."""
+        """Close the innermost opener if the marks fit, or keep them as text; return where to continue."""
         frame = self.stack[-1] if self.stack else None
         width = min(len(marks), frame.count, 2 if marks[0] == "]" else 3) if frame else 0
         if frame is None or (frame.opener == "{") != (marks[0] == "}") or width < 2:
@@ -236,7 +239,7 @@ class Resolver:
         return end
 
     def result_of(self, frame: Frame, source: str, width: int) -> str:
-        """The text of a closed pair."""
+        """Return the text of a closed pair."""
         if frame.depth > MAX_DEPTH:
             raise RejectedError(
                 "too-deep", f"templates or links nested over {MAX_DEPTH} deep at {source[:40]!r}"
@@ -246,14 +249,14 @@ class Resolver:
         if frame.opener == "[":
             parts = source[2:-2].split("|") if frame.silent else [part.text() for part in frame.parts]
             return _text_of_link(self.read_link(parts))
-        if width == 3:  # a parameter of a template, which has no value in an article: its default
+        if width == 3:  # a parameter of a template; in an article it has its default value
             return frame.parts[1].text() if len(frame.parts) > 1 else ""
         return self.call(frame.parts, source)
 
     def call(self, parts: list[Part], source: str) -> str:
-        """The text of a template call."""
+        """Return the text of a template call."""
         result = self.read_template(parts, source)
-        # A call may repeat an argument; if every level repeats it, the text doubles at each.
+        # A call may repeat an argument; if every level of nesting does, the text doubles at each.
         return result if len(result) <= 2 * len(source) + 5_000 else ""
 
     def put(self, result: str, depth: int) -> None:
@@ -266,17 +269,15 @@ class Resolver:
             _strip_end(self.top)
             return
         if result.startswith(STARTS_LINE) and not _at_line_start(self.top):
-            result = "\n" + result  # as in MediaWiki, so that a list or a table begins its line
+            result = "\n" + result  # as in MediaWiki: a list or a table begins its line
         self.top.append(Resolved(result))
 
     def flush(self) -> str:
-        """The text at the end, with the openers that are never closed."""
+        """Return the whole text, in which openers that are never closed are text."""
         if len(self.stack) > MAX_UNCLOSED:
-            raise RejectedError(
-                "malformed",
-                f"{len(self.stack)} unclosed openers, expected at most {MAX_UNCLOSED}",
-            )
-        if self.silent:  # an opener that was never closed hid text: read all again
+            detail = f"{len(self.stack)} unclosed openers, expected at most {MAX_UNCLOSED}"
+            raise RejectedError("malformed", detail)
+        if self.silent:  # an opener that is never closed hid text: read the text again
             return Resolver(self.text, self.read_template, self.read_link).run()
         return self.bottom.text() + "".join(frame.literal() for frame in self.stack)
 
@@ -289,9 +290,9 @@ def _at_line_start(pieces: list[str]) -> bool:
 
 
 def _strip_end(pieces: list[str]) -> None:
-    """Remove the blank space before a link in the margin, as MediaWiki does, so that its line is none.
+    """Remove the blank space before a link in the margin, as MediaWiki does, so that its line disappears.
 
-    A heading still ends its line: MediaWiki has read it before.
+    A heading still ends its line, because MediaWiki reads headings earlier.
     """
     removed = ""
     while pieces and not pieces[-1][-1:].strip(BLANK):
@@ -306,12 +307,12 @@ def _strip_end(pieces: list[str]) -> None:
 
 
 def _text_of_link(label: str) -> str:
-    """A link's label that does not become a list item at the start of a line: `[[#History]]`."""
+    """Return a link's label so that it is not a list item at the start of a line: `[[#History]]`."""
     return f"&#{ord(label[0])};{label[1:]}" if label.startswith(("*", "#", ":", ";")) else label
 
 
 def opaque_text(name: str, content: str) -> str:
-    """The text of a tag whose content is not wikitext.
+    """Return the text of a tag whose content is not wikitext.
 
     >>> opaque_text("nowiki", "''a''") == "&#39;&#39;a&#39;&#39;", opaque_text("math", "x") == formula("x")
     (True, True)
@@ -321,9 +322,9 @@ def opaque_text(name: str, content: str) -> str:
     if name in {"chem", "ce"}:
         return formula(f"\\ce{{{content}}}" if content.strip() else "")
     if name == "nowiki":
-        return content.translate(LITERAL) or SEAM  # `''a''<nowiki/>'s`
+        return content.translate(CHARACTER_REFERENCES) or SEAM  # `''a''<nowiki/>'s`
     if name == "pre":
         lines = content.replace("<nowiki>", "").replace("</nowiki>", "").split("\n")
-        return "\n\n" + "\n\n".join(line.strip().translate(LITERAL) for line in lines) + "\n\n"
-    # A block of source code is not running text.
-    return BLOCK if "\n" in content else content.translate(LITERAL)
+        return "\n\n" + "\n\n".join(line.strip().translate(CHARACTER_REFERENCES) for line in lines) + "\n\n"
+    # Source code of several lines is a block, not running text.
+    return BLOCK if "\n" in content else content.translate(CHARACTER_REFERENCES)

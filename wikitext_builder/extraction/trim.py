@@ -1,4 +1,4 @@
-"""Cuts comments, references, galleries and the like in one pass, before anything else is read."""
+"""Cuts comments, references, galleries and similar tags from wikitext in one pass, before all other steps."""
 
 from __future__ import annotations
 
@@ -8,31 +8,36 @@ from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.macros import words
 from wikitext_builder.extraction.markers import BLOCK, GONE, SEAM
 from wikitext_builder.limits import WIKITEXT_BYTES
-from wikitext_builder.wiki.classify import ClosingTags as ClosingTags
+from wikitext_builder.wiki.classify import ClosingTags
 
 # Extension tags whose content is not running text.
 REMOVED_TAGS = frozenset(words("extension tags removed"))
-INVISIBLE = frozenset({"", "includeonly"})  # comments too: MediaWiki removes them before it looks at lines
-# Those that are a block on the page: they close the paragraph.
-BLOCK_TAGS = frozenset(words("extension blocks"))
+# MediaWiki removes these, and comments (an empty name), before it looks at lines.
+INVISIBLE_TAGS = frozenset({"", "includeonly"})
+# These are a block on the page, and close the paragraph.
+BLOCK_EXTENSIONS = frozenset(words("extension blocks"))
 # Extension tags whose content is not wikitext: nothing inside them is markup.
 OPAQUE_TAGS = frozenset(["ce", "chem", "math", "nowiki", "pre", "source", "syntaxhighlight"])
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 ASCII_CONTROLS = bytes([*range(9), 11, 12, *range(14, 32), 127])
-OTHER_CONTROLS = re.compile(rb"\xc2[\x80-\x9f]|\xed[\xa0-\xbf]|\xef\xbf[\xbe\xbf]")  # the others in UTF-8
+OTHER_CONTROLS = re.compile(
+    rb"\xc2[\x80-\x9f]|\xed[\xa0-\xbf]|\xef\xbf[\xbe\xbf]"
+)  # the rest of CONTROLS in UTF-8
 OPENINGS, CLOSINGS = frozenset("([;,"), frozenset(")];,")
-POINTS = frozenset(".,;:!?)")
-LINE_START = frozenset({"", "\n"})  # what can stand before the first character of a line
+PUNCTUATION = frozenset(".,;:!?)")
+LINE_START = frozenset({"", "\n"})  # the text before the first character of a line
 _NAMES = "|".join(sorted(REMOVED_TAGS | OPAQUE_TAGS))
 OPENING = re.compile(rf"<!--|<({_NAMES})(?=[\s/>])[^<>]*>", re.IGNORECASE)
-# A reference's tag without its end: MediaWiki shows it, but it is an editor's slip. The quantifiers are
-# possessive: without backtracking, a megabyte of spaces takes linear time.
-UNENDED = re.compile(r"<ref\s++(?:name|group)\s*+=\s*+(?>\"[^\"<>\n]*+\"?|[^\s<>\"|{}]*)(?!\s*+/?>)")
+# The tag of a reference without its last character: MediaWiki shows it, but it is an editor's slip. The
+# quantifiers are possessive: without backtracking, a megabyte of spaces takes linear time.
+UNFINISHED_REFERENCE = re.compile(
+    r"<ref\s++(?:name|group)\s*+=\s*+(?>\"[^\"<>\n]*+\"?|[^\s<>\"|{}]*)(?!\s*+/?>)"
+)
 
 
 def trim(wikitext: str) -> str:
-    """Return the wikitext without control characters, comments and references; RejectedError: `too-large`.
+    """Return the wikitext without control characters, comments and references; reject it if `too-large`.
 
     >>> trim("a<ref name=x>{{cite|b}}</ref> c<!-- d --><ref name=x /> <nowiki><ref></nowiki>")
     'a c <nowiki><ref></nowiki>'
@@ -45,11 +50,11 @@ def trim(wikitext: str) -> str:
     if _has_controls(encoded):
         text = CONTROLS.sub("", text)
     kept = "".join(_kept_pieces(text))
-    return UNENDED.sub("", kept) if "<ref" in kept else kept
+    return UNFINISHED_REFERENCE.sub("", kept) if "<ref" in kept else kept
 
 
 def _has_controls(encoded: bytes) -> bool:
-    """Return True if CONTROLS has a match; a search in the bytes takes a tenth of the time."""
+    """Return True if CONTROLS has a match; a search in bytes takes a tenth of the time."""
     rest = encoded.translate(None, delete=ASCII_CONTROLS)
     return len(rest) < len(encoded) or OTHER_CONTROLS.search(encoded) is not None
 
@@ -64,26 +69,27 @@ def _kept_pieces(text: str) -> list[str]:
         name, before, after = (match[1] or "").lower(), text[start - 1 : start], text[end : end + 1]
         kept.append(text[position : end if keep else start])
         position = end
-        if name in BLOCK_TAGS:
-            kept.append(f"{BLOCK}{GONE}{BLOCK}" if name == "references" else BLOCK)  # its place counts
+        if name in BLOCK_EXTENSIONS:
+            # `select_sections` looks for the place of a list of references.
+            kept.append(f"{BLOCK}{GONE}{BLOCK}" if name == "references" else BLOCK)
         elif name and not keep and before in OPENINGS and after in CLOSINGS:
             kept.append(GONE)  # `(<ref>…</ref>)`: the parentheses go too
         elif name and not keep and before == "'" == after:
-            kept.append(SEAM)  # `''a''<ref>…</ref>''b''`: twice italics
+            kept.append(SEAM)  # `''a''<ref>…</ref>''b''` is two texts in italics
         elif not keep and before in LINE_START and after == "\n":
-            position += 1  # remove its line too, so that no paragraph breaks there
-        elif name not in INVISIBLE and not keep and before in LINE_START:
-            kept.append(SEAM)  # its line is running text, as in MediaWiki: not blank, indented or a heading
-        elif not keep and after in POINTS:
+            position += 1  # its line goes too: a blank line would end the paragraph
+        elif name not in INVISIBLE_TAGS and not keep and before in LINE_START:
+            kept.append(SEAM)  # as in MediaWiki, its line is running text: not blank, indented or a heading
+        elif not keep and after in PUNCTUATION:
             close_gap(kept, " ,;" if after == ")" else " ")
             if after == "," and kept and kept[-1].endswith(","):
-                position += 1  # a comma on both sides of a reference: one of them is an editor's slip
+                position += 1  # of commas on both sides of a reference, one is an editor's slip
         match = OPENING.search(text, position)
     return [*kept, text[position:]]
 
 
 def close_gap(kept: list[str], chars: str) -> None:
-    """Remove the space before a reference that punctuation follows."""
+    """Remove these characters from the end: the space before a reference that punctuation follows."""
     while kept and not (stripped := kept[-1].rstrip(chars)):
         kept.pop()
     if kept:
@@ -93,7 +99,7 @@ def close_gap(kept: list[str], chars: str) -> None:
 def _extent(match: re.Match[str], closing: ClosingTags) -> tuple[int, bool]:
     """Return the end of the comment or tag, and True if it stays in the text.
 
-    Of a tag that is never closed, which MediaWiki shows as text, only the tag goes: it is not running text.
+    If a tag is never closed, only the tag goes: MediaWiki shows it as text, but it is not running text.
     """
     name = (match[1] or "").lower()
     end = closing.end_of(match, name)

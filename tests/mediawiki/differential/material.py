@@ -45,7 +45,7 @@ def calls_of(page: Page, templates: Mapping[str, str]) -> list[tuple[str, str]]:
         return ""
 
     with suppress(RejectedError):
-        resolve(trim(page.wikitext), read_template=note, read_link=lambda _parts: "")
+        resolve(trim(page.wikitext), note, lambda _parts: "")
     return calls
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.cases import cases, each, wrong
 from tests.wikitext_builder.extraction.pages import page
 from wikitext_builder.extraction.macros.parser_functions import call_name
-from wikitext_builder.extraction.markers import WENT, WORD, close_calls
+from wikitext_builder.extraction.markers import CUT_KINDS, WORD, close_calls
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.rendered import extract_rendered
 from wikitext_builder.wiki.languages import LANGUAGES
@@ -55,11 +55,11 @@ def test_what_went_is_said_of_each_call_and_can_be_switched_off():
 @given(st.lists(WORDS, max_size=30), st.booleans())
 def test_no_text_is_added_and_none_goes_without_a_hole(words, listed):
     text = " ".join(words)
-    closed, went, counts = close_calls(text, listed=listed)
+    closed, cuts, counts = close_calls(text, listed=listed)
     rest = iter(text)
     assert all(character in rest for character in closed.replace("\x02", ""))
-    assert len(went) == text.count(HOLE)
-    assert set(went) <= set(WENT)
+    assert len(cuts) == text.count(HOLE)
+    assert set(cuts) <= set(CUT_KINDS)
     assert close_calls(closed, listed=listed) == (closed, [], [])
     assert sum(counts) == len(WORD.findall(re.sub(f"{HOLE}|&nbsp;", " ", text))) - len(
         WORD.findall(closed.replace("&nbsp;", " "))

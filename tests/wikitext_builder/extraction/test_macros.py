@@ -10,16 +10,13 @@ from wikitext_builder.extraction.macros import Call
 from wikitext_builder.extraction.macros.parser_functions import PARSER_FUNCTIONS
 from wikitext_builder.extraction.macros.registry import MACROS
 from wikitext_builder.extraction.markers import LeftOut
-from wikitext_builder.extraction.markup import LinkReader
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.preprocessor import Part
 from wikitext_builder.extraction.templates import TemplateReader
 from wikitext_builder.wiki.languages import LANGUAGES
 
 # One name per function: {{lang-…}} alone has a name per language.
-READER = TemplateReader(
-    page=page(""), expansions={}, left_out=LeftOut(), read_link=LinkReader(LANGUAGES["en"])
-)
+READER = TemplateReader(page(""), {}, LeftOut(), LANGUAGES["en"], {})
 NAMES = [*{macro: name for name, macro in MACROS.items()}.values(), *PARSER_FUNCTIONS]
 
 

@@ -14,7 +14,7 @@ from tests.wikitext_builder.extraction.test_page import WIKITEXT
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction import page as page_module
 from wikitext_builder.extraction.blocks import cut_lists
-from wikitext_builder.extraction.markup import REMOVED_CLASS, _are_removed, _closing_indices, flatten_tags
+from wikitext_builder.extraction.markup import REMOVED_CLASS, _closing_indices, _remove_content, flatten_tags
 from wikitext_builder.extraction.markup import TAG as ANY_TAG
 from wikitext_builder.extraction.page import extract
 from wikitext_builder.extraction.preprocessor import never
@@ -66,7 +66,7 @@ def test_a_list_that_is_not_closed_is_not_cut():
 def uncut(wikitext, monkeypatch):
     """The lines if every call and link is read, even if it gives no text."""
     with monkeypatch.context() as patch:
-        patch.setattr(TemplateReader, "says_nothing", staticmethod(never))
+        patch.setattr(TemplateReader, "gives_no_text", staticmethod(never))
         return extract(page(wikitext)).lines
 
 
@@ -108,11 +108,11 @@ TAGS = st.lists(st.sampled_from(["<b>", "</b>", "<B>", "</B>", "<b/>", "<i>", "<
 
 @given(ATTRIBUTES)
 def test_the_search_for_classes_finds_what_the_plain_pattern_finds(attributes):
-    assert _are_removed(attributes) == bool(PLAIN.search(attributes))
+    assert _remove_content(attributes) == bool(PLAIN.search(attributes))
 
 
 def test_classes_and_styles_that_are_removed():
-    assert wrong("extract/tags", "removed", "removed", lambda case: _are_removed(case["attributes"])) == []
+    assert wrong("extract/tags", "removed", "removed", lambda case: _remove_content(case["attributes"])) == []
 
 
 def closing_index(tags, index):

@@ -148,13 +148,13 @@ def test_real_pages_of_both_parsers_give_their_text_and_no_furniture(name, words
     assert [one for one in FURNITURE if one in text] == []
 
 
-def test_pieces_in_which_the_parser_gets_a_page_do_not_matter(monkeypatch):
+def test_chunks_in_which_the_parser_gets_a_page_do_not_matter(monkeypatch):
     page_html = data("html/Berlin__extraction-framework_4eae.html").read_text("utf-8")
     whole = article(page_html)
     assert whole.lines[3].startswith(
         "Berlin (/bɜːrˈlɪn/ bur-LIN, German: [bɛʁˈliːn]) is the capital and largest"
     )
-    monkeypatch.setattr(rendered, "PIECE", 7)
+    monkeypatch.setattr(rendered, "CHUNK_CHARACTERS", 7)
     assert article(page_html) == whole
 
 

@@ -55,7 +55,7 @@ def test_macros_come_before_those_of_a_language():
     ("function", "message"),
     [
         (lambda t: t.get(5), "macro: the macro of 'convert' failed: ValueError: 5"),
-        (lambda _: 5, "macro: the macro of 'convert' gave 5; expected a text or None"),
+        (lambda _: 5, "macro: the macro of 'convert' returned 5; expected a str or None"),
     ],
 )
 @pytest.mark.parametrize("templates", [None, {"Outer": "{{convert|1|m}}"}])
