@@ -260,7 +260,7 @@ RAISED: dict[str, Rows] = {
     "lb.lm_eval_task ToolkitError": {
         "missing": lambda at: lb.lm_eval_task(at / "empty", at / "x"),
         "cannot be written": lambda at: lb.lm_eval_task(at.data, at / "file"),
-        "an edited one": lambda at: lb.lm_eval_task(at.data, edited_task(at)),
+        "edited task": lambda at: lb.lm_eval_task(at.data, edited_task(at)),
     },
     "lb.measure HarnessError": {
         "missing": lambda at: lb.measure("nobody", at.tiny),
@@ -285,7 +285,7 @@ RAISED: dict[str, Rows] = {
         "written": lambda at: lb.report(at.results, at / "file" / "x.md"),
     },
     "lb.reproduce HarnessError": {
-        "no such row": lambda at: lb.reproduce("ptb", at.tiny, at / "x", rows=["nobody"]),
+        "A row does not exist": lambda at: lb.reproduce("ptb", at.tiny, at / "x", rows=["nobody"]),
         "an argument cannot be used": lambda at: lb.reproduce("ptb", at.tiny, at / "a,b"),
     },
 }

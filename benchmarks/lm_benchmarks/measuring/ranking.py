@@ -166,7 +166,8 @@ def rank(
         compare_runs(ordered[first], ordered[second], metric=metric, level=level, allow=allow)
         for first, second in index_pairs
     ]
-    ps = [None if first.p_one_sided is None else min(1.0, 2 * first.p_one_sided) for first in differences]
+    one_sided = [difference.p_one_sided for difference in differences]
+    ps = [None if p is None else min(1.0, 2 * p) for p in one_sided]
     adjusted = holm([1.0 if p is None else p for p in ps])
     pairs = tuple(
         ModelPair(
@@ -219,7 +220,7 @@ def ranks_of(
     ranking = rank(ordered, metric=metric, level=level) if len(ordered) > 1 else None
     if ranking is None or all(pair.p is None for pair in ranking.pairs):
         return [""] * len(results)
-    ranks = {id(runs[0]): result.ranks for runs, result in zip(ordered, ranking.models, strict=True)}
+    ranks = {id(runs[0]): model.ranks for runs, model in zip(ordered, ranking.models, strict=True)}
     return [ranks.get(id(result), "") for result in results]
 
 
