@@ -122,6 +122,7 @@ RAISED: dict[str, Rows] = {
         "not a function": lambda _: wb.extract("A", title="A", macros={"A": 1}),  # type: ignore[dict-item]
     },
     "wb.extract_rendered RejectedError": {
+        "`redirect`": lambda _: wb.extract_rendered("A", replace(PAGES[0], wikitext="#REDIRECT [[B]]")),
         "`too-large`": lambda _: wb.extract_rendered("x" * 2**26, PAGES[0]),
         "`too-deep`": lambda _: wb.extract_rendered("<div>" * 5000, PAGES[0]),
     },

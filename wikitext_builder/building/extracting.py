@@ -10,6 +10,7 @@ articles as compressed lines of JSON.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -203,12 +204,13 @@ def _refuse_empty_train(plan: Plan, extracted: Extracted) -> None:
     sizes = {name: len(extracted.split.of(name)) for name in SPLITS}
     if sizes[first]:
         return
-    articles, rejected = sum(sizes.values()), len(extracted.rejected)
+    articles, rejected = sum(sizes.values()), Counter(page.reason for page in extracted.rejected)
     advice = "fetch or import more pages"
     if articles >= len(SPLITS):  # 10 : 1 : 1 for train, valid and test, as in WikiText-2
         share = max(1, articles // 12)
         advice += f", or use --valid-articles {share} and --test-articles {share}"
-    rejections = f" ({rejected:,} pages were rejected)" if rejected else ""
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(rejected.items()))
+    rejections = f" ({rejected.total():,} pages were rejected: {reasons})" if rejected else ""
     raise BuilderError(
         f"{plan.store}: {articles:,} articles{rejections} are too few for {plan.recipe.name}: valid takes"
         f" {sizes['valid']:,}, test {sizes['test']:,}, and none is left for {first}; {advice}"

@@ -277,8 +277,8 @@ def _source_lines(plan: Plan, store: Store) -> Iterator[str]:
         yield msgspec.json.encode(revision).decode()
     for split, page_ids in sorted(plan.given.items()):
         yield f"{split} {sorted(page_ids)}"
-    revision_ids = {revision.revision_id for revision in plan.revisions}
-    yield store.expansions_digest(language, revision_ids)
+    from_wikitext = {revision.revision_id for revision in plan.revisions if not revision.html}
+    yield store.expansions_digest(language, from_wikitext)
     if plan.recipe.articles:
         exported = {revision.page_id for revision in plan.revisions}
         for page_id, item in store.items(language):
@@ -286,7 +286,7 @@ def _source_lines(plan: Plan, store: Store) -> Iterator[str]:
                 yield f"{page_id} {item}"
     if names := reported_names(plan.language):
         yield f"names {json.dumps(names, ensure_ascii=False)}"
-    if templates := templates_in(store, language, as_of=plan.as_of):
+    if from_wikitext and (templates := templates_in(store, language, as_of=plan.as_of)):
         yield f"templates {templates.digest()}"
 
 

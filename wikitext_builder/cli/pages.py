@@ -81,7 +81,7 @@ SELECT_HELP = (
     "--rendered/--wikitext",
     default=None,
     help="Also store each page's HTML (one request per page), or only its wikitext."
-    "  [default: HTML, except in English]",
+    "  [default: HTML, except in English; of a lock file's pages, as it says]",
 )
 @click.option("--dry-run", is_flag=True, help="List the pages and estimate requests and time.")
 @json_option

@@ -351,7 +351,7 @@ def _sort_into(batch: _Batch, dumped: DumpedPage, kind: str) -> None:
         else:
             batch.pages.append(content)
             batch.items[content.page_id] = dumped.wikidata_id
-            if dumped.html:
+            if dumped.html and not dumped.html.isspace():
                 batch.html[content.revision_id] = dumped.html
 
 

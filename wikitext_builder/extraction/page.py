@@ -107,10 +107,15 @@ def extract(
         page = Page(title=title, page_id=0, revision_id=0, timestamp="", wikitext=page)
     options = Options(language_of(language), sections, incomplete)
     own = user_macros(macros) if macros else {}
-    if classifier(options.language).is_redirect(page.wikitext):
-        raise RejectedError("redirect", "it only leads to another page")
+    refuse_redirect(page, options.language)
     article = _article(page, options, own, expansions)
     return article if templates is None else _expanded(article, page, options, own, expansions, templates)
+
+
+def refuse_redirect(page: Page, language: Language) -> None:
+    """Raise a RejectedError if a page only leads to another one."""
+    if classifier(language).is_redirect(page.wikitext):
+        raise RejectedError("redirect", "it only leads to another page")
 
 
 @dataclass(frozen=True, slots=True)

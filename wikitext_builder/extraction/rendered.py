@@ -29,6 +29,7 @@ from wikitext_builder.extraction.page import (
     Options,
     choose_variant,
     lay_out,
+    refuse_redirect,
 )
 from wikitext_builder.extraction.trim import CONTROLS, PUNCTUATION, REMOVED_TAGS, close_gap
 from wikitext_builder.limits import HTML_BYTES, HTML_DEPTH
@@ -80,14 +81,14 @@ def extract_rendered(
 
     Args:
         page_html: What MediaWiki rendered for the page.
-        page: The page; its wikitext is not read.
+        page: The page; its wikitext only says whether it is a redirect.
         language: Code of the Wikipedia, or its names.
         sections: Which sections to remove, as in `extract`.
         incomplete: What to do, as in `extract`, with a call of a template that the wiki lacks (a red link) or
             that Parsoid marks as an error.
 
     Raises:
-        RejectedError: The HTML cannot be used; the reason is `too-large` or `too-deep`.
+        RejectedError: The page cannot be used; the reason is `redirect`, `too-large` or `too-deep`.
         BuilderError: The language, `sections` or `incomplete` is unknown.
 
     >>> page = Page(title="Tokyo", page_id=1, revision_id=1, timestamp="2016-04-16T17:15Z", wikitext="")
@@ -96,6 +97,7 @@ def extract_rendered(
     ('', '= Tokyo =', '', 'Tokyo is 10 km away.', '')
     """
     options = Options(language_of(language), sections, incomplete)
+    refuse_redirect(page, options.language)
     left_out = LeftOut()
     blocks = split_rendered_blocks(page_html, options.language, left_out)
     # WikiText is English: there only the names of sections decide, as in the official files.

@@ -280,12 +280,14 @@ def render_revision(wikipedia: Wikipedia, revision: Revision) -> str:
 
     Raises:
         RejectedError: The wiki no longer has the revision or may not show it (with MediaWiki's word as the
-            reason), or has another page under this id (`other-page`).
+            reason), has another page under this id (`other-page`), or gives no HTML (`empty`).
     """
     parsed = parse_page(wikipedia, {"oldid": str(revision.revision_id), "prop": "text|revid"})
     found, expected_ids = (parsed.page_id, parsed.revision_id), (revision.page_id, revision.revision_id)
     if found != expected_ids:
         raise RejectedError("other-page", f"expected page and revision {expected_ids}, found {found}")
+    if not parsed.text.strip():
+        raise RejectedError("empty", f"the HTML of revision {revision.revision_id} is empty")
     return parsed.text
 
 

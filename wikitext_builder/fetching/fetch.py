@@ -38,7 +38,7 @@ from wikitext_builder.fetching.selections import (
 )
 from wikitext_builder.progress import Progress, WaitingProgress, no_progress
 from wikitext_builder.store.reading import note_names
-from wikitext_builder.store.schema import Rejected, Wanted
+from wikitext_builder.store.schema import Rejected, Revision, Wanted
 from wikitext_builder.store.store import Store
 from wikitext_builder.wiki.client import BATCH_TITLES, MAXLAG, FoundPages, NoAnswerError, Wikipedia, api_of
 from wikitext_builder.wiki.dates import now, parse_date
@@ -127,7 +127,7 @@ def fetch(
         expand: Ask the wiki for the texts of template calls that `extract` does not know, on pages without
             HTML.
         rendered: Also store each page's HTML, with one request per page; False: only wikitext. None: HTML
-            except in English, and in English if `select` names a lock file of a dataset made from HTML.
+            except in English; of the pages of a lock file, as the file has it.
         dry_run: Only find the pages, and estimate requests and time.
         progress: Called after each batch and each page, and while the wiki makes us wait.
 
@@ -161,20 +161,46 @@ def fetch(
             sample=sample,
             seed=seed,
         )
-        if rendered is None:
-            rendered = not wiki.is_english or any(page.html for page in selected.locked.values())
+        route = _Route(rendered=rendered, is_english=wiki.is_english, locked=selected.locked)
         if dry_run:
-            return _dry_run(lookup, selected, expand=expand, rendered=rendered)
+            return _dry_run(lookup, selected, route, expand=expand)
         pages = fetch_selected(lookup, selected)
         revision_ids = revisions_to_build(opened, wikipedia.language.code, selected.locked, date)
-        html = fetch_html(opened, wikipedia, revision_ids, progress=waiting) if rendered else None
-        if rendered:  # pages with HTML need no texts of calls
-            without_html = {revision for revision, sha1 in opened.rendered_sha1s(wiki.code) if not sha1}
-            revision_ids = tuple(revision for revision in revision_ids if revision in without_html)
+        with_html = tuple(filter(route.takes_html, revision_ids))
+        html = fetch_html(opened, wikipedia, with_html, progress=waiting) if with_html else None
+        refused = {revision for revision, sha1 in opened.rendered_sha1s(wiki.code) if not sha1} & {*with_html}
+        from_wikitext = tuple(
+            revision for revision in revision_ids if route.reads_wikitext(revision) or revision in refused
+        )
         expansions = None
-        if expand and (revision_ids or not rendered):
-            expansions = fetch_expansions(opened, wikipedia, revision_ids, progress=waiting)
+        if expand and (from_wikitext or not with_html):
+            expansions = fetch_expansions(opened, wikipedia, from_wikitext, progress=waiting)
     return FetchReport(pages=pages, expansions=expansions, html=html)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Route:
+    """Whether a page is made from HTML or from wikitext.
+
+    A build from a lock file takes HTML only of pages for which the file names it: the others need texts of
+    calls.
+    """
+
+    rendered: bool | None  # None: as the lock file says of its pages, and of others by language
+    is_english: bool
+    locked: Mapping[int, Revision]
+
+    def takes_html(self, revision_id: int) -> bool:
+        """Return True if the HTML of a revision is asked for."""
+        if self.rendered is not None:
+            return self.rendered
+        page = self.locked.get(revision_id)
+        return bool(page.html) if page else not self.is_english
+
+    def reads_wikitext(self, revision_id: int) -> bool:
+        """Return True if a build takes the wikitext of a revision, also if its HTML is there."""
+        page = self.locked.get(revision_id)
+        return not self.takes_html(revision_id) or (page is not None and not page.html)
 
 
 @contextmanager
@@ -197,7 +223,7 @@ def _only_fetch(store: Path, progress: Progress) -> Iterator[None]:
         lock.release()
 
 
-def _dry_run(lookup: Lookup, selected: Selected, *, expand: bool, rendered: bool) -> FetchReport:
+def _dry_run(lookup: Lookup, selected: Selected, route: _Route, *, expand: bool) -> FetchReport:
     """Count the requests of a fetch, including those for stored revisions that lack HTML or expansions."""
     store, wikipedia = lookup.store, lookup.wikipedia
     code, todo = wikipedia.language.code, _pages_to_fetch(store, wikipedia.language.code, selected)
@@ -205,15 +231,16 @@ def _dry_run(lookup: Lookup, selected: Selected, *, expand: bool, rendered: bool
     query = "SELECT DISTINCT revision_id FROM expansions WHERE language = ?"
     expanded = {revision for (revision,) in store.read(query, (code,))}
     with_html = {revision for revision, _ in store.rendered_sha1s(code)}
-    html = len(todo) + sum(revision not in with_html for revision in stored) if rendered else 0
-    expansions = 0
-    if expand and not rendered:
-        expansions = len(todo) + sum(revision not in expanded for revision in stored)
+    new = [page.revision_id for page in todo]
+    html = sum(map(route.takes_html, [*new, *(revision for revision in stored if revision not in with_html)]))
+    calls = sum(
+        map(route.reads_wikitext, [*new, *(revision for revision in stored if revision not in expanded)])
+    )
     plan = FetchPlan(
         pages=sum(1 for _ in _batches(todo)),
         html=html,
         conditions=len(todo) if any(rule.filter.cost >= ASKS_WIKI for rule in selected.rules) else 0,
-        expansions=expansions,
+        expansions=calls if expand else 0,
         seconds_per_request=wikipedia.seconds_per_request,
         seconds_per_html=max(wikipedia.seconds_per_request, HTML_SECONDS / wikipedia.parallel),
         bytes=len(todo) * PAGE_BYTES + html * HTML_BYTES,

@@ -133,6 +133,8 @@ def test_a_redirect_is_rejected_in_the_words_of_its_language(language):
         with pytest.raises(RejectedError) as rejected:
             extract(f"#{word} [[Foo]]\n{{{{R from move}}}}", title="Bar", language=language)
         assert rejected.value.reason == "redirect"
+        with pytest.raises(RejectedError, match="another page"):
+            extract_rendered("<p>Redirect to: Foo</p>", page(f"#{word} [[Foo]]"), language=language)
     assert (
         extract(f"A #{words[0]} [[Foo]].", title="Bar", language=language).lines[3] == f"A #{words[0]} Foo."
     )

@@ -23,25 +23,27 @@ PAGES = [
     for n in range(6)[1:]
 ]
 PAGES.append(numbered_page(6, "The wikitext of 6 flows.", "Place 6"))
-REFUSED = 2  # the page whose HTML the wiki does not give
+REFUSED, EMPTY = 2, 7  # the pages whose HTML the wiki does not give
+PAGE_WITHOUT_HTML = numbered_page(EMPTY, "The wikitext of 7 flows. It has {{frm|7}} here.", "Place 7")
 
 
 @contextlib.contextmanager
 def wiki(language: str, actions: list[str]) -> Iterator[str]:
     """Serve these pages, their HTML and texts of calls, and note the action of each request."""
-    by_id = {str(page.revision_id): page for page in PAGES}
+    pages = [*PAGES, PAGE_WITHOUT_HTML]
+    by_id = {str(page.revision_id): page for page in pages}
 
     def answer(query: dict[str, str]) -> object:
         if query["action"] == "parse":
             page = by_id[query["oldid"]]
             if page.page_id == REFUSED:
                 return {"errors": [{"code": "permissiondenied", "text": "no"}]}
-            html = f"<p>The HTML of {page.page_id} flows.</p>"
+            html = "\n" if page.page_id == EMPTY else f"<p>The HTML of {page.page_id} flows.</p>"
             return {"parse": {"text": html, "pageid": page.page_id, "revid": page.revision_id}}
         if query["action"] == "expandtemplates":
             return {"expandtemplates": {"wikitext": query["text"].replace("{{", "").replace("}}", "")}}
         asked = [by_id[number] for number in query.get("revids", "").split("|") if number]
-        asked += [page for page in PAGES if page.title in query.get("titles", "").split("|")]
+        asked += [page for page in pages if page.title in query.get("titles", "").split("|")]
         return {"query": {"pages": [page_json(page) for page in asked]}}
 
     def reply(handler: Any, query: dict[str, str]) -> None:
@@ -140,6 +142,36 @@ def test_a_lock_file_that_names_html_has_it_fetched_in_english_too(tmp_path: Pat
         "query",
         "redirects",
     ]
+
+
+def test_pages_whose_lock_file_names_no_html_get_texts_of_calls(tmp_path: Path) -> None:
+    """A build takes their wikitext; German HTML, which a fetch without a lock file stores, is no help."""
+    store, _ = fetched(tmp_path / "a", "de", rendered=False)
+    with Store.create(store) as opened:
+        opened.add_rendered("de", 1001, "<p>The HTML of 1 flows.</p>")
+    lock = tmp_path / "titles.lock"
+    lock.write_text(wb.lock(store), "utf-8")
+    build("demo", store, tmp_path / "built" / "a", lock=lock, **SIZES)
+    for number, option in enumerate((None, True)):
+        theirs, _ = fetched(tmp_path / f"b{number}", "de", select=f"lock:{lock}", rendered=option)
+        with Store.open(theirs) as opened:
+            html = {revision for revision, _ in opened.rendered_sha1s("de")}
+        assert html == ({1001} if option is None else {1001, 1002, 1003, 1004, 1005, 1006})
+        build("demo", theirs, tmp_path / f"built{number}" / "a", lock=lock, **SIZES)
+        assert digests(tmp_path / f"built{number}" / "a") == digests(tmp_path / "built" / "a")
+    with wiki("de", []) as api:
+        estimate = wb.fetch(tmp_path / "c", select=f"lock:{lock}", api=api, dry_run=True).plan
+    assert estimate is not None
+    assert (estimate.html, estimate.expansions) == (1, 5)
+
+
+def test_empty_html_is_none(tmp_path: Path) -> None:
+    titles = tmp_path / "seven.txt"
+    titles.write_text(f"{PAGE_WITHOUT_HTML.title}\n", "utf-8")
+    store, _ = fetched(tmp_path, "de", select=f"titles:{titles}")
+    text = done("extract", "--store", store, "--title", PAGE_WITHOUT_HTML.title)
+    assert "The wikitext of 7 flows. It has frm|7 here." in text
+    assert wb.status(store)[0].not_rendered == {"empty": 1}
 
 
 def test_extract_takes_html(tmp_path: Path) -> None:
