@@ -101,7 +101,7 @@ Rows = dict[str, Callable[[Place], object]]
 # By function and error; then by words of its docstring, which are the reason.
 RAISED: dict[str, Rows] = {
     "wb.build BuilderError": {
-        "nothing to build from": lambda at: wb.build("demo", at.store, at / "x", language="de"),
+        "no pages for the recipe": lambda at: wb.build("demo", at.store, at / "x", language="de"),
         "`out` holds something else": lambda at: wb.build("demo", at.store, at / "empty"),
         "a disk": lambda at: wb.build("demo", at.store, at / "file" / "x", workers=1),
     },
@@ -143,13 +143,13 @@ RAISED: dict[str, Rows] = {
         "a dump": lambda at: wb.import_dump(at / "a.store", at / "file"),
         "the store": lambda at: wb.import_dump(at / "file", ROOT / "wikitext_builder/sample/sample.xml"),
     },
-    "wb.load BuilderError": {"There is none": lambda at: wb.load(at / "empty")},
+    "wb.load BuilderError": {"no dataset": lambda at: wb.load(at / "empty")},
     "wb.lock BuilderError": {
-        "no such store": lambda at: wb.lock(at / "nowhere"),
+        "store does not exist": lambda at: wb.lock(at / "nowhere"),
         "no page to lock": lambda at: wb.lock(at.store, as_of="2001-01-01"),
     },
     "wb.open_templates BuilderError": {
-        "no such store": lambda at: wb.open_templates(at / "nowhere").__enter__(),
+        "store does not exist": lambda at: wb.open_templates(at / "nowhere").__enter__(),
     },
     "wb.overlap BuilderError": {
         "missing": lambda at: wb.overlap(at / "empty", against=at / "file"),
@@ -157,37 +157,37 @@ RAISED: dict[str, Rows] = {
         "none of the other text can be read": lambda at: wb.overlap(at.tiny, against=at.store),
     },
     "wb.describe BuilderError": {
-        "no dataset": lambda at: wb.describe(at / "empty", out=at / "x.html"),
-        "the suffix": lambda at: wb.describe(at.tiny, out=at / "x.doc"),
+        "dataset does not exist": lambda at: wb.describe(at / "empty", out=at / "x.html"),
+        "another ending": lambda at: wb.describe(at.tiny, out=at / "x.doc"),
     },
     "wb.plot_statistic BuilderError": {
-        "no dataset": lambda at: wb.plot_statistic("heaps", at / "empty", out=at / "x.png"),
-        "no such statistic": lambda at: wb.plot_statistic("heap", at.tiny, out=at / "x.png"),
+        "A dataset or": lambda at: wb.plot_statistic("heaps", at / "empty", out=at / "x.png"),
+        "statistic does not exist": lambda at: wb.plot_statistic("heap", at.tiny, out=at / "x.png"),
         "no curve": lambda at: wb.plot_statistic("structure", at.tiny, out=at / "x.png"),
-        "the suffix": lambda at: wb.plot_statistic("heaps", at.tiny, out=at / "x.doc"),
+        "another ending": lambda at: wb.plot_statistic("heaps", at.tiny, out=at / "x.doc"),
     },
     "wb.plot_window BuilderError": {
-        "no such dataset": lambda at: wb.plot_window(at / "empty", out=at / "x.png"),
-        "no such split": lambda at: wb.plot_window(without_train(at), out=at / "x.png"),
-        "the suffix": lambda at: wb.plot_window(at.tiny, out=at / "x.doc"),
+        "A dataset or": lambda at: wb.plot_window(at / "empty", out=at / "x.png"),
+        "split does not exist": lambda at: wb.plot_window(without_train(at), out=at / "x.png"),
+        "another ending": lambda at: wb.plot_window(at.tiny, out=at / "x.doc"),
     },
     "wb.plot_zipf BuilderError": {
-        "no such dataset": lambda at: wb.plot_zipf(at / "empty", out=at / "x.png"),
+        "dataset does not exist": lambda at: wb.plot_zipf(at / "empty", out=at / "x.png"),
         "no train file": lambda at: wb.plot_zipf(without_train(at), out=at / "x.png"),
-        "the suffix": lambda at: wb.plot_zipf(at.tiny, out=at / "x.doc"),
+        "another ending": lambda at: wb.plot_zipf(at.tiny, out=at / "x.doc"),
     },
     "wb.read_page BuilderError": {
-        "no such store": lambda at: wb.read_page(at / "nowhere", title="Title 1"),
-        "or page": lambda at: wb.read_page(at.store, title="Nobody"),
+        "The store or": lambda at: wb.read_page(at / "nowhere", title="Title 1"),
+        "page does not exist": lambda at: wb.read_page(at.store, title="Nobody"),
     },
     "wb.statistics BuilderError": {
-        "no dataset": lambda at: wb.statistics(at / "empty"),
+        "A dataset or": lambda at: wb.statistics(at / "empty"),
         "or statistic": lambda at: wb.statistics(at.tiny, measures=["zip"]),
-        "two datasets have one name": lambda at: wb.statistics(at.tiny, at.data, names=["a", "a"]),
+        "a name occurs twice": lambda at: wb.statistics(at.tiny, at.data, names=["a", "a"]),
     },
-    "wb.status BuilderError": {"no such store": lambda at: wb.status(at / "nowhere")},
+    "wb.status BuilderError": {"store does not exist": lambda at: wb.status(at / "nowhere")},
     "wb.store_language BuilderError": {
-        "no such store": lambda at: wb.store_language(at / "nowhere"),
+        "store does not exist": lambda at: wb.store_language(at / "nowhere"),
         "several languages": lambda at: wb.store_language(at.two),
     },
     "wb.verify BuilderError": {

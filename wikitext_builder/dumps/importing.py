@@ -139,7 +139,8 @@ def import_dump(
     with Store.create(Path(store)) as opened:  # a new store exists until all files are done
         if language is None and (codes := opened.languages()) and wiki.code not in codes:
             raise BuilderError(
-                f"{paths[0]}: holds pages of the Wikipedia {wiki.code!r}, {store} of {', '.join(codes)};"
+                f"{paths[0]}: holds pages of the Wikipedia {wiki.code!r}, {store} those of"
+                f" {', '.join(codes)};"
                 f" take another --store, or --language {wiki.code} to keep both in one"
             )
         if workers < 2:
