@@ -354,7 +354,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(tm
         ("report", ".", "--out"),
     ):
         for path, why in (
-            (missing, f"there is no folder '{missing.parent}'; make it first"),
+            (missing, f"'{missing.parent}'; create it first"),
             (tmp_path, "is a directory"),
         ):
             ended = CliRunner().invoke(commands, [*words, str(path)])
