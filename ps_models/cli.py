@@ -161,7 +161,8 @@ def train(
         early = f" (none of the last {run.patience} was better)" if run.epochs < run.planned else ""
         counts = f"{run.epochs} epochs{early}, {run.updates} updates"
         already = "already trained: " if run.trained_before else ""
-        click.echo(f"{run.folder}: {already}{counts}, perplexity {run.perplexity:.2f} on valid")
+        rows = f"{run.valid_rows} {'row' if run.valid_rows == 1 else 'rows'}"
+        click.echo(f"{run.folder}: {already}{counts}, perplexity {run.perplexity:.2f} on valid in {rows}")
 
 
 @commands.command()

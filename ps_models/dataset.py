@@ -47,14 +47,6 @@ def read_stream(dataset: Dataset, split: str, vocabulary: Vocabulary) -> Tensor:
     return torch.cat([text.tokens for text in read_texts(dataset, split, vocabulary)])
 
 
-def share(texts: Sequence[Text], rank: int, ranks: int) -> list[Text]:
-    """Return the part of all tokens that one of several processes reads; it begins without context."""
-    if ranks == 1:
-        return list(texts)
-    tokens = torch.cat([text.tokens for text in texts]).tensor_split(ranks)[rank]
-    return [Text(tokens, sum(text.bytes for text in texts) // ranks)]
-
-
 def vocabulary_hash(vocabulary: Vocabulary) -> str:
     """Return the sha256 of the tokens in the order of their ids; models share weights only if it is equal."""
     return hashlib.sha256("\n".join(vocabulary.tokens).encode()).hexdigest()

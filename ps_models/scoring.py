@@ -15,7 +15,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from ps_models.dataset import Text
+from ps_models.dataset import Rows, Text, even_ends
 from ps_models.errors import ModelError
 from ps_models.language_model import AnyState, LanguageModel, State
 from ps_models.processor import fitted_threads
@@ -61,6 +61,26 @@ def score_texts(
         done += len(nats)
         progress("evaluate", done, total, f"perplexity {total_score.perplexity:.2f}")
     return scores
+
+
+def score_rows(model: nn.Module, rows: Rows, *, call_tokens: int, progress: Progress = no_progress) -> Score:
+    """Score the rows of a text side by side, each without the context of the row before it.
+
+    The rows are on the model's device, which is not waited for until the end. A call gets `call_tokens`
+    tokens or fewer, which changes no number. Compared with one row, calls are as many times fewer as there
+    are rows, and the perplexity is slightly higher.
+    """
+    length, done = max(1, call_tokens // len(rows)), 0
+    nats = torch.zeros((), dtype=torch.float64, device=rows.tokens.device)
+    chunks = rows.chunks(ends=even_ends(rows.tokens.shape[1], length), lookback=0)
+    with fitted_threads(model, len(rows)), _evaluation_mode(model), torch.no_grad():
+        state = model.initial_state(len(rows))  # type: ignore[operator]
+        for chunk in chunks:
+            log_probs, state = model(chunk.tokens, state)
+            nats -= chunk.total(log_probs.double())
+            done += chunk.targets
+            progress("valid", done, rows.targets)
+    return Score(float(nats), done)
 
 
 def token_nats(

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ps_models.configs import ModelKind, make_configs, make_model, settings_by_name
-from ps_models.dataset import read_stream, read_texts
+from ps_models.dataset import read_stream
 from ps_models.devices import best_precision, choose_device, torchrun_context
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import TrainingConfig
@@ -34,6 +34,7 @@ class TrainedRun:
     folder: Path
     updates: int
     losses: tuple[float, ...]  # mean nats per token of valid, one per epoch
+    valid_rows: int  # in which valid is read, side by side; `evaluate` reads one row
     planned: int  # epochs; the run ends earlier after `patience` epochs without a new best
     patience: int
     rank: int = 0  # of this process under torchrun; the process of rank 0 writes files and reports
@@ -46,7 +47,7 @@ class TrainedRun:
 
     @property
     def perplexity(self) -> float:
-        """The best validation perplexity."""
+        """The best validation perplexity; with one row in place of `valid_rows` it is slightly lower."""
         return Score(min(self.losses), 1).perplexity
 
 
@@ -114,6 +115,7 @@ def train(
         folder=out,
         updates=position.update,
         losses=position.losses,
+        valid_rows=texts.valid_rows(training),
         planned=training.epochs,
         patience=training.patience,
         rank=world.rank,
@@ -141,8 +143,8 @@ def _read_inputs(
         facts["source_sha256"] = kind.source_sha256
     json_config = msgspec.json.decode(msgspec.json.encode(asdict(config)))  # with lists, not tuples
     template = Checkpoint(model=kind.name, config=json_config, weights={}, vocabulary=words, facts=facts)
-    texts = TrainingData(stream=stream, valid=list(read_texts(dataset, "valid", words)), template=template)
-    return texts, config, training
+    valid = read_stream(dataset, "valid", words)
+    return TrainingData(stream=stream, valid=valid, template=template), config, training
 
 
 def _new_model(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -15,12 +15,12 @@ import msgspec
 import torch
 from torch import Tensor, nn
 
-from ps_models.dataset import Text, share, to_rows
+from ps_models.dataset import to_rows
 from ps_models.devices import ONE_PROCESS, DistributedContext, device_name
 from ps_models.errors import ModelError
 from ps_models.hyperparameters import TrainingConfig, finished, learning_rate, update_factor
 from ps_models.processor import fitted_threads, stop_signals
-from ps_models.scoring import evaluating, score_texts
+from ps_models.scoring import CHUNK_TOKENS, score_rows
 from ps_models.signature import Score
 from ps_models.training.checkpoint import (
     BEST,
@@ -49,11 +49,19 @@ class StoppedError(ModelError):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingData:
-    """The texts of a run, and its checkpoints without weights."""
+    """The texts of a run, and its checkpoints without weights.
+
+    Attributes:
+        template: Has model, config, vocabulary and facts of the run's checkpoints.
+    """
 
     stream: Tensor  # int64 ids of train, (time,)
-    valid: Sequence[Text]
-    template: Checkpoint  # of the run's checkpoints: model, config, vocabulary and facts
+    valid: Tensor  # int64 ids of valid, (time,)
+    template: Checkpoint
+
+    def valid_rows(self, config: TrainingConfig) -> int:
+        """Return in how many rows valid is read: as many as an update has, if it has as many tokens."""
+        return min(config.batch_size, len(self.valid))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,18 +298,13 @@ class _Session:
         run.next_epoch()
 
     def _validation_loss(self) -> float:
-        """Score valid, in parts by all processes; return the mean nats per token."""
-        world, epoch = self.run.world, self.run.position.epoch + 1
-        valid = share(self.data.valid, world.rank, world.size)
-        with evaluating(self.run.model):
-            scores = score_texts(
-                self.run.model,  # type: ignore[arg-type]
-                valid,
-                device=self.run.device,
-                progress=self._validating,
-                total=sum(len(text.tokens) for text in valid),
-            )
-        score = sum(scores, Score())
+        """Score valid in rows, each by one of the processes; return the mean nats per token."""
+        run, world, epoch = self.run, self.run.world, self.run.position.epoch + 1
+        rows = to_rows(self.data.valid, self.data.valid_rows(run.config)).of_rank(world.rank, world.size)
+        # As many tokens as a pass of training, so that memory suffices.
+        pass_rows = run.config.micro_batch or run.config.batch_size
+        call_tokens = max(CHUNK_TOKENS, pass_rows * (run.config.stride + run.config.lookback))
+        score = score_rows(run.model, rows.to(run.device), call_tokens=call_tokens, progress=self._validating)
         nats, tokens = world.summed([score.nats, score.tokens])
         loss = nats / tokens
         if not math.isfinite(_perplexity(loss)):
@@ -318,8 +321,7 @@ class _Session:
         return loss
 
     def _validating(self, stage: str, done: int, total: int | None, note: str = "") -> None:
-        del stage
-        self.progress("valid", done, total, note)
+        self.progress(stage, done, total, note)
         # A limit of time or updates does not interrupt validation.
         if self.asked_to_stop() and done != total and self.run.world.size == 1:
             self._stop()

@@ -7,12 +7,10 @@ from hypothesis import strategies as st
 
 from ps_models.dataset import (
     Rows,
-    Text,
     even_ends,
     random_ends,
     read_stream,
     read_texts,
-    share,
     to_rows,
     vocabulary_hash,
 )
@@ -80,19 +78,6 @@ def test_parts_of_a_chunk_are_its_rows_in_order(size, rows):
     assert max(len(part.tokens) for _, part in parts) == rows
     assert len(parts) == -(-size // rows)
     assert all(torch.equal(whole.tokens[some], part.tokens) for some, part in parts)
-
-
-@given(lengths=st.lists(st.integers(1, 9), min_size=1, max_size=4), ranks=st.integers(1, 4))
-def test_the_shares_of_all_processes_are_the_texts_in_order(lengths, ranks):
-    texts = [Text(torch.full((length,), number), 6 * length) for number, length in enumerate(lengths)]
-    shares = [share(texts, rank, ranks) for rank in range(ranks)]
-    assert ranks > 1 or len(shares[0]) == len(texts)
-    tokens = torch.cat([text.tokens for texts in shares for text in texts])
-    assert torch.equal(tokens, torch.cat([text.tokens for text in texts]))
-    sizes = [sum(len(text.tokens) for text in texts) for texts in shares]
-    assert max(sizes) - min(sizes) <= 1
-    size = sum(text.bytes for texts in shares for text in texts)
-    assert 0 <= 6 * sum(lengths) - size < ranks
 
 
 def test_random_lengths_are_those_of_the_paper_and_other_ones_each_epoch():

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ps_models.analysis.predictions import Prediction, predictions
-from ps_models.dataset import Text
+from ps_models.dataset import Text, to_rows
 from ps_models.errors import ModelError
 from ps_models.language_model import tensors_of
 from ps_models.models import MODELS
 from ps_models.models.lstm import LSTM, LSTMConfig
 from ps_models.models.pointer_sentinel import PointerSentinelConfig, PointerSentinelLSTM
-from ps_models.scoring import read_up_to, score_texts, token_nats
+from ps_models.scoring import read_up_to, score_rows, score_texts, token_nats
 from ps_models.signature import Score
 from ps_models.trained_model import draw_words
 from wikitext_builder.dataset.vocabulary import Vocabulary
@@ -46,6 +46,17 @@ def test_chunks_and_batches_do_not_matter(model, context, lengths, chunk, batch)
     parts = score_texts(model, texts(lengths), context=context, chunk=chunk, batch=batch)
     assert [score.tokens for score in parts] == lengths
     assert [score.nats for score in parts] == pytest.approx([score.nats for score in whole], rel=1e-10)
+
+
+@given(length=st.integers(1, 60), count=st.integers(1, 7), call_tokens=st.integers(1, 50))
+@settings(max_examples=10, deadline=None)
+def test_each_row_is_scored_as_a_text_of_its_own(model, length, count, call_tokens):
+    (text,) = texts([max(length, count)])
+    alone = [score_texts(model, [Text(row, 0)])[0] for row in text.tokens.tensor_split(count)]
+    score = score_rows(model, to_rows(text.tokens, count), call_tokens=call_tokens)
+    assert score.tokens == len(text.tokens)
+    assert score.nats == pytest.approx(sum(row.nats for row in alone), rel=1e-10)
+    assert model.training
 
 
 def test_carried_is_one_pass_over_all_and_article_starts_without_context(model):

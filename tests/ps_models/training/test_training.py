@@ -25,9 +25,11 @@ from click.testing import CliRunner
 import ps_models as pm
 from ps_models.analysis.predictions import predictions
 from ps_models.cli import commands
-from ps_models.dataset import random_ends
+from ps_models.dataset import Text, random_ends, read_stream
 from ps_models.devices import autocast, best_precision, use_products
 from ps_models.errors import ModelError
+from ps_models.scoring import score_texts
+from ps_models.signature import Score
 from ps_models.training.checkpoint import BEST, LAST, read_checkpoint, save_checkpoint
 from ps_models.training.logs import EPOCHS, UPDATES, RunLog
 from ps_models.training.loop import RunLimits, StoppedError
@@ -43,6 +45,7 @@ from tests.ps_models.tiny import (
     stopped,
     train,
 )
+from wikitext_builder.dataset.load import load as load_dataset
 
 MODELS = ("lstm", "pointer-sentinel-lstm")
 LIMIT = 120.0  # seconds until a process counts as one that hangs
@@ -253,11 +256,16 @@ def test_two_processes_train_as_one_with_the_same_rows(tiny_dataset, tmp_path, m
     # Muon makes a step of normal size also of directions whose gradient is only rounding.
     torch.testing.assert_close(*weights, rtol=1e-4, atol=0.005 if "optimizer=muon" in more else 1e-5)
     assert read_checkpoint(tmp_path / "two").sessions[-1].endswith(", 2 processes")
+    valid = [read_checkpoint(tmp_path / name).facts["valid_perplexity"] for name in ("one", "two")]
+    assert valid[0] == pytest.approx(valid[1], rel=1e-4)  # of the same rows
 
 
 @pytest.mark.parametrize(("at_its_end", "update"), [(False, 31), (True, 32)])  # an epoch is 31 updates
-def test_a_validation_that_is_stopped_is_kept_if_it_has_a_result(tiny_dataset, tmp_path, at_its_end, update):
+def test_a_validation_that_is_stopped_is_kept_if_it_has_a_result(
+    tiny_dataset, tmp_path, monkeypatch, at_its_end, update
+):
     asked = False
+    monkeypatch.setattr("ps_models.training.loop.CHUNK_TOKENS", 16)
 
     def stop(stage, done, total, note=""):
         nonlocal asked
@@ -330,7 +338,9 @@ def test_logs_and_updates_have_the_rate_of_the_schedule(tiny_dataset, tmp_path):
 
 
 def test_the_average_of_weights_is_what_is_kept_as_the_best(tiny_dataset, tmp_path):
-    settings = settings_of("lstm", *QUIET, "optimizer=adamw", "learning_rate=0.02", "epochs=1")
+    settings = settings_of(
+        "lstm", *QUIET, "optimizer=adamw", "learning_rate=0.02", "epochs=1", "batch_size=1", "stride=25"
+    )
     train(tiny_dataset, tmp_path / "out", *settings, "ema=0.5")
     train(tiny_dataset, tmp_path / "plain", *settings)
     best, last, plain = (
@@ -341,6 +351,19 @@ def test_the_average_of_weights_is_what_is_kept_as_the_best(tiny_dataset, tmp_pa
     assert pm.evaluate(tmp_path / "out", tiny_dataset, split="valid", device="cpu").score.perplexity == (
         pytest.approx(best.facts["valid_perplexity"], rel=1e-6)
     )
+
+
+def test_the_best_epoch_is_chosen_by_rows_of_valid(tiny_dataset, tmp_path):
+    """As many as an update has, each without context before it."""
+    train(tiny_dataset, tmp_path, *SETTINGS, "epochs=1")
+    trained, dataset = pm.load(tmp_path, device="cpu"), load_dataset(tiny_dataset)
+    model: Any = trained.model
+    stream = read_stream(dataset, "valid", trained.vocabulary)
+    rows = [score_texts(model, [Text(row, 0)])[0] for row in stream.tensor_split(4)]
+    by_rows = read_checkpoint(tmp_path).facts["valid_perplexity"]
+    assert by_rows == pytest.approx(sum(rows, Score()).perplexity, rel=1e-5)
+    in_one_row = pm.evaluate(trained, tiny_dataset, split="valid").score.perplexity
+    assert by_rows != pytest.approx(in_one_row, rel=1e-4)
 
 
 def test_a_run_that_diverges_says_so_and_keeps_the_best_weights(tiny_dataset, tmp_path, caplog):
@@ -396,8 +419,9 @@ def test_training_learns_and_the_best_checkpoint_says_so(tiny_dataset, tmp_path)
     settings = settings_of("lstm", *QUIET, "epochs=6", "optimizer=adamw", "learning_rate=0.02")
     run = train(tiny_dataset, tmp_path / "out", *settings)
     assert run.perplexity < 20  # of about 50 words
-    found = pm.evaluate(tmp_path / "out", tiny_dataset, split="valid", device="cpu")
-    assert found.score.perplexity == pytest.approx(run.perplexity, rel=1e-6)
+    assert read_checkpoint(tmp_path / "out").facts["valid_perplexity"] == run.perplexity
+    in_one_row = pm.evaluate(tmp_path / "out", tiny_dataset, split="valid", device="cpu").score.perplexity
+    assert in_one_row == pytest.approx(run.perplexity, rel=0.02)
 
 
 def test_a_run_that_would_have_ended_before_is_not_resumed(tiny_dataset, tmp_path):
