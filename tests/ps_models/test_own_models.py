@@ -409,7 +409,7 @@ def test_a_changed_source_is_named(dataset, here, caplog):
     assert "own.py has changed since the training; its unchanged copy is used: run/own.py" in caplog.text
     (here / "run" / "own.py").write_text("raise SystemExit\n")
     with pytest.raises(
-        pm.ModelError, match=r"own\.py:Unigram: its source has changed since the training: sha256"
+        pm.ModelError, match=r"own\.py:Unigram: its source has changed since the training: expected sha256"
     ):
         pm.load("run")
     shutil.copytree(here / "run", here / "run2")
