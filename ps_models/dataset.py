@@ -94,7 +94,7 @@ class Chunk:
 class Rows:
     """A stream cut into rows: all rows, or those of one process."""
 
-    tokens: Tensor  # int64, (batch, time); the last column is 0 in shorter rows
+    tokens: Tensor  # int32, half of the memory of int64, (batch, time); the last column is 0 in shorter rows
     shorter: tuple[bool, ...]  # per row: True if it has time - 1 tokens
 
     def __len__(self) -> int:
@@ -114,7 +114,7 @@ class Rows:
         return Rows(self.tokens[rank::ranks], self.shorter[rank::ranks])
 
     def to(self, device: torch.device) -> Rows:
-        """Return the rows on a device; their chunks are views, so nothing is copied to the device later."""
+        """Return the rows on a device; their chunks are made there, so nothing is copied to it later."""
         return Rows(self.tokens.to(device), self.shorter)
 
     def chunks(self, *, ends: Sequence[int], lookback: int, start: int = 0) -> Iterator[Chunk]:
@@ -127,7 +127,7 @@ class Rows:
         for first, end in islice(pairwise((0, *ends)), start, None):
             begin, next_begin = max(0, first - lookback), max(0, end - lookback)
             yield Chunk(
-                tokens=self.tokens[:, begin:end],
+                tokens=self.tokens[:, begin:end].long(),
                 shorter=tuple(is_shorter and end == length for is_shorter in self.shorter),
                 scored=end - first,
                 advance=next_begin - begin,
@@ -168,6 +168,6 @@ def to_rows(stream: Tensor, batch_size: int) -> Rows:
     """
     if batch_size < 1 or len(stream) < batch_size:
         raise ModelError(f"{len(stream)} tokens cannot fill {batch_size} rows; use a smaller batch_size")
-    rows = torch.tensor_split(stream, batch_size)
+    rows = torch.tensor_split(stream.int(), batch_size)
     shorter = tuple(len(row) < len(rows[0]) for row in rows)
     return Rows(torch.nn.utils.rnn.pad_sequence(list(rows), batch_first=True), shorter)

@@ -133,7 +133,7 @@ def _read_inputs(
         raise ModelError(f"{data}: a single file; expected a folder with train and valid files to train on")
     hashes = {f"{split}_sha256": file_sha256(dataset.file(split)) for split in ("train", "valid")}
     words = dataset.vocabulary
-    stream = read_stream(dataset, "train", words)
+    stream, valid = (read_stream(dataset, split, words).int() for split in ("train", "valid"))
     given = settings_by_name(settings)
     config, training = make_configs(kind, preset, given, len(words))
     values = {**training.optimizer_options, **asdict(training), **asdict(config)}
@@ -143,7 +143,6 @@ def _read_inputs(
         facts["source_sha256"] = kind.source_sha256
     json_config = msgspec.json.decode(msgspec.json.encode(asdict(config)))  # with lists, not tuples
     template = Checkpoint(model=kind.name, config=json_config, weights={}, vocabulary=words, facts=facts)
-    valid = read_stream(dataset, "valid", words)
     return TrainingData(stream=stream, valid=valid, template=template), config, training
 
 
@@ -160,7 +159,7 @@ def _new_model(
     torch.manual_seed(seed)
     model: Any = make_model(kind, config)
     if prepare and hasattr(model, "prepare"):
-        model.prepare(texts.stream, texts.template.vocabulary, seed)
+        model.prepare(texts.stream.long(), texts.template.vocabulary, seed)
     if prepare and kind.source:
         check_fresh_model(kind, model, config, len(texts.template.vocabulary))
     torch.manual_seed(seed + rank)  # each process draws different masks

@@ -55,8 +55,8 @@ class TrainingData:
         template: Has model, config, vocabulary and facts of the run's checkpoints.
     """
 
-    stream: Tensor  # int64 ids of train, (time,)
-    valid: Tensor  # int64 ids of valid, (time,)
+    stream: Tensor  # int32 ids of train, (time,)
+    valid: Tensor  # int32 ids of valid, (time,)
     template: Checkpoint
 
     def valid_rows(self, config: TrainingConfig) -> int:

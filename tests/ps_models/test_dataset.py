@@ -24,7 +24,8 @@ def targets_of(rows: Rows, ends: list[int], lookback: int) -> list[int]:
     seen: list[int] = []
     begin = 0
     for chunk in rows.chunks(ends=ends, lookback=lookback):
-        assert torch.equal(chunk.tokens, rows.tokens[:, begin : begin + chunk.tokens.shape[1]])
+        assert torch.equal(chunk.tokens, rows.tokens[:, begin : begin + chunk.tokens.shape[1]].long())
+        assert (chunk.tokens.dtype, rows.tokens.dtype) == (torch.int64, torch.int32)
         assert chunk.tokens.shape[1] - chunk.scored == min(
             lookback, begin + chunk.tokens.shape[1] - chunk.scored
         )
