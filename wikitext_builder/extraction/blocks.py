@@ -19,7 +19,6 @@ from wikitext_builder.wiki.languages import LANGUAGES
 HEADING = re.compile(r"(={1,6})(.+?)(={1,6})[ \t\x02]*")
 LIST_MARKS = re.compile(r"[*#:;]+[ \t]*")
 OWN_LINE_STARTS = ("*", "#", ":", ";", " ", "----")
-OWN_LINE_CHARACTERS = frozenset("=*#:; -")  # the first characters of these and of headings: a quick check
 SPACES_AND_MARKS = f" \t{GONE}{BLOCK}{BOX}"
 TERM_COLON = re.compile(r" ?: | :")
 _SWITCHES = sorted({name for wiki in LANGUAGES.values() for name in wiki.switches}, key=len, reverse=True)
@@ -101,20 +100,16 @@ def _paragraphs(lines: Iterable[str]) -> Iterator[Block]:
 
 
 def _joins_neighbours(line: str) -> bool:
-    if line[0] not in OWN_LINE_CHARACTERS:
-        return True
     if line[0] == "=":
         return HEADING.fullmatch(line) is None
     return not line.startswith(OWN_LINE_STARTS)
 
 
-def split_lines(
-    text: str, *, listed: bool = False, source: bool = False, linked: bool = False
-) -> Iterator[Block]:
+def split_lines(text: str, **properties: bool) -> Iterator[Block]:
     """Yield a block per line of a paragraph, without its indentation, as of verses inside <poem>."""
     for piece in text.split(BREAK):
         if line := piece.strip().lstrip(": "):
-            yield Block(text=line, listed=listed, source=source, linked=linked)
+            yield Block(text=line, **properties)
 
 
 def _own_line_blocks(line: str) -> Iterator[Block]:
@@ -217,8 +212,8 @@ def select_sections(
     if sources_marked or not names:
         removed = _list_sections(blocks, removed, sources_marked)
     if mode == "official":
-        return _without_sections(blocks, removed, with_subsections=False)
-    return _without_empty(_without_sections(blocks, removed, with_subsections=True))
+        return _without_sections(blocks, removed, deep=False)
+    return _without_empty(_without_sections(blocks, removed, deep=True))
 
 
 def cut_lists(text: str, names: Sequence[str]) -> str:
@@ -273,11 +268,11 @@ def name_matcher(names: Sequence[str]) -> Callable[[str], bool]:
     return matches
 
 
-def _without_sections(blocks: Sequence[Block], removed: Set[int], *, with_subsections: bool) -> list[Block]:
-    """Return the blocks outside of the sections whose headings are at the removed places."""
+def _without_sections(blocks: Sequence[Block], removed: Set[int], *, deep: bool) -> list[Block]:
+    """Return the blocks outside of removed sections and, if `deep`, of their subsections."""
     kept, removed_level = [], 0  # of the removed section around the block; 0 if there is none
     for place, block in enumerate(blocks):
-        if block.level and (not with_subsections or not removed_level or block.level <= removed_level):
+        if block.level and (not deep or not removed_level or block.level <= removed_level):
             removed_level = block.level if place in removed else 0
         if not removed_level:
             kept.append(block)
@@ -368,9 +363,8 @@ def _empty_parents(
 def _kind(section: Sequence[Block], sources_marked: bool) -> int:
     texts = [block for block in section if _text(block)]
     items = [block for block in texts if block.listed or _is_source(block)]
-    label_limit = MAX_LABEL_CHARACTERS if sources_marked else 0
     characters = sum(len(_text(block)) for block in texts)
-    if characters <= label_limit and _has_references(section, sources_marked):
+    if characters <= MAX_LABEL_CHARACTERS and _has_references(section, sources_marked):
         return REFERENCES
     if not texts:
         return CITED if any(block.source for block in section) else EMPTY

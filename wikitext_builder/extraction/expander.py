@@ -15,12 +15,6 @@ from typing import NamedTuple, Protocol
 from wikitext_builder.article import Page
 from wikitext_builder.errors import RejectedError
 from wikitext_builder.extraction.macros import NAMESPACE, parser_functions, template_name
-from wikitext_builder.extraction.macros.parser_functions import (
-    PARSER_FUNCTIONS,
-    VARIABLES,
-    Arguments,
-    Context,
-)
 from wikitext_builder.extraction.macros.php import ERROR, trimmed
 from wikitext_builder.extraction.preprocessor import STARTS_LINE, Part, Resolved, Resolver
 from wikitext_builder.extraction.preprocessor import Frame as Opened
@@ -228,7 +222,7 @@ class Expander:
         language: str | Language = "en",
         macros: TemplateReader | None = None,
     ) -> None:
-        self._context = Context(
+        self._context = parser_functions.Context(
             page=page, language=language_of(language), exists=self._exists, skips_boxes=macros is not None
         )
         self._templates = templates
@@ -321,13 +315,15 @@ class Expander:
             return None
         if lower.startswith("safesubst:"):
             name = trimmed(name[10:])
-        if len(node.parts) == 1 and (variable := VARIABLES.get(name)):
+        if len(node.parts) == 1 and (variable := parser_functions.VARIABLES.get(name)):
             return variable(self._context)
         head, colon, first = name.partition(":")
         function = head.lower()
-        if colon and function in PARSER_FUNCTIONS:
+        if colon and function in parser_functions.PARSER_FUNCTIONS:
             later = [self._later(part, frame) for part in node.parts[1:]]
-            return PARSER_FUNCTIONS[function](Arguments(self._context, function, trimmed(first), later))
+            return parser_functions.PARSER_FUNCTIONS[function](
+                parser_functions.Arguments(self._context, function, trimmed(first), later)
+            )
         if colon and name.startswith("#"):
             raise RejectedError("function", f"the function {function} needs a wiki")
         title = name[:1] + name[1:].partition("#")[0]

@@ -60,8 +60,6 @@ def latex_of(mark: str) -> str:
 
 def with_latex(text: str) -> str:
     """Return the text with formulas as LaTeX between dollar signs; `<formula>` if the LaTeX is unknown."""
-    if FORMULA not in text:
-        return text
     return FORMULA_MARK.sub(
         lambda mark: f"${latex}$" if (latex := latex_of(mark[0])) else SHOWN_FORMULA, text
     )
@@ -173,26 +171,20 @@ def lost_words(call: str) -> int:
     return len(LETTERS.findall(NAMES.sub(" ", call)))
 
 
-class ClosedText(NamedTuple):
-    """A text without calls; for each call, what was cut and how many words around the call that were."""
-
-    text: str
-    cuts: list[str]
-    words: list[int]
-
-
-def close_calls(text: str, *, listed: bool = False, cut: bool = True) -> ClosedText:
+def close_calls(text: str, *, listed: bool = False, cut: bool = True) -> tuple[str, list[str], list[int]]:
     r"""Return the text without its unknown calls and the parts that need their words.
+
+    For each call there is one of CUT_KINDS, and the number of words around it that were cut.
 
     >>> text = "It is old. With \x031\x04 people it is large (\x032\x04 in 2020). It has a river.\x033\x04"
     >>> close_calls(text)[:2]
     ('It is old.\x02\x02 It has a river.\x02', ['sentence', 'parentheses', 'nothing'])
     >>> close_calls("It is a town (\x031\x04 in 2020), \x032\x04 north of Ayr, and fine.")
-    ClosedText(text='It is a town \x02\x02 and fine.', cuts=['parentheses', 'clause'], words=[2, 3])
+    ('It is a town \x02\x02 and fine.', ['parentheses', 'clause'], [2, 3])
     """
     if not cut:
         calls = text.count(UNKNOWN_START)
-        return ClosedText(UNKNOWN.sub(GONE, text), [NOTHING] * calls, [0] * calls)
+        return UNKNOWN.sub(GONE, text), [NOTHING] * calls, [0] * calls
     whole = " ".join(text.split())
     # The character of an entity, padded to the length of the entity.
     text = ENTITY.sub(lambda entity: html.unescape(entity[0])[-1:].rjust(len(entity[0]), SEAM), whole)
@@ -216,7 +208,7 @@ def close_calls(text: str, *, listed: bool = False, cut: bool = True) -> ClosedT
         kept += [whole[position:start], GONE]
         words[call] = _words(UNKNOWN.sub("", text[start:end]))
         position = end
-    return ClosedText(UNKNOWN.sub(GONE, "".join([*kept, whole[position:]])), cuts, words)
+    return UNKNOWN.sub(GONE, "".join([*kept, whole[position:]])), cuts, words
 
 
 def _parentheses(text: str) -> list[tuple[int, int]]:

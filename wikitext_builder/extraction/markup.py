@@ -113,8 +113,6 @@ def replace_external_links(text: str) -> str:
     >>> replace_external_links("see [http://example.org the map], [http://example.org] or http://example.org")
     'see the map, \x02 or http://example.org'
     """
-    if "//" not in text and ":" not in text:
-        return text
     return "\n".join(_with_labels(line) if "[" in line else line for line in text.split("\n"))
 
 
@@ -170,8 +168,6 @@ def flatten_tags(text: str) -> str:
     >>> flatten_tags("H<sub>2</sub>O<span style='display:none'>key</span> <john> a<hr>b")
     'H2O <john> a\n\nb'
     """
-    if "<" not in text:
-        return text
     if LINE_TAG.search(text):
         by_tag = groupby(text.split("\n"), lambda line: LINE_TAG.search(line) is not None)
         text = "\n\n".join("\n".join(lines) for _, lines in by_tag)

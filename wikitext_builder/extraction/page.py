@@ -46,7 +46,7 @@ CONVERTED_LANGUAGES = {
     "ban", "crh", "gan", "iu", "kk", "ku", "mni", "sh", "shi", "sr", "tg", "tly", "uz", "wuu", "zgh", "zh",
 }  # fmt: skip
 MAX_RULE_DEPTH = 10  # rules within rules, as in MediaWiki
-PREFERRED_VARIANTS = (
+PREFERRED_CODES = (
     "zh-hans",
     "zh-cn",
     "zh",
@@ -105,26 +105,21 @@ def extract(
         if not title:
             raise BuilderError("wikitext has no title; give one: extract(wikitext, title='Tokyo')")
         page = Page(title=title, page_id=0, revision_id=0, timestamp="", wikitext=page)
-    options = Options(language_of(language), sections, incomplete)
     own = user_macros(macros) if macros else {}
-    refuse_redirect(page, options.language)
-    article = _article(page, options, own, expansions)
-    return article if templates is None else _expanded(article, page, options, own, expansions, templates)
-
-
-def refuse_redirect(page: Page, language: Language) -> None:
-    """Raise a RejectedError if a page only leads to another one."""
-    if classifier(language).is_redirect(page.wikitext):
-        raise RejectedError("redirect", "it only leads to another page")
+    options = Options(language_of(language), sections, incomplete, own)
+    options.refuse_redirect(page)
+    article = _article(page, options, expansions)
+    return article if templates is None else _expanded(article, page, options, expansions, templates)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How pages are extracted: the arguments that `extract` and `extract_rendered` share."""
+    """How pages are extracted, see `extract`."""
 
     language: Language
     sections: str
     incomplete: str
+    macros: Mapping[str, Macro]  # the user's
 
     def __post_init__(self) -> None:
         """Raise a BuilderError if a choice is unknown."""
@@ -132,31 +127,28 @@ class Options:
             if (value := getattr(self, name)) not in choices:
                 raise BuilderError(f"{name}={value!r} is unknown; use one of {', '.join(choices)}")
 
+    def refuse_redirect(self, page: Page) -> None:
+        """Raise a RejectedError if a page only leads to another one."""
+        if classifier(self.language).is_redirect(page.wikitext):
+            raise RejectedError("redirect", "it only leads to another page")
 
-def _article(
-    page: Page, options: Options, macros: Mapping[str, Macro], expansions: Mapping[str, str]
-) -> Article:
+
+def _article(page: Page, options: Options, expansions: Mapping[str, str]) -> Article:
     language = options.language
     left_out = LeftOut()
-    reader = TemplateReader(page, expansions, left_out, language, macros)
+    reader = TemplateReader(page, expansions, left_out, language, options.macros)
     text = cut_lists(trim(page.wikitext), language.removed_sections)
     text = resolve(text, reader, reader.read_link, reader.gives_no_text)
-    if language.code in CONVERTED_LANGUAGES:
-        text = choose_variant(text, language.code)
+    text = choose_variant(text, language.code)
     switches = () if language.code in LANGUAGES else language.switches  # those of LANGUAGES need no mention
     return lay_out(page, split_blocks(remove_tables(flatten_tags(text)), switches), left_out, options)
 
 
 def _expanded(
-    article: Article,
-    page: Page,
-    options: Options,
-    macros: Mapping[str, Macro],
-    expansions: Mapping[str, str],
-    templates: Templates,
+    article: Article, page: Page, options: Options, expansions: Mapping[str, str], templates: Templates
 ) -> Article:
     """Return the article again, with the calls that it leaves out expanded from templates."""
-    reader = TemplateReader(page, NO_EXPANSIONS, LeftOut(), options.language, macros)
+    reader = TemplateReader(page, NO_EXPANSIONS, LeftOut(), options.language, options.macros)
     expander = Expander(page, templates, language=options.language, macros=reader)
     reasons: dict[str, str] = {}
     expanded = 0
@@ -168,7 +160,7 @@ def _expanded(
             break
         expansions = {**expansions, **texts}
         try:
-            article = _article(page, options, macros, expansions)
+            article = _article(page, options, expansions)
         except UserMacroError:
             raise
         except RejectedError:  # without these texts the page was accepted
@@ -235,6 +227,8 @@ def choose_variant(text: str, language: str = "zh") -> str:
     >>> choose_variant("-{Homo -{sapiens}-}-, -{sr-ec:а; sr-el:a}-", "sr")
     'Homo sapiens, а'
     """
+    if "-{" not in text or language not in CONVERTED_LANGUAGES:
+        return text
     code_pattern, separator = _rule_patterns(language)
 
     def chosen(match: re.Match[str]) -> str:
@@ -246,7 +240,7 @@ def choose_variant(text: str, language: str = "zh") -> str:
             code, colon, variant_text = variant.partition(":")
             if colon:
                 variants[code.rpartition("=>")[2].strip().lower()] = variant_text.strip()
-        codes = (*PREFERRED_VARIANTS, *filter(code_pattern.fullmatch, variants))
+        codes = (*PREFERRED_CODES, *filter(code_pattern.fullmatch, variants))
         return next((variants[code] for code in codes if code in variants), rule.strip())
 
     for _ in range(MAX_RULE_DEPTH):

@@ -22,15 +22,7 @@ from wikitext_builder.extraction.macros import words
 from wikitext_builder.extraction.macros.registry import is_removed
 from wikitext_builder.extraction.markers import BREAK, FORMULA, GONE, LeftOut, formula
 from wikitext_builder.extraction.markup import BLOCK_TAGS, HIDING_STYLE
-from wikitext_builder.extraction.page import (
-    CONVERTED_LANGUAGES,
-    MAX_RULE_DEPTH,
-    PREFERRED_VARIANTS,
-    Options,
-    choose_variant,
-    lay_out,
-    refuse_redirect,
-)
+from wikitext_builder.extraction.page import MAX_RULE_DEPTH, PREFERRED_CODES, Options, choose_variant, lay_out
 from wikitext_builder.extraction.trim import CONTROLS, PUNCTUATION, REMOVED_TAGS, close_gap
 from wikitext_builder.limits import HTML_BYTES, HTML_DEPTH
 from wikitext_builder.wiki.languages import LANGUAGES, Language, language_of
@@ -96,8 +88,8 @@ def extract_rendered(
     >>> extract_rendered(html, page).lines
     ('', '= Tokyo =', '', 'Tokyo is 10 km away.', '')
     """
-    options = Options(language_of(language), sections, incomplete)
-    refuse_redirect(page, options.language)
+    options = Options(language_of(language), sections, incomplete, {})
+    options.refuse_redirect(page)
     left_out = LeftOut()
     blocks = split_rendered_blocks(page_html, options.language, left_out)
     # WikiText is English: there only the names of sections decide, as in the official files.
@@ -178,8 +170,11 @@ class _Walker:
                 self.read_latex(attributes)
                 self.latex_depth = self.latex_depth or self.depth * (tag == "annotation")
             return
-        if self.outside_root and not self.enters_root(attributes):
-            return
+        if self.outside_root:
+            key, name = self.root or ("", "")
+            if name not in attributes.get(key, "").split():
+                return
+            self.outside_root, self.root_depth = False, self.depth
         mark = _mark_of_removed(tag, attributes)
         if mark is None and attributes:
             mark = self.mark_of_missing(attributes)
@@ -208,7 +203,9 @@ class _Walker:
         elif tag == "sup":
             self.superscript = self.depth, len(self.pieces)
         if mark is None and "data-mw-variant" in attributes:
-            self.variant = self.depth, len(self.pieces), self.variant_text(attributes["data-mw-variant"])
+            rule = _variant_html(attributes["data-mw-variant"]) if self.rule_depth < MAX_RULE_DEPTH else ""
+            blocks = split_rendered_blocks(rule, self.language, self.left_out, depth=self.rule_depth + 1)
+            self.variant = self.depth, len(self.pieces), " ".join(block.text for block in blocks)
 
     def end(self, tag: str) -> None:
         """Close an element."""
@@ -263,20 +260,6 @@ class _Walker:
         self.flush()
 
     # --- what the methods above share
-
-    def enters_root(self, attributes: Mapping[str, str]) -> bool:
-        """Return True if this element is the root, which contains the article."""
-        key, name = self.root or ("", "")
-        if name not in attributes.get(key, "").split():
-            return False
-        self.outside_root, self.root_depth = False, self.depth
-        return True
-
-    def variant_text(self, data: str) -> str:
-        """Return the text of a rule for scripts in Parsoid's HTML, whose element is empty."""
-        variant_html = _variant_html(data) if self.rule_depth < MAX_RULE_DEPTH else ""
-        blocks = split_rendered_blocks(variant_html, self.language, self.left_out, depth=self.rule_depth + 1)
-        return " ".join(block.text for block in blocks)
 
     def remove(self, tag: str, mark: str, classes: list[str]) -> None:
         """Leave out an element, with a mark in its place."""
@@ -344,8 +327,7 @@ class _Walker:
     def flush(self) -> None:
         """End the open block: a heading, or a paragraph per line."""
         text = PADDED_APOSTROPHE.sub(r"\1", LISTEN_LINK.sub(GONE, "".join(self.pieces)))
-        if "-{" in text and self.language.code in CONVERTED_LANGUAGES:
-            text = choose_variant(text, self.language.code)
+        text = choose_variant(text, self.language.code)
         level, self.heading_level = self.heading_level, 0
         kinds, self.block_kinds = self.block_kinds, 0
         self.pieces, self.after_reference, self.is_displayed = [], False, False
@@ -378,7 +360,7 @@ def _variant_html(data: str) -> str:
         rule = json.loads(data)
         versions = [version for key in ("twoway", "oneway") for version in rule.get(key, ())]
         texts = {version["l"]: version["t"] for version in reversed(versions)}  # the first one of a script
-        codes = (*PREFERRED_VARIANTS, *reversed(texts))
+        codes = (*PREFERRED_CODES, *reversed(texts))
         preferred = next((texts[code] for code in codes if code in texts), "")
         return str(next((rule[flag]["t"] for flag in ("disabled", "filter") if flag in rule), preferred))
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
@@ -399,14 +381,11 @@ def _mark_of_removed(tag: str, attributes: Mapping[str, str]) -> str | None:
         return FORMULA
     if tag in REMOVED_ELEMENTS or tag == "img":
         return GONE
-    if not attributes:
-        return None
-    if names:
-        if tag in {"sup", "span"} and not REFERENCE_CLASSES.isdisjoint(classes):
-            return ""
-        # Code within a line is text, although its colours have a removed class.
-        if tag != "code" and not REMOVED_CLASSES.isdisjoint(classes):
-            return GONE
+    if tag in {"sup", "span"} and not REFERENCE_CLASSES.isdisjoint(classes):
+        return ""
+    # Code within a line is text, although its colours have a removed class.
+    if tag != "code" and not REMOVED_CLASSES.isdisjoint(classes):
+        return GONE
     if attributes.get("id") in REMOVED_IDS or attributes.get("role") in REMOVED_ROLES:
         return GONE
     is_hidden = "style" in attributes and tag != "section" and HIDING_STYLE.search(attributes["style"])

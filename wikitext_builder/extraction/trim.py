@@ -23,7 +23,7 @@ CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 ASCII_CONTROLS = bytes([*range(9), 11, 12, *range(14, 32), 127])
 OTHER_CONTROLS = re.compile(
     rb"\xc2[\x80-\x9f]|\xed[\xa0-\xbf]|\xef\xbf[\xbe\xbf]"
-)  # the rest of CONTROLS in UTF-8
+)  # others of CONTROLS in UTF-8
 OPENINGS, CLOSINGS = frozenset("([;,"), frozenset(")];,")
 PUNCTUATION = frozenset(".,;:!?)")
 LINE_START = frozenset({"", "\n"})  # the text before the first character of a line
@@ -31,9 +31,7 @@ _NAMES = "|".join(sorted(REMOVED_TAGS | OPAQUE_TAGS))
 OPENING = re.compile(rf"<!--|<({_NAMES})(?=[\s/>])[^<>]*>", re.IGNORECASE)
 # The tag of a reference without its last character: MediaWiki shows it, but it is an editor's slip. The
 # quantifiers are possessive: without backtracking, a megabyte of spaces takes linear time.
-UNFINISHED_REFERENCE = re.compile(
-    r"<ref\s++(?:name|group)\s*+=\s*+(?>\"[^\"<>\n]*+\"?|[^\s<>\"|{}]*)(?!\s*+/?>)"
-)
+UNENDED_TAG = re.compile(r"<ref\s++(?:name|group)\s*+=\s*+(?>\"[^\"<>\n]*+\"?|[^\s<>\"|{}]*)(?!\s*+/?>)")
 
 
 def trim(wikitext: str) -> str:
@@ -50,7 +48,7 @@ def trim(wikitext: str) -> str:
     if _has_controls(encoded):
         text = CONTROLS.sub("", text)
     kept = "".join(_kept_pieces(text))
-    return UNFINISHED_REFERENCE.sub("", kept) if "<ref" in kept else kept
+    return UNENDED_TAG.sub("", kept) if "<ref" in kept else kept
 
 
 def _has_controls(encoded: bytes) -> bool:

@@ -75,7 +75,7 @@ def test_sentences_without_a_hole_stay(sentences):
         shown = [words[0].capitalize(), *words[1:], "there"]
         whole += [] if place is not None else [f"{' '.join(shown)}."]
         texts.append(f"{' '.join([*shown[:place], HOLE, *shown[place:]] if place is not None else shown)}.")
-    closed = close_calls(" ".join(texts)).text
+    closed = close_calls(" ".join(texts))[0]
     rest = re.sub("[\x02\\s]+", " ", closed)
     for sentence in whole:
         assert sentence in rest

@@ -81,17 +81,15 @@ NEGATIVE = re.compile(convert_arguments.MINUS + r"(?!(?:[\d,.]+ )?\d+[/⁄])")
 
 def all_outputs(task: Task, outputs: tuple[Output, ...]) -> list[str] | None:
     """The text of each output; None if one cannot be computed."""
-    denominators = [task.options.denominator]
-    if len(outputs) > 1:
-        denominators = [_denominator(task, output) for output in outputs]
-    shown = [_output(task, *pair) for pair in zip(outputs, denominators, strict=True)]
-    texts = [text for text in shown if text is not None]
-    return texts if len(texts) == len(outputs) else None
-
-
-def _denominator(task: Task, output: Output) -> int:
-    has_prefixes = isinstance(output, Unit) and output.prefixes
-    return 0 if has_prefixes or task.precision is not None else task.options.denominator
+    texts: list[str] = []
+    for output in outputs:
+        has_prefixes = isinstance(output, Unit) and output.prefixes > 0
+        in_decimals = len(outputs) > 1 and (has_prefixes or task.precision is not None)
+        text = _output(task, output, 0 if in_decimals else task.options.denominator)
+        if text is None:
+            return None
+        texts.append(text)
+    return texts
 
 
 def _output(task: Task, unit: Output, denominator: int) -> str | None:

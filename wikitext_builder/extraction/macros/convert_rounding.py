@@ -218,7 +218,7 @@ def _in_fractions(value: float, options: Options, denominator: int, *, negative:
 def split_result(result: Result, output: Several, options: Options, *, named: bool) -> str:
     """A result in several units, the largest first: `6 ft 2 in`."""
     left, decimals = _smallest(result)
-    inner, outer = ("-", "-") if options.adjective and named else (" ", " ")
+    joint = "-" if options.adjective and named else " "
     pieces: list[str] = []
     sign = result.sign
     for place, unit in enumerate(output.units):
@@ -233,10 +233,10 @@ def split_result(result: Result, output: Several, options: Options, *, named: bo
         else:
             shown = with_separators(f"{size:.{decimals if place == 0 else 0}f}", options) if size else "0"
         name = _name_of(unit, size, options, over=bool(over)) if named else unit.symbol
-        pieces.append(shown + inner + name)
+        pieces.append(shown + joint + name)
         if not left or place == len(output.factors):
             break
-    return sign + outer.join(reversed(pieces))
+    return sign + joint.join(reversed(pieces))
 
 
 def _smallest(result: Result) -> tuple[float, int]:
@@ -248,10 +248,5 @@ def _smallest(result: Result) -> tuple[float, int]:
 
 
 def _name_of(unit: Unit, size: float, options: Options, *, over: bool) -> str:
-    if options.adjective or (over and not size):
-        one = True
-    elif over:
-        one = False
-    else:
-        one = size == 1
-    return unit.name if one else unit.plural
+    singular = options.adjective or (not size if over else size == 1)
+    return unit.name if singular else unit.plural

@@ -61,7 +61,8 @@ def value_with_uncertainty(call: Call) -> str | None:
     """`(1.2±0.1)×103 kg` of `{{val}}`; gaps between thousands come from the style."""
     values = call.positional()
     main, inner_exponent = EXPONENT.sub("", call.get("1")), EXPONENT.search(call.get("1"))
-    if any(map(wrong_number, [main, *values[1:3]])):  # also a range, such as `1|to|2`
+    given = filter(None, (main, *values[1:3]))
+    if any(number(value.strip("()").lstrip("±")) is None for value in given):  # also a range, `1|to|2`
         return None
     power = inner_exponent[1] if inner_exponent else call.get("e")
     unit, per = (
@@ -82,11 +83,6 @@ def value_with_uncertainty(call: Call) -> str | None:
         exponent = f"10{power.replace('-', '−')}"
         shown = f"{shown}×{exponent}" if main else call.get("p") + exponent
     return (shown + unit).strip() + call.get("s")
-
-
-def wrong_number(value: str) -> bool:
-    """True for a text that Module:Val rejects as a number."""
-    return bool(value) and number(value.strip("()").lstrip("±")) is None
 
 
 def signed(value: str, call: Call) -> str:

@@ -187,7 +187,10 @@ def unknown(a: Arguments) -> str:
 
 
 def _padding(a: Arguments) -> str:
-    return php.padded(a.first, a.text(1), a.text(2) if len(a) > 2 else "0")
+    """Return what `padleft` and `padright` add."""
+    padding = a.text(2) if len(a) > 2 else "0"
+    missing = max(0, (php.at_most(500, a.text(1)) or 0) - len(a.first))  # MediaWiki's limit
+    return (padding * missing)[:missing]
 
 
 PARSER_FUNCTIONS: dict[str, Function] = {

@@ -229,16 +229,6 @@ def formatted_number(text: str, mode: str, style: Separators = ENGLISH) -> str:
     return NUMBER_IN_TEXT.sub(grouped, text)
 
 
-def padded(text: str, width: str, padding: str) -> str:
-    """What `padleft` and `padright` add to a text.
-
-    >>> padded("7", "3", "0"), padded("abc", "7", "xy")
-    ('00', 'xyxy')
-    """
-    missing = max(0, (at_most(500, width) or 0) - len(text))  # MediaWiki's limit
-    return (padding * missing)[:missing]
-
-
 ENGLISH_FORMATS = "FMlD"  # they give names, which other languages write differently
 UNKNOWN_FORMATS = "creIOPTZo"  # time zones and the like; other letters stand for themselves
 NOT_ENGLISH = UNKNOWN_FORMATS + ENGLISH_FORMATS
