@@ -93,7 +93,7 @@ def test_workers_that_always_die_end_the_run_and_say_what_to_do() -> None:
         pytest.raises(BuilderError, match=r"fewer --workers.*run it again to resume") as error,
     ):
         list(processes.map(die, [1, 2, 3]))
-    assert "and 3 or more tasks are not done" in str(error.value)
+    assert "at least 3 tasks are not done" in str(error.value)
 
 
 @pytest.mark.parametrize("runner", [Serial(), ProcessPool(1)])
