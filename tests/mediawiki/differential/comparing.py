@@ -11,7 +11,7 @@ import mwparserfromhell
 
 from tests.mediawiki.differential.asking import Reader, ours
 from tests.mediawiki.differential.families import Family
-from wikitext_builder.extraction.macros import registry, template_name
+from wikitext_builder.extraction.macros import READS, registry, template_name
 
 
 class Difference(NamedTuple):
@@ -47,7 +47,7 @@ def all_read(call: str) -> bool:
         name = template_name(str(template.name))
         name = registry.ALIASES.get(name, registry.REDIRECTS.get(name, name))
         arguments = {str(parameter.name).strip(): str(parameter.value) for parameter in template.params}
-        if name in registry.READS and not registry.is_read(name, arguments):
+        if name in READS and not registry.is_read(name, arguments):
             return False
     return True
 
