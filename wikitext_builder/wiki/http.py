@@ -20,6 +20,7 @@ import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
+from requests.exceptions import ProxyError
 
 from wikitext_builder import __version__
 from wikitext_builder.errors import BuilderError
@@ -289,7 +290,8 @@ class Transport:
                 " HTTPS_PROXY or REQUESTS_CA_BUNDLE"
             )
         unreachable = any(isinstance(cause, (ConnectionRefusedError, socket.gaierror)) for cause in causes)
-        return TryAgainError(f"{type(causes[-1]).__name__}: {causes[-1]}", unreachable=unreachable)
+        at_proxy = "at the proxy that HTTPS_PROXY names, " if isinstance(error, ProxyError) else ""
+        return TryAgainError(f"{at_proxy}{type(causes[-1]).__name__}: {causes[-1]}", unreachable=unreachable)
 
     def _open(self, query: str) -> requests.Response:
         options: dict[str, Any] = {

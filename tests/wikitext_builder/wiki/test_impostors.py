@@ -272,3 +272,11 @@ def test_a_proxy_that_refuses_is_an_error_at_once(monkeypatch: pytest.MonkeyPatc
     assert re.search(f"the proxy refuses: .* {status} .*HTTPS_PROXY", error)
     assert "secret" not in error
     assert waits == []
+
+
+def test_a_proxy_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://me:secret@127.0.0.1:9")  # where nothing listens
+    with ask("https://wiki.example/w/api.php", []) as wikipedia:
+        error = refusal(wikipedia.site)
+    assert "at the proxy that HTTPS_PROXY names, ConnectionRefusedError" in error
+    assert "secret" not in error
