@@ -95,10 +95,7 @@ def close_gap(kept: list[str], chars: str) -> None:
 
 
 def _extent(match: re.Match[str], closing: ClosingTags) -> tuple[int, bool]:
-    """Return the end of the comment or tag, and True if it stays in the text.
-
-    If a tag is never closed, only the tag goes: MediaWiki shows it as text, but it is not running text.
-    """
+    """Return the end of the comment or tag, and True if it stays in the text; an unclosed tag goes alone."""
     name = (match[1] or "").lower()
     end = closing.end_of(match, name)
     if end < 0 or match[0].endswith("/>"):

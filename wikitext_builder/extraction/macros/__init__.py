@@ -23,10 +23,10 @@ from wikitext_builder.wiki.languages import LANGUAGES, with_first
 
 
 def read_table(name: str) -> list[list[str]]:
-    """The rows of a table; empty cells at the end may be missing.
+    """Return the rows of a table; empty cells at the end may be missing.
 
     Raises:
-        ValueError: A row has more cells than the table has columns, or nothing in its first one.
+        ValueError: A row has more cells than the table has columns, or its first cell is empty.
     """
     path = files("wikitext_builder.extraction.macros") / "data" / f"{name}.tsv"
     text = path.read_text(encoding="utf-8")
@@ -41,14 +41,14 @@ def read_table(name: str) -> list[list[str]]:
 
 @cache
 def _by_kind(table: str) -> dict[str, list[list[str]]]:
-    found: dict[str, list[list[str]]] = {}
+    rows: dict[str, list[list[str]]] = {}
     for kind, *cells in read_table(table):
-        found.setdefault(kind, []).append(cells)
-    return found
+        rows.setdefault(kind, []).append(cells)
+    return rows
 
 
 def lookup(kind: str) -> dict[str, str]:
-    """What `lookups.tsv` has of one kind: the symbol of an element, the country of a code.
+    """Return the values of one kind in `lookups.tsv` by their keys, such as symbols by elements.
 
     >>> lookup("element")["iron"], lookup("country")["NED"]
     ('Fe', 'Netherlands')
@@ -57,7 +57,7 @@ def lookup(kind: str) -> dict[str, str]:
 
 
 def words(name: str) -> tuple[str, ...]:
-    """The words of a set of `words.tsv`, in their order.
+    """Return the words of a set of `words.tsv`, in order.
 
     >>> words("months")[:2]
     ('January', 'February')
@@ -65,25 +65,25 @@ def words(name: str) -> tuple[str, ...]:
     return tuple(word for (text,) in _by_kind("words")[name] for word in text.split())
 
 
-LONGEST_KEY = 300  # characters; a title has 255 bytes at most, and a longer name is not worth its memory
+MAX_CACHED_CHARACTERS = 300  # of a name; titles have 255 bytes at most
 COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)  # without an end it runs to the end, as in MediaWiki
 MODIFIERS = re.compile(r"(?:(?:safesubst|subst|msgnw|msg|raw) ?: ?)+", re.IGNORECASE)
-_NAMESPACES = sorted({name for one in LANGUAGES.values() for name in one.template_namespaces})
+_NAMESPACES = sorted({name for wiki in LANGUAGES.values() for name in wiki.template_namespaces})
 NAMESPACE = re.compile(rf"(?:: ?)?(?:{'|'.join(map(re.escape, _NAMESPACES))}) ?: ?", re.IGNORECASE)
 
 
 def template_name(name: str) -> str:
-    """The name of a template, from what stands before the first bar of a call, or from its title.
+    """Return the name of a template from its title, or from the text before the first bar of a call.
 
-    It has no namespace, no `subst:`, no comments, single spaces and a capital first letter. A colon in front
-    stays: `{{:Tokyo}}` transcludes the article, not a template.
+    The name has no namespace, `subst:` or comments, but single spaces and a capital first letter. A colon in
+    front stays: `{{:Tokyo}}` transcludes the article, not a template.
 
     >>> template_name("Template:birth_date and  age"), template_name("subst:Vorlage:lang-de<!-- x -->")
     ('Birth date and age', 'Lang-de')
     >>> template_name(": tokyo"), template_name("Wikipedia:Help")
     (':Tokyo', 'Wikipedia:Help')
     """
-    return (_template_name if len(name) <= LONGEST_KEY else _template_name.__wrapped__)(name)
+    return (_template_name if len(name) <= MAX_CACHED_CHARACTERS else _template_name.__wrapped__)(name)
 
 
 @lru_cache(maxsize=2**14)
@@ -111,30 +111,30 @@ class Call:
     page: Page
 
     def get(self, *names: str) -> str:
-        """The first of these arguments that is not empty, without outer spaces; else an empty text."""
+        """Return the first of these arguments that is not empty, without outer spaces; else an empty text."""
         for name in names:
             if value := self.arguments.get(name, "").strip():
                 return value
         return ""
 
     def positional(self) -> list[str]:
-        """The arguments 1, 2, … up to the first missing one, without outer spaces."""
+        """Return the arguments 1, 2, … up to the first missing one, without outer spaces."""
         values: list[str] = []
         while (value := self.arguments.get(str(len(values) + 1))) is not None:
             values.append(value.strip())
         return values
 
     def given(self) -> list[str]:
-        """The numbered arguments that are not empty."""
+        """Return the numbered arguments that are not empty."""
         return [value for value in self.positional() if value]
 
     def numbered(self, last: int, first: int = 1) -> list[str]:
-        """The arguments from one number to another; a missing one is empty."""
+        """Return the arguments from one number to another; missing ones are empty."""
         return [self.get(str(number)) for number in range(first, last + 1)]
 
 
 def series(items: list[str], last: str = " and ") -> str:
-    """The items with commas between them and a word before the last one.
+    """Join items with commas, and with a word before the last one.
 
     >>> series(["a", "b", "c"]), series(["a", "b"], " & "), series(["a"]), series([])
     ('a, b and c', 'a & b', 'a', '')
@@ -146,14 +146,14 @@ CHANGES = {family: since for family, since, _source in read_table("changes")}
 
 
 def changed(call: Call, family: str) -> bool:
-    """True if a family of templates already had today's text when the page was saved, by `changes.tsv`.
+    """Return True if a family of templates already had today's text at the page's date, by `changes.tsv`.
 
     Wikitext without a time has the text of 2016, the time of the official files.
     """
     return call.page.timestamp >= CHANGES[family]
 
 
-# The wikitext that the call stands for; None if the macro does not know it.
+# Returns the wikitext that the call stands for; None if it is unknown.
 Macro = Callable[[Call], str | None]
 AnyMacro = TypeVar("AnyMacro", bound=Macro)
 
@@ -163,12 +163,12 @@ SHARED: set[str] = set()  # names that the other Wikipedias have copied
 
 
 def macro(*names: str, reads: str, shared: bool = False) -> Callable[[AnyMacro], AnyMacro]:
-    """Registers a macro under the names of its templates, each with a capital first letter.
+    """Register a macro under the names of its templates, each with a capital first letter.
 
     Args:
-        names: The templates; other names of the same ones stand in `data/aliases.tsv`.
-        reads: The parameters that the macro reads, with bars between them: `*` is for all numbered ones, `**`
-            for all that there are. The text of a call with another one is unknown.
+        names: The templates; `data/aliases.tsv` has other names of them.
+        reads: The parameters that the macro reads, separated by bars: `*` for numbered ones, `**` for all.
+            The text of a call with any other parameter is unknown.
         shared: The other Wikipedias have copied the templates, and their text has no English words.
 
     Raises:
@@ -176,8 +176,8 @@ def macro(*names: str, reads: str, shared: bool = False) -> Callable[[AnyMacro],
     """
 
     def register(function: AnyMacro) -> AnyMacro:
-        if known := [name for name in names if name in DECLARED]:
-            raise ValueError(f"two macros for {', '.join(known)}; expected one")
+        if repeated := [name for name in names if name in DECLARED]:
+            raise ValueError(f"two macros for {', '.join(repeated)}; expected one")
         DECLARED.update(dict.fromkeys(names, function))
         READS.update(dict.fromkeys(names, frozenset(reads.split("|"))))
         if shared:

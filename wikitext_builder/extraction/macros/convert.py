@@ -22,7 +22,7 @@ SHOWN_BY_NAME = frozenset(["br", "br()", "or", "slash"])
 
 
 def by_name(unit: Unit, options: Options, side: str) -> bool:
-    """True if the unit is shown by its name, not by its symbol; side is in or out."""
+    """Return True if the unit is shown by its name, not by its symbol; side is in or out."""
     if unit.named:
         return True
     if not options.asked:
@@ -35,14 +35,14 @@ def by_name(unit: Unit, options: Options, side: str) -> bool:
 
 
 def identity(unit: Unit, options: Options, value: Result, *, named: bool) -> str:
-    """The name of a unit after a value if it is `named`, else its symbol."""
+    """Return the name of a unit after a value if it is `named`, else its symbol."""
     if not named:
         return unit.symbol
     return unit.name if options.adjective or (value.singular and not unit.power) else unit.plural
 
 
 def hyphenated(name: str) -> str:
-    """A name as an adjective; what is in parentheses stays.
+    """Return a name as an adjective; what is in parentheses stays.
 
     >>> hyphenated("square foot"), hyphenated("Calorie (International Steam Table)")
     ('square-foot', 'Calorie (International Steam Table)')
@@ -64,7 +64,7 @@ def placed(options: Options, name: str, *, named: bool, middle: str) -> str:
 
 
 def decorated(text: str, unit: Unit, options: Options, side: str, *, last: bool = True) -> str:
-    """A value with the thousands or millions of its unit, as words only after the last."""
+    """Return a value with the thousands or millions of its unit, as words only after the last."""
     if unit.power:
         if options.abbreviated in {"on", side} and "words" not in options.flags:
             text += f"×10{unit.power}"
@@ -80,7 +80,7 @@ NEGATIVE = re.compile(convert_arguments.MINUS + r"(?!(?:[\d,.]+ )?\d+[/⁄])")
 
 
 def all_outputs(task: Task, outputs: tuple[Output, ...]) -> list[str] | None:
-    """The text of each output; None if one cannot be computed."""
+    """Return the text of each output; None if one cannot be computed."""
     texts: list[str] = []
     for output in outputs:
         has_prefixes = isinstance(output, Unit) and output.prefixes > 0
@@ -100,7 +100,7 @@ def _output(task: Task, unit: Output, denominator: int) -> str | None:
 
 
 def measured(task: Task, unit: Unit, values: list[Result], side: str) -> str:
-    """Values with their unit; side is in or out."""
+    """Return values with their unit; side is in or out."""
     options = task.options
     named = by_name(unit, options, side)
     names = [identity(unit, options, value, named=named) for value in values]
@@ -198,7 +198,7 @@ def _converted(
 
 
 def _laid_out(shown: str, outputs: list[str], options: Options, rest: Rest) -> str:
-    """The input and the outputs, in order, with the text between them."""
+    """Return the input and the outputs, in order, with the text between them."""
     before, after, between = options.joins
     if rest.joins:
         before, after = rest.joins
@@ -244,7 +244,7 @@ def _source(
 
 
 def _total(source: Source) -> Value:
-    """The value in the smallest unit of a measure of several."""
+    """Return the value in the smallest unit of a measure of several."""
     total = 0.0
     larger: Unit | None = None
     for unit, value in source.parts:

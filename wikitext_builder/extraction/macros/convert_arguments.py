@@ -33,11 +33,11 @@ class Options:
     """How to show a conversion."""
 
     flags: frozenset[str] = frozenset()
-    asked: str = ""  # whose unit the call wants as a symbol: in, out, on, off, mos; empty without a wish
+    asked: str = ""  # whose unit the call wants as a symbol: in, out, on, off, mos; empty if it has no abbr=
     abbreviated: str = "out"  # whose unit is a symbol, after a change of order
     display: str = ""
     joins: tuple[str, str, str] = JOINS[""]
-    digits: int = 0  # significant ones; 0 without a wish
+    digits: int = 0  # significant digits; 0 unless the call sets them
     denominator: int = 0  # of the fractions that outputs are rounded to; 0 for decimals
 
     @property
@@ -52,7 +52,7 @@ class Options:
 
 
 def parse_options(call: Call) -> Options | None:
-    """The options of one call; unknown ones are ignored, as the module does. None if it has a rare one."""
+    """Return the options of a call without unknown ones, as in the module; None if one of them is rare."""
     named = tuple(item for item in call.arguments.items() if not item[0].isdecimal())
     return _parsed(call.name in ABBREVIATED, named)
 
@@ -132,7 +132,7 @@ class Between:
     sides: bool = False  # words in the input, since 2021 with symbols too
 
     def text(self, options: Options, side: str, *, by_name: bool) -> str:
-        """The text, with hyphens in an adjective."""
+        """Return the text, with hyphens in an adjective."""
         words = by_name
         if self.sides and "today" in options.flags:
             words = (side == "in") != ("flip" in options.flags)
@@ -142,7 +142,7 @@ class Between:
         return text
 
     def each(self, options: Options, side: str, *, named: bool) -> bool:
-        """True if each value has its unit: of sides as symbols, of the input with `abbr=mos`."""
+        """Return True if each value has its unit: of sides as symbols, of the input with `abbr=mos`."""
         if self.times and self.sides:
             return (side == "out") != ("flip" in options.flags)
         return (self.times and not named) or (options.abbreviated == "mos" and side == "in")
@@ -150,9 +150,9 @@ class Between:
 
 BETWEEN: dict[str, Between] = {}
 for _words, _with_names, _with_symbols, _marks in read_table("convert/between"):
-    _names, _symbols = (one.replace("␣", " ") for one in (_with_names, _with_symbols or _with_names))
-    _one = Between(with_names=_names, with_symbols=_symbols, **dict.fromkeys(_marks.split(), True))
-    BETWEEN |= dict.fromkeys(_words.split("|"), _one)
+    _names, _symbols = (text.replace("␣", " ") for text in (_with_names, _with_symbols or _with_names))
+    _between = Between(with_names=_names, with_symbols=_symbols, **dict.fromkeys(_marks.split(), True))
+    BETWEEN |= dict.fromkeys(_words.split("|"), _between)
 # Searched in this order.
 IN_ONE_ARGUMENT = ("+/-", "to(-)", "xx", "x", "*", "to", "or", "by", "&ndash;", "–", "-")
 SPACED = re.compile(r"(\S+)\s+([^\s\d]+)\s+(\S.*)")
@@ -181,7 +181,7 @@ def parse_values(
 
 
 def _value_at(arguments: list[str], position: int, options: Options) -> Value | None:
-    """The number of an argument; one with several numbers is replaced with several arguments."""
+    """Return the number of an argument; one with several numbers is replaced with several arguments."""
     if position >= len(arguments):
         return None
     text = arguments[position].strip()
@@ -201,7 +201,7 @@ def _value_at(arguments: list[str], position: int, options: Options) -> Value | 
 
 
 def value_of(text: str, options: Options) -> Value | None:
-    """A number as written: with commas, a sign, an exponent or a fraction.
+    """Return a number as written: with commas, a sign, an exponent or a fraction.
 
     >>> value_of("1,234.5", Options()).shown, value_of("-1-1/2", Options()).number
     ('1,234.5', -1.5)
@@ -248,7 +248,7 @@ def _fraction_value(clean: str, options: Options, *, negative: bool) -> Value | 
 
 
 def fraction(whole: str, over: str, under: str, options: Options) -> str:
-    """A fraction after a whole number, which may be absent.
+    """Return a fraction after a whole number, which may be absent.
 
     >>> fraction("1234", "1", "2", Options())
     '1,234 1⁄2'
@@ -257,7 +257,7 @@ def fraction(whole: str, over: str, under: str, options: Options) -> str:
 
 
 def with_separators(text: str, options: Options) -> str:
-    """A number without sign, its thousands separated.
+    """Return a number without sign, its thousands separated.
 
     >>> with_separators("1234.5678", Options()), with_separators("12345.", Options())
     ('1,234.5678', '12,345')

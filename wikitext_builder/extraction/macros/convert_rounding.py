@@ -18,7 +18,7 @@ from wikitext_builder.extraction.macros.convert_units import Several, Unit
 
 MAX_DIGITS = 14  # significant ones of a result
 MAX_PRECISION = 99
-LARGEST = 1e150  # of a result; what is larger, or smaller than one part in it, is not a measure
+LARGEST = 1e150  # of a result; a larger one, or one below the reciprocal, is not a measure
 TO_STEPS = {f"round{step}": float(step) for step in ("0.5", "5", "10", "25", "50")}
 FUDGE = 1e-14  # Module:Convert adds it to logarithms
 ROUNDING_FUDGE = 2e-14  # and this to results before it rounds them
@@ -45,7 +45,7 @@ class Result(NamedTuple):
 
 
 def converted(value: Value, unit: Unit, target: Unit) -> float | None:
-    """A value in the output unit; None if it is too large or too small to compute with."""
+    """Return a value in the output unit; None if it is too large or too small to compute with."""
     try:
         ratio, result = unit.size / target.size, 0.0
         if (unit.inverse or 1) * (target.inverse or 1) < 0:
@@ -60,7 +60,7 @@ def converted(value: Value, unit: Unit, target: Unit) -> float | None:
 
 
 def default_decimals(size: float, value: Value, source: Source, target: Unit) -> int:
-    """The number of decimals of a result: as exact as the input, at least two digits; negative for zeros."""
+    """Return the decimals of a result: as exact as the input, at least two digits; negative for zeros."""
     size, given, unit = abs(size), value.number, source.unit
     exact = _exactness(value.clean, value.denominator, composed=bool(source.parts))
     if unit.thermometer and target.thermometer and unit.zero is not None:
@@ -101,9 +101,9 @@ class Task(NamedTuple):
 
 
 def results_of(task: Task, target: Unit, denominator: int = 0) -> list[Result] | None:
-    """The rounded results of all values; None if one cannot be computed.
+    """Return the rounded results of all values; None if one cannot be computed.
 
-    Without a wish of the call, all results have the same number of decimals: the largest that one needs.
+    Unless the call sets a precision, all results have the same number of decimals, the largest needed.
     """
     values, source, options, precision = task.values, task.source, task.options, task.precision
     sizes = [size for value in values if (size := converted(value, source.unit, target)) is not None]
@@ -135,7 +135,7 @@ def _result(size: float, options: Options, decimals: int | None, denominator: in
 
 
 def _with_decimals(value: float, decimals: int) -> tuple[str, int | None]:
-    """Digits and the place of the point before them; without a place they have their point."""
+    """Return digits and the place of the point before them; without a place they have their point."""
     if decimals >= 0:
         return f"{value + (ROUNDING_FUDGE if decimals <= 8 else 0):.{decimals}f}", None
     digits = f"{value / 10.0 ** min(-decimals, 300):.0f}"
@@ -155,7 +155,7 @@ def _with_digits(value: float, digits: int) -> tuple[str, int]:
 
 
 def _placed(shown: str, large: int, small: int) -> tuple[str, int | None]:
-    """Digits without a point and its place, for numbers that are very large or small; others are only cut."""
+    """Return digits without a point, and its place, of very large or small numbers; only cut others."""
     whole, point, decimals = shown.partition(".")
     if len(whole) >= large and whole.strip("0"):
         return whole + decimals, len(whole)
@@ -173,10 +173,8 @@ def _placed(shown: str, large: int, small: int) -> tuple[str, int | None]:
 def _formatted(shown: str, exponent: int | None, value: float, options: Options, *, negative: bool) -> Result:
     sign = MINUS if negative else ""
     large, small = (4, 2) if "scientific" in options.flags else (10, 4)
-    one = re.fullmatch(r"1(?:\.0*)?" if exponent is None else "10*", shown) is not None and exponent in {
-        None,
-        1,
-    }
+    pattern = r"1(?:\.0*)?" if exponent is None else "10*"
+    is_one = exponent in {None, 1} and re.fullmatch(pattern, shown) is not None
     if exponent is None:
         shown, exponent = _placed(shown, large, small)
     if exponent is not None:
@@ -185,7 +183,7 @@ def _formatted(shown: str, exponent: int | None, value: float, options: Options,
             power = str(exponent - 1).replace("-", MINUS)
             text = f"{shown[0]}.{shown[1:]}" if len(shown) > 1 else shown
             rounded = float(f".{shown}e{exponent}")
-            return Result(f"{sign}{text}×10{power}", value, sign, rounded, one, scientific=True)
+            return Result(f"{sign}{text}×10{power}", value, sign, rounded, is_one, scientific=True)
         if exponent >= len(shown):
             shown += "0" * (exponent - len(shown))
         elif exponent <= 0:
@@ -195,11 +193,11 @@ def _formatted(shown: str, exponent: int | None, value: float, options: Options,
     if not shown.strip("0."):
         sign = ""
     text = sign + with_separators(shown, options)
-    return Result(text, value, sign, float(shown), one)
+    return Result(text, value, sign, float(shown), is_one)
 
 
 def _in_fractions(value: float, options: Options, denominator: int, *, negative: bool) -> Result:
-    """The nearest fraction in lowest terms."""
+    """Return the nearest fraction in lowest terms."""
     if value > 1e8:
         return _formatted(f"{value:.2f}", None, value, options, negative=negative)
     part, whole = modf(value)
@@ -216,7 +214,7 @@ def _in_fractions(value: float, options: Options, denominator: int, *, negative:
 
 
 def split_result(result: Result, output: Several, options: Options, *, named: bool) -> str:
-    """A result in several units, the largest first: `6 ft 2 in`."""
+    """Return a result in several units, the largest first: `6 ft 2 in`."""
     left, decimals = _smallest(result)
     joint = "-" if options.adjective and named else " "
     pieces: list[str] = []
@@ -240,7 +238,7 @@ def split_result(result: Result, output: Several, options: Options, *, named: bo
 
 
 def _smallest(result: Result) -> tuple[float, int]:
-    """The value in the smallest unit, and the number of its decimals."""
+    """Return the value in the smallest unit, and the number of its decimals."""
     if result.fraction:
         return float(floor(result.size)), 0
     decimals = 0 if result.scientific else len(result.shown.partition(".")[2])

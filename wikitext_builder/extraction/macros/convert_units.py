@@ -53,7 +53,7 @@ class Unit:
     zero: float | None = None  # of a temperature, in this unit
     thermometer: bool = False  # one of the common temperatures
     inverse: int = 0  # litres per 100 km: less is more; units with 1 and -1 are inverse to each other
-    exact: str = ""  # wholes: whole numbers become more exact; below: so as the smaller unit of a measure
+    exact: str = ""  # wholes: whole numbers become more exact; below: only as the smaller unit
     below: tuple[tuple[str, Below], ...] = ()
 
 
@@ -70,7 +70,7 @@ Output = Unit | Several
 
 
 def find_unit(code: str, *, american: bool = False) -> Unit | None:
-    """The unit of a code; None if it is unknown.
+    """Return the unit of a code; None if it is unknown.
 
     >>> find_unit("km").name, find_unit("e6acre").power, find_unit("parsecs per hour")
     ('kilometre', 6, None)
@@ -81,7 +81,7 @@ def find_unit(code: str, *, american: bool = False) -> Unit | None:
 
 
 def find_outputs(code: str, *, american: bool = False) -> tuple[Output, ...]:
-    """The units that a code of outputs names; empty if one is unknown, or if they are of different kinds.
+    """Return the units that a code of outputs names; empty if one is unknown, or their kinds differ.
 
     >>> [unit.kind for unit in find_outputs("acre ha")], find_outputs("ft kg"), len(find_outputs("m ftin"))
     (['area', 'area'], (), 2)
@@ -97,19 +97,19 @@ def _cached(code: str, *, american: bool) -> Unit | None:
 @lru_cache(maxsize=1024)
 def _outputs(code: str, *, american: bool) -> tuple[Output, ...]:
     code = clean_code(code)
-    if one := _find_one(code, american):
-        return (one,)
+    if output := _find_output(code, american):
+        return (output,)
     row = _table("outputs").get(code)
     code = row[1] if row else code
     codes = [part.strip() for part in code.split("+")] if "+" in code else code.split()
-    found = [_find_one(part, american) for part in codes if part]
-    units = [one for one in found if one is not None]
-    same = all(convertible(units[0], one) for one in units)
-    return tuple(units) if 1 < len(units) == len(found) and same else ()
+    outputs = [_find_output(part, american) for part in codes if part]
+    units = [output for output in outputs if output is not None]
+    is_one_kind = all(convertible(units[0], unit) for unit in units)
+    return tuple(units) if 1 < len(units) == len(outputs) and is_one_kind else ()
 
 
 def convertible(one: Output, other: Output) -> bool:
-    """True if a unit can be converted to the other."""
+    """Return True if a unit can be converted to the other."""
     if one.kind == other.kind:
         return True
     if isinstance(one, Several) or isinstance(other, Several):
@@ -118,16 +118,16 @@ def convertible(one: Output, other: Output) -> bool:
 
 
 def clean_code(code: str) -> str:
-    """A code with single spaces."""
+    """Return a code with single spaces."""
     return re.sub("  +", " ", code.replace("_", " ").replace("&nbsp;", " "))
 
 
-def _find_one(code: str, american: bool) -> Output | None:
+def _find_output(code: str, american: bool) -> Output | None:
     row = _table("outputs").get(code)
     if row is None or not row[2]:
         return _find(code, american)
-    found = tuple(unit for part in row[1].split() if (unit := _find(part, american)))
-    return Several(kind=row[0], units=found, factors=tuple(map(int, row[2].split())))
+    units = tuple(unit for part in row[1].split() if (unit := _find(part, american)))
+    return Several(kind=row[0], units=units, factors=tuple(map(int, row[2].split())))
 
 
 def _find(code: str, american: bool) -> Unit | None:
@@ -152,7 +152,7 @@ def _below(smaller: str, count: str, default: str, shown: str = "") -> tuple[str
 
 @lru_cache(maxsize=1024)
 def _row(code: str, american: bool) -> Unit:
-    """A unit as its row says; names keep the mark of the place of a prefix."""
+    """Return a unit as its row says; names keep the mark of the place of a prefix."""
     kind, size, british, name, plural, us_symbol, us_name, us_plural, default, written = _table("units")[code]
     marks = written.split(",")
     values = dict(mark.split("=", 1) for mark in marks if "=" in mark and not mark.startswith("below="))
@@ -258,14 +258,14 @@ def _per(code: str, american: bool) -> Unit | None:
 
 
 def _first(code: str) -> str:
-    """The first unit of a code of outputs; of feet and inches, feet."""
+    """Return the first unit of a code of outputs; of feet and inches, feet."""
     row = _table("outputs").get(code, ["", code, ""])
     units = row[1].split("+") if "+" in row[1] else row[1].split() or [""]
     return units[-1 if row[2] else 0].strip()
 
 
 def default_code(unit: Unit, value: float) -> str:
-    """The code of the outputs for a value, which may depend on its size; empty if there is none.
+    """Return the code of the outputs for a value, which may depend on its size; empty if there is none.
 
     >>> default_code(find_unit("e6lb"), 3), default_code(find_unit("e6lb"), 1)
     ('kilotonne', 't')

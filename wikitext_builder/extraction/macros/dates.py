@@ -17,7 +17,7 @@ NUMBERED = {name[:3].lower(): number for number, name in enumerate(MONTHS, 1)}
 
 
 def month_number(value: str) -> int | None:
-    """The number of a month given as a number or a name.
+    """Return the number of a month given as a number or a name.
 
     >>> month_number("02"), month_number("Sept"), month_number("13")
     (2, 9, None)
@@ -29,7 +29,7 @@ def month_number(value: str) -> int | None:
 
 
 def written(year: str, month: str, day: str, *, day_comes_first: bool) -> str | None:
-    """A date in words, without the parts that are empty; None if the month is invalid.
+    """Return a date in words, without the parts that are empty; None if the month is invalid.
 
     >>> written("1976", "12", "23", day_comes_first=True), written("1976", "12", "", day_comes_first=False)
     ('23 December 1976', 'December 1976')
@@ -49,7 +49,7 @@ def written(year: str, month: str, day: str, *, day_comes_first: bool) -> str | 
 
 
 def as_date(year: str, month: str, day: str) -> date | None:
-    """A date of the calendar; None if the values are not a date."""
+    """Return a date of the calendar; None if the values are not a date."""
     years, months, days = whole_number(year), month_number(month or "1"), whole_number(day or "1")
     if years is None or months is None or days is None:
         return None
@@ -60,13 +60,13 @@ def as_date(year: str, month: str, day: str) -> date | None:
 
 
 def today(call: Call) -> date:
-    """The day of the revision; today for wikitext without one."""
+    """Return the day of the revision; today for wikitext without one."""
     timestamp = call.page.timestamp
     return date.fromisoformat(timestamp[:10]) if timestamp else datetime.now(UTC).date()
 
 
 def two_dates(call: Call) -> tuple[date, date] | None:
-    """Two dates, in three arguments each or in one; None unless all parts of both are known.
+    """Return two dates, in three arguments each or in one; None unless all parts of both are known.
 
     Without a second one it is the day of the revision.
     """
@@ -163,7 +163,7 @@ def age_in(letters: str, joint: str = "") -> Macro:
 
 
 def lengths(start: date, end: date, units: str) -> dict[str, int]:
-    """The number of full years, months and days between two dates, in some of these units.
+    """Return the number of full years, months and days between two dates, in some of these units.
 
     >>> lengths(date(2000, 2, 29), date(2001, 3, 1), "ymd")
     {'y': 1, 'm': 0, 'd': 1}
@@ -180,7 +180,7 @@ def lengths(start: date, end: date, units: str) -> dict[str, int]:
 
 
 def _later(day: date, months: int) -> date:
-    """The same day of a later month, or the last day of that month."""
+    """Return the same day of a later month, or the last day of that month."""
     years, month = divmod(day.month - 1 + months, 12)
     last = monthrange(day.year + years, month + 1)[1]
     return date(day.year + years, month + 1, min(day.day, last))
@@ -211,7 +211,7 @@ DATES = tuple(
 
 
 def parsed_time(text: str, now: datetime) -> datetime | None:
-    """The time that a text gives; None if it has no date of these forms.
+    """Return the time that a text gives; None if it has no date of these forms.
 
     >>> parsed_time("4 March 2012", datetime(2016, 8, 3, tzinfo=UTC)).isoformat()
     '2012-03-04T00:00:00+00:00'

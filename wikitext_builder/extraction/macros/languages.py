@@ -23,7 +23,7 @@ OWN = {"Lang-zh", "Lang-rus"}  # not named by their code alone
 
 
 def language_name(tag: str) -> str | None:
-    """The name of a language tag in Module:Lang; one with a script or a region may have no name of its own.
+    """Return the name of a language tag in Module:Lang, or that of the tag without a script or region.
 
     >>> language_name("fa-Latn"), language_name("en-GB"), language_name("grc-x-koine"), language_name("x-y")
     ('Persian', 'British English', 'Koinē Greek', None)
@@ -33,7 +33,7 @@ def language_name(tag: str) -> str | None:
 
 
 def is_latin(value: str) -> bool:
-    """True if all letters of a text are Latin."""
+    """Return True if all letters of a text are Latin."""
     names = [unicodedata.name(letter, "") for letter in value if letter.isalpha()]
     return bool(names) and all(name.startswith(("LATIN", "MODIFIER")) for name in names)
 
@@ -198,7 +198,7 @@ def ship(call: Call) -> str | None:
 
 
 def shown_parts(prefix: str, name: str, number: str, shown: str) -> str:
-    """The parts chosen by a sum of 4 (prefix), 2 (name) and 1 (number); all by default.
+    """Return the parts chosen by a sum of 4 (prefix), 2 (name) and 1 (number); all by default.
 
     From copies of the documentation of {{USAT}} and {{SS}}, read on 2026-11-21.
 

@@ -22,7 +22,7 @@ SIZES = ("", *(f" {size}" for size in words("powers of a thousand")))
 
 
 def grouped(value: str) -> str:
-    """A plain number with commas between thousands; any other text unchanged.
+    """Return a plain number with commas between thousands; any other text unchanged.
 
     >>> grouped("1334815"), grouped("-1234.50"), grouped("about 5")
     ('1,334,815', '−1,234.50', 'about 5')
@@ -35,7 +35,7 @@ def grouped(value: str) -> str:
 
 
 def number(value: str) -> Decimal | None:
-    """The number in a text, which may have commas; None if it has too many characters."""
+    """Return the number in a text, which may have commas; None if it has too many characters."""
     if len(value) > MAX_CHARACTERS:
         return None
     try:
@@ -46,7 +46,7 @@ def number(value: str) -> Decimal | None:
 
 
 def round_half_up(value: Decimal, digits: str) -> Decimal | None:
-    """A number with this many decimals, halves away from zero; None for more digits than a Decimal has.
+    """Return a number with this many decimals, halves away from zero; None if a Decimal has too few digits.
 
     >>> round_half_up(Decimal("2.5"), "0"), round_half_up(Decimal(21069), "-2"), round_half_up(Decimal(1), "")
     (Decimal('3'), Decimal('2.11E+4'), None)
@@ -66,11 +66,11 @@ def value_with_uncertainty(call: Call) -> str | None:
         return None
     power = inner_exponent[1] if inner_exponent else call.get("e")
     unit, per = (
-        VAL_UNITS.get(one, one.replace(".", "⋅").replace("µ", "μ"))
-        for one in (call.get("u", "ul"), call.get("up", "upl"))
+        VAL_UNITS.get(code, code.replace(".", "⋅").replace("µ", "μ"))
+        for code in (call.get("u", "ul"), call.get("up", "upl"))
     )
     if per:
-        unit = "/".join(f"({one})" if re.search("[*⋅/]", one) else one for one in (unit, per))
+        unit = "/".join(f"({part})" if re.search("[*⋅/]", part) else part for part in (unit, per))
     unit = f"{'' if unit.startswith(('%', '°', '/')) else ' '}{unit}".rstrip()
     plus, minus = (signed(value.strip("+-−±"), call) for value in call.numbered(3, 2))
     shown = signed(main.strip("()"), call) + call.get("end")
@@ -86,7 +86,7 @@ def value_with_uncertainty(call: Call) -> str | None:
 
 
 def signed(value: str, call: Call) -> str:
-    """A number of `{{val}}` as it shows it."""
+    """Return a number of `{{val}}` as it shows it."""
     plain = value.replace(",", "")
     if changed(call, "val"):
         plain = re.sub(r"^([-−]?)\.", r"\g<1>0.", plain)
@@ -107,7 +107,7 @@ def percentage(call: Call) -> str | None:
 
 
 def ordinal(value: str) -> str:
-    """A number and the ending of its ordinal.
+    """Return a number and the ending of its ordinal.
 
     >>> ordinal("1"), ordinal("12"), ordinal("112"), ordinal("23")
     ('1st', '12th', '112th', '23rd')
@@ -226,7 +226,7 @@ def coordinates(call: Call) -> str | None:
     '57°53′N 11°32′E'
     """
     display = call.get("display").replace(" ", "")
-    if display and not any(one in {"i", "it", "ti"} or "inline" in one for one in display.split(",")):
+    if display and not any(place in {"i", "it", "ti"} or "inline" in place for place in display.split(",")):
         return GONE
     values = call.given()
     ends = [index for index, value in enumerate(values) if value.upper() in {"N", "S", "E", "W"}][:2]
@@ -245,7 +245,7 @@ def coordinates(call: Call) -> str | None:
 
 
 def _marked(values: list[str]) -> str:
-    """Degrees, minutes and seconds, with the digits of the page, as Module:Coordinates shows them."""
+    """Return degrees, minutes and seconds, with the digits of the page, as Module:Coordinates shows them."""
     pairs = zip(values[:-1], MARKS, strict=False)
     return "".join(value + mark for value, mark in pairs) + values[-1].upper()
 
@@ -257,7 +257,7 @@ def _parts(value: str) -> int:
 
 
 def _in_parts(values: list[str], parts: int) -> str:
-    """Whole degrees, or with minutes and seconds, of a decimal degree."""
+    """Return whole degrees, or with minutes and seconds, of a decimal degree."""
     rest = floor(abs(float(values[0])) * 60 ** (parts - 1) + 0.5)
     shown = ""
     for mark in MARKS[parts - 1 : 0 : -1]:

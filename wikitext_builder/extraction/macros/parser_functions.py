@@ -231,7 +231,7 @@ PARSER_FUNCTIONS: dict[str, Function] = {
 
 
 def call_name(call: str) -> str:
-    """The name of the template or the parser function in the wikitext of a call.
+    """Return the name of the template or the parser function in the wikitext of a call.
 
     >>> call_name("{{Template:inflation|US}}"), call_name("{{#if:a|b}}"), call_name("{{formatnum:5}}")
     ('Inflation', '#if:', 'formatnum:')

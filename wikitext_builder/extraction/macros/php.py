@@ -109,7 +109,7 @@ MAX_DIGITS = 9  # of a number that something is computed from: it fits into 32 b
 
 
 def whole_number(text: str, *, digits: int = MAX_DIGITS) -> int | None:
-    """The whole number that a text of decimal digits stands for; None where it has more of them, or others.
+    """Return the whole number of a text of decimal digits; None if it has more digits, or other characters.
 
     >>> whole_number("2016"), whole_number("10000", digits=4), whole_number("²"), whole_number("")
     (2016, None, None, None)
@@ -118,7 +118,7 @@ def whole_number(text: str, *, digits: int = MAX_DIGITS) -> int | None:
 
 
 def at_most(limit: int, text: str) -> int | None:
-    """The whole number that a text of decimal digits stands for, or the limit if it is larger.
+    """Return the whole number that a text of decimal digits stands for, or the limit if it is larger.
 
     >>> at_most(20, "3"), at_most(20, "9" * 10_000), at_most(20, "many")
     (3, 20, None)
@@ -136,17 +136,17 @@ ERROR = re.compile(r"<(?:strong|span|p|div)\s[^<>]*class=[\"']?(?:[^\"'<>]{0,200
 
 
 def trimmed(text: str) -> str:
-    """A text without outer spaces, as MediaWiki trims it."""
+    """Return a text without outer spaces, as MediaWiki trims it."""
     return text.strip(SPACES)
 
 
 def error(message: str) -> str:
-    """An error as MediaWiki writes it into a page, which `#iferror` sees."""
+    """Return an error as MediaWiki writes it into a page, which `#iferror` sees."""
     return f'<strong class="error">{message}</strong>'
 
 
 def equal(left: str, right: str) -> bool:
-    """Whether two texts are equal to `#ifeq` and `#switch`, that is to PHP: as numbers if both are.
+    """Return True if two texts are equal to `#ifeq` and `#switch`, that is to PHP: as numbers if both are.
 
     >>> equal("01", "1.0"), equal("1e3", "1000"), equal("a", "A"), equal("&amp;", "&")
     (True, True, False, True)
@@ -158,7 +158,7 @@ def equal(left: str, right: str) -> bool:
 
 
 def expression(text: str) -> str:
-    """The value of an expression as PHP writes it, or an error.
+    """Return the value of an expression as PHP writes it, or an error.
 
     >>> expression("1/3"), expression("10^15"), expression("2 > 1"), expression("")
     ('0.33333333333333', '1.0E+15', '1', '')
@@ -175,7 +175,7 @@ def expression(text: str) -> str:
 
 
 def thousands(digits: str, separator: str = ",", group: int = 3) -> str:
-    """Digits in groups: the last of three, those before it also, or of another length.
+    """Return digits in groups: the last of three, those before it also, or of another length.
 
     >>> thousands("0012345"), thousands("12"), thousands(""), thousands("1234567", group=2)
     ('0,012,345', '12', '', '12,34,567')
@@ -206,7 +206,7 @@ def separators() -> dict[str, Separators]:
 
 
 def formatted_number(text: str, mode: str, style: Separators = ENGLISH) -> str:
-    """The numbers in a text with marks between thousands, or a number without them.
+    """Return the numbers in a text with marks between thousands, or a number without them.
 
     >>> formatted_number("-1234.50", ""), formatted_number("1,234", "R"), formatted_number("1234 m", "")
     ('-1,234.50', '1234', '1,234 m')
@@ -237,12 +237,12 @@ LETTERS = lookup("time letter")  # of #time: what str.format writes for a moment
 
 
 def revision_time(timestamp: str) -> datetime:
-    """The time of a revision; the current time for wikitext without one."""
+    """Return the time of a revision; the current time for wikitext without one."""
     return datetime.fromisoformat(timestamp) if timestamp else datetime.now(UTC)
 
 
 def formatted_time(pattern: str, moment: datetime, language: str = "en") -> str:
-    r"""A time in the letters of `#time`; RejectedError: an unknown letter, or a name in another language.
+    r"""Return a time in the letters of `#time`; reject unknown letters, and names in other languages.
 
     >>> formatted_time('j F Y, H:i "UTC" \\a', datetime(2016, 8, 3, 9, 5, tzinfo=UTC))
     '3 August 2016, 09:05 UTC a'

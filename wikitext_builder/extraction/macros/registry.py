@@ -1,4 +1,4 @@
-"""What the name of a template leads to: a macro, nothing on purpose, or neither.
+"""Says what the name of a template leads to: a macro, no text on purpose, or neither.
 
 A macro comes from a function of a family's module (`@macro("Convert")`), or from a row of
 `data/patterns.tsv`; `data/aliases.tsv` has more names of both, and `data/removed.tsv` those that are removed.
@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 
 from wikitext_builder.extraction.macros import (  # noqa: F401 - each declares its macros as it is imported
     DECLARED,
-    LONGEST_KEY,
+    MAX_CACHED_CHARACTERS,
     READS,
     SHARED,
     Call,
@@ -38,7 +38,7 @@ def _visible(written: str) -> str:
 REFERENCE = re.compile(r"\{([\w|+*-]+)(?::(=?[\w/ ]+))?\}")
 OPTIONAL = re.compile("⟦(.*?)⟧")
 BELOW_ZERO = re.compile("[-−][0-9]{1,2}")
-GIVEN = "\0"  # for an argument that is there and is not shown
+GIVEN = "\0"  # stands for an argument that the call has and the text does not show
 FILTERS: dict[str, Callable[[str], str]] = {
     "grouped": numbers.grouped,
     "minus": lambda value: value.replace("-", "−"),
@@ -66,28 +66,28 @@ Value = Callable[[Call], str]
 
 
 def pattern(written: str) -> Macro:
-    """The macro of a text with arguments in braces, as the head of `data/patterns.tsv` describes it.
+    """Return the macro of a text with arguments in braces, which the head of `data/patterns.tsv` describes.
 
     >>> tilde = pattern("~{1:grouped} {unit|2}⟦ ({3+4:comma})⟧ ¦ ?")
     >>> calls = {"1": "1500", "2": "km"}, {"1": "5"}, {"1": "5", "unit": "m", "3": "a", "4": "b"}
-    >>> [tilde(Call(name="~", arguments=one, page=None)) for one in calls]
+    >>> [tilde(Call(name="~", arguments=arguments, page=None)) for arguments in calls]
     ['~1,500 km', None, '~5 m (a, b)']
     """
-    *alternatives, last = (_visible(one) for one in written.split(" ¦ "))
+    *alternatives, last = map(_visible, written.split(" ¦ "))
     if not alternatives and not REFERENCE.search(last):
         return lambda _call: last
     keeps_spaces = "␣" in (written[0], written[-1])
 
     def filled(call: Call) -> str | None:
-        for one in alternatives:
-            shown, complete = _filled(one, call)
-            if complete:
+        for alternative in alternatives:
+            text, is_complete = _filled(alternative, call)
+            if is_complete:
                 break
         else:
             if last in NOTHING:
                 return NOTHING[last]
-            shown, _ = _filled(last, call)
-        return shown if keeps_spaces else shown.strip(" ")
+            text, _ = _filled(last, call)
+        return text if keeps_spaces else text.strip(" ")
 
     return filled
 
@@ -97,7 +97,7 @@ Segments = list[tuple[str, list[tuple[Value, str]]]]  # a text, then arguments, 
 
 @cache
 def _segments(written: str) -> Segments:
-    """What `_filled` reads, made when it is first needed: every second one is optional."""
+    """Return the pieces that `_filled` joins; every second one is optional."""
     segments: Segments = []
     for piece in OPTIONAL.split(written):
         first, *rest = REFERENCE.split(piece)
@@ -107,18 +107,17 @@ def _segments(written: str) -> Segments:
 
 
 def _filled(written: str, call: Call) -> tuple[str, bool]:
-    """The text of a call, and True if all arguments are there that are not optional."""
-    shown, complete = "", True
+    """Return the text of a call, and True if it has all arguments that are not optional."""
+    text, is_complete = "", True
     for place, (piece, arguments) in enumerate(_segments(written)):
-        whole = True
+        is_optional, has_all = place % 2 == 1, True
         for value, after in arguments:
-            given = value(call)
-            whole = whole and bool(given)
-            piece += after if given == GIVEN else given + after
-        if place % 2 == 0:
-            complete = complete and whole
-        shown += piece if whole or place % 2 == 0 else ""
-    return shown, complete
+            argument = value(call)
+            has_all = has_all and bool(argument)
+            piece += after if argument == GIVEN else argument + after
+        is_complete = is_complete and (has_all or is_optional)
+        text += piece if has_all or not is_optional else ""
+    return text, is_complete
 
 
 def _value(written: str, change: str | None) -> Value:
@@ -126,8 +125,8 @@ def _value(written: str, change: str | None) -> Value:
         separator = JOINS[change or "space"]
         return lambda call: separator.join(call.given())
     if change in JOINS:
-        several, separator = [_value(one, None) for one in written.split("+")], JOINS[change]
-        return lambda call: separator.join(filter(None, [one(call) for one in several]))
+        values, separator = [_value(name, None) for name in written.split("+")], JOINS[change]
+        return lambda call: separator.join(filter(None, [value(call) for value in values]))
     names = written.split("|")
     page = PAGE.get(names[-1])
     given: Value = (lambda call: call.get(*names) or page(call)) if page else lambda call: call.get(*names)
@@ -144,7 +143,7 @@ def _value(written: str, change: str | None) -> Value:
 
 
 def _looked_up(table: Mapping[str, str], key: str) -> str:
-    """The value of a key, which a table may write as given, in lower case, or without spaces."""
+    """Return the value of a key, which a table may write as given, in lower case, or without spaces."""
     lower = key.lower()
     return table.get(key) or table.get(lower) or table.get(lower.replace(" ", ""), "")
 
@@ -153,7 +152,7 @@ def _declare_tables() -> None:
     for cell, written, shared, source, family in read_table("patterns"):
         names = _names_in(cell)
         PATTERNS.append((names, written, source))
-        if family:  # the text of today; the row before has the other one
+        if family:  # today's text; the row before has the older one
             now = pattern(written)
             DECLARED.update({name: _dated(family, now, DECLARED[name]) for name in names})
         else:
@@ -168,32 +167,31 @@ def _declare_tables() -> None:
 
 @cache
 def authorities() -> dict[str, str]:
-    """What shows that a macro prints what its template does, where something does: by names of templates."""
-    found: dict[str, str] = {}
+    """Return the sources that show that our texts are those of the templates, by names of templates."""
+    sources: dict[str, str] = {}
     for names, written, source in PATTERNS:
         alone = "" if re.search(r"\w", REFERENCE.sub("", written)) else "its arguments alone"
         if (authority := source or alone) not in {"", "?"}:
-            found.update(dict.fromkeys(names, authority))
+            sources.update(dict.fromkeys(names, authority))
     for authority, cell in read_table("authorities"):
-        found.update(dict.fromkeys(_all_of(cell), authority))
-    return found | {alias: found[name] for alias, name in REDIRECTS.items() if name in found}
+        sources.update(dict.fromkeys(_all_of(cell), authority))
+    return sources | {alias: sources[name] for alias, name in REDIRECTS.items() if name in sources}
 
 
 def _names_in(cell: str) -> list[str]:
-    """The names of a row of patterns; all keys of the table that `*table` names, if they have no macro."""
+    """Return the names of a row of patterns; for `*table`, all keys of the table that have no macro."""
     if cell[:1] != "*" or cell[:2] == "*|":
         return cell.split("|")
     return [name for key in lookup(cell[1:]) if (name := with_first(key, upper=True)) not in DECLARED]
 
 
 def _all_of(cell: str) -> list[str]:
-    """The names in a cell, with * for all names that begin so, and those that lead to them."""
-    found = {
-        one: None
-        for name in cell.split("|")
-        for one in ([one for one in DECLARED if one.startswith(name[:-1])] if name[-1] == "*" else [name])
-    }
-    return [*found, *(alias for alias, name in REDIRECTS.items() if name in found)]
+    """Return the names in a cell, where `*` ends a beginning of names, and the redirects to them."""
+    names: dict[str, None] = {}
+    for name in cell.split("|"):
+        matching = [key for key in DECLARED if key.startswith(name[:-1])] if name[-1] == "*" else [name]
+        names |= dict.fromkeys(matching)
+    return [*names, *(alias for alias, name in REDIRECTS.items() if name in names)]
 
 
 def _dated(family: str, now: Macro, then: Macro) -> Macro:
@@ -201,7 +199,7 @@ def _dated(family: str, now: Macro, then: Macro) -> Macro:
 
 
 def _read_by(written: str) -> set[str]:
-    """The parameters that a text reads, with all numbers up to the last one; all if it has no words."""
+    """Return the parameters that a text reads, and all numbers below the last; all if it has no words."""
     references = REFERENCE.findall(written)
     if not references and not re.search(r"\w", written):
         return {"**"}
@@ -213,7 +211,7 @@ def _read_by(written: str) -> set[str]:
 
 @lru_cache(maxsize=2**12)
 def _parameters(name: str) -> frozenset[str]:
-    """The parameters that a macro reads, and those that are harmless."""
+    """Return the parameters that a macro reads, and those that are harmless."""
     return READS[name].union(HARMLESS["*"], HARMLESS.get(name, ()), HARMLESS.get(ALIASES.get(name, ""), ()))
 
 
@@ -246,7 +244,7 @@ OF_MODULES = {(module, function): template for module, function, template, _sour
 
 
 def template_of(module: str, function: str) -> str:
-    """The template that a function of a module stands for, by `data/modules.tsv`; empty if none is known.
+    """Return the template that a function of a module stands for, by `data/modules.tsv`; empty if unknown.
 
     >>> template_of("flag", "icon"), template_of("Flag", "fb"), template_of("Flag's", "fb")
     ('Flagicon', 'Fb', '')
@@ -259,7 +257,7 @@ def template_of(module: str, function: str) -> str:
 
 
 def _rows(where: str) -> list[str]:
-    return [text.replace("␣", " ") for one, text in read_table("removed") if one == where]
+    return [text.replace("␣", " ") for place, text in read_table("removed") if place == where]
 
 
 REMOVED = frozenset(_rows("name"))
@@ -273,14 +271,14 @@ MARKS = re.compile(rf"(?:{'|'.join(_rows('mark'))}).*|.*(?:{'|'.join(_rows('mark
 
 
 def is_removed(name: str) -> bool:
-    """True if a template of this name gives no text on purpose, in a Wikipedia that has no macro for it.
+    """Return True if a template of this name gives no text on purpose, where it has no macro.
 
-    Some have a macro of the English Wikipedia alone: `{{YouTube}}` is text there, and a box elsewhere.
+    Some have a macro only in the English Wikipedia: `{{YouTube}}` is text there, and a box elsewhere.
 
     >>> is_removed("Infobox person"), is_removed("Reflist"), is_removed("Convert"), is_removed("Shy")
     (True, True, False, False)
     """
-    return (_is_removed if len(name) <= LONGEST_KEY else _is_removed.__wrapped__)(name)
+    return (_is_removed if len(name) <= MAX_CACHED_CHARACTERS else _is_removed.__wrapped__)(name)
 
 
 @lru_cache(maxsize=2**14)
@@ -290,7 +288,7 @@ def _is_removed(name: str) -> bool:
 
 @cache
 def folded_names() -> dict[str, str]:
-    """Names that we know by what they are without capitals; no abbreviations, and none of two templates.
+    """Return the names that we know by their form without capitals, if it is unique; no abbreviations.
 
     >>> folded_names()["ill"], "ss" in folded_names(), "mrt station" in folded_names()
     ('Ill', False, False)
@@ -305,7 +303,7 @@ def folded_names() -> dict[str, str]:
 
 @lru_cache(maxsize=2**12)
 def is_mark(name: str) -> bool:
-    """True if a removed template is a mark in a sentence, and not a box between paragraphs.
+    """Return True if a removed template is a mark in a sentence, not a box between paragraphs.
 
     >>> is_mark("Citation needed"), is_mark("Quote box")
     (True, False)
