@@ -211,7 +211,8 @@ def test_results_outlive_what_fails_after_them(data, tmp_path):
 
 
 def test_quiet_silences_the_bars_of_other_libraries(data, tmp_path):
-    pytest.importorskip("transformers", reason="needs the package transformers")
+    transformers = pytest.importorskip("transformers", reason="needs the package transformers")
+    transformers.utils.logging.enable_progress_bar()  # as in a new process: another test can have silenced it
     folder = make_causal_model(tmp_path / "causal", data / "wiki.train.tokens")
     words = ("run", f"transformers:{folder}", "--data", data, "--no-check", "--no-groups")
     loud, quiet = (run_program("lm-benchmarks", *words, *more) for more in ((), ("-q",)))
