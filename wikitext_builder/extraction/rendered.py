@@ -202,7 +202,7 @@ class _Walker:
             self.text_kind, self.kind_depth = EXTERNAL if leads_out else LINK, self.depth
         elif tag == "sup":
             self.superscript = self.depth, len(self.pieces)
-        if mark is None and "data-mw-variant" in attributes:
+        if mark is None and attributes and "data-mw-variant" in attributes:
             rule = _variant_html(attributes["data-mw-variant"]) if self.rule_depth < MAX_RULE_DEPTH else ""
             blocks = split_rendered_blocks(rule, self.language, self.left_out, depth=self.rule_depth + 1)
             self.variant = self.depth, len(self.pieces), " ".join(block.text for block in blocks)
@@ -249,7 +249,7 @@ class _Walker:
         if self.after_reference and text[0] in PUNCTUATION:
             close_gap(self.pieces, " ,;" if text[0] == ")" else " ")
         self.after_reference = False
-        if text.strip(SEPARATORS):
+        if not self.block_kinds & self.text_kind and text.strip(SEPARATORS):
             self.block_kinds |= self.text_kind
         if "&" in text:
             text = text.replace("&", "&amp;")  # it is the reader's text already: `polish` decodes entities
@@ -326,6 +326,9 @@ class _Walker:
 
     def flush(self) -> None:
         """End the open block: a heading, or a paragraph per line."""
+        if not self.pieces and not self.heading_level:  # most tags of blocks follow another one
+            self.block_kinds, self.after_reference, self.is_displayed = 0, False, False
+            return
         text = PADDED_APOSTROPHE.sub(r"\1", LISTEN_LINK.sub(GONE, "".join(self.pieces)))
         text = choose_variant(text, self.language.code)
         level, self.heading_level = self.heading_level, 0
