@@ -339,7 +339,7 @@ def _list_sections(blocks: Sequence[Block], named: Set[int], sources_marked: boo
         removed |= {candidates[-1]} if _words(sections[candidates[-1]]) <= MAX_LINK_WORDS else set()
     removed |= _empty_parents([blocks[start].level for start in starts], kinds, removed, sources_marked)
     unnamed_words = sum(_words(sections[number]) for number in removed - names)
-    is_list = unnamed_words > MAX_REMOVED_SHARE * _words(blocks)
+    is_list = unnamed_words > 0 and unnamed_words > MAX_REMOVED_SHARE * _words(blocks)
     return {starts[number] for number in (names if is_list else removed)}
 
 
@@ -368,6 +368,8 @@ def _kind(section: Sequence[Block], sources_marked: bool) -> int:
         return REFERENCES
     if not texts:
         return CITED if any(block.source for block in section) else EMPTY
+    if not items:
+        return PROSE
     if _words(items) < MIN_ITEM_SHARE * _words(texts):
         return PROSE
     if all(map(_is_source, items)):
