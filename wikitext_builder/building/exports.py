@@ -30,14 +30,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-ZIP_DATE: Final = (
-    1980,
-    1,
-    1,
-    0,
-    0,
-    0,
-)  # the earliest of the format, so that bytes do not depend on the clock
+# The earliest date of the format, so that bytes do not depend on the clock.
+ZIP_DATE: Final = (1980, 1, 1, 0, 0, 0)
 TEXT_KINDS: Final = ("tokens", "raw")  # of text files
 
 

@@ -302,9 +302,8 @@ MAX_NAME_WORDS, MAX_NAME_CHARACTERS = 12, 100  # Chinese and others have no spac
 MIN_SOURCE_WORDS: Final = 10  # of a source with a year
 MAX_LINK_WORDS: Final = 20  # of links before the references: longer lists are of works or places
 MAX_LABEL_CHARACTERS: Final = 20  # over a list of references, such as a word in bold
-MAX_REMOVED_SHARE: Final = (
-    0.5  # of the words of an article: a page with more in such sections is a list itself
-)
+# Of the words of an article: a page with more of them in such sections is a list itself.
+MAX_REMOVED_SHARE: Final = 0.5
 SOURCE = re.compile(r"ISBN|ISSN|OCLC|\bdoi\b|https?:|\bpp?\. ?\d")
 ADDRESS = re.compile(r"https?://\S+")  # a paragraph with more is text
 EVENT = re.compile(r"\d{1,4}\b.{0,10}?(?:[-–—]|&[nm]dash;)")  # of a chronology, also of births and deaths
@@ -339,6 +338,7 @@ def _list_sections(blocks: Sequence[Block], named: Set[int], sources_marked: boo
         removed |= {candidates[-1]} if _words(sections[candidates[-1]]) <= MAX_LINK_WORDS else set()
     removed |= _empty_parents([blocks[start].level for start in starts], kinds, removed, sources_marked)
     unnamed_words = sum(_words(sections[number]) for number in removed - names)
+    # Most articles have none, so the words of the whole article need not be counted.
     is_list = unnamed_words > 0 and unnamed_words > MAX_REMOVED_SHARE * _words(blocks)
     return {starts[number] for number in (names if is_list else removed)}
 

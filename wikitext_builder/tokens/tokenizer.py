@@ -139,7 +139,7 @@ class Tokenizer:
             line = " ".join(line.split())
         # A comma before a space is always a token; splitting it here leaves fewer words to cache.
         line = line.replace(", ", " , ").replace("  ,", " ,").removeprefix(" ")
-        if "' '" in line:
+        if "' '" in line:  # replaced twice, because such pairs overlap
             line = line.replace("' '", f"'{GLUE}'").replace("' '", f"'{GLUE}'")
         before = FIRST if line.startswith(EDGE_MARKS) else ""
         return f"{before}{line}{LAST}" if line.endswith(EDGE_MARKS) else before + line

@@ -124,7 +124,7 @@ class _Batch:
     models: Sequence[tuple[str, str]]  # specifications and names
     path: Path | None
     stored: Sequence[Result]  # results of the file, before the command
-    resume: bool  # True: stored results replace new ones
+    resume: bool  # True: stored results are reused instead of being measured again
     on_result: Callable[[Result], None] | None
     progress: Progress
     results: list[Result] = field(default_factory=list)
@@ -188,8 +188,9 @@ class _Batch:
         usable = [candidate for candidate in stored if _is_whole(candidate, loaded, inputs, protocol)]
         if isinstance(earlier, Exception):
             raise earlier
-        options: dict[str, Any] = {"stored": usable, "progress": self.progress, "earlier": earlier}
-        result = measure_loaded(loaded, inputs, protocol, **options)
+        result = measure_loaded(
+            loaded, inputs, protocol, stored=usable, progress=self.progress, earlier=earlier
+        )
         self.results.append(result)  # kept even if it cannot be written
         if any(result is candidate for candidate in usable):
             task = f"{loaded.name} on {protocol.split}"
